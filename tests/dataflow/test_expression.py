@@ -92,3 +92,11 @@ def test_what_is_no_reference_is_told_with_its_place(text: str, said: str) -> No
     with pytest.raises(ReferenceSyntax) as caught:
         parse(text)
     assert str(caught.value) == said
+
+
+@pytest.mark.rule("O1")
+@pytest.mark.parametrize(
+    "text", ["(†a <|> †b) *> †c", "( †a <|> †b ) *> †c", "(†a<|>†b)*>†c", "( ( †a  <|>  †b ) )  *>  †c "]
+)
+def test_spaces_around_operators_and_brackets_mean_nothing(text: str) -> None:
+    assert parse(text) == parse("(†a <|> †b) *> †c")

@@ -124,3 +124,13 @@ def test_all_else_that_the_author_says_stays() -> None:
     assert (tool.fixed("_effects"), tool.fixed("_timeout")) == ("ordered", 5)
     assert tool.schema["properties"]["a"]["_derived"] is False
     assert tool.validator.complaint({}) is not None
+
+
+@pytest.mark.parametrize("closed", ["own", "takes", None])
+def test_what_either_closes_takes_nothing_more(closed: str | None) -> None:
+    parts: dict[str, Json] = {one: {"properties": {"a": TEXT}} for one in ("own", "takes")}
+    if closed is not None:
+        parts[closed]["additionalProperties"] = False
+    tool = merged(parts["own"], parts["takes"])
+    assert tool.validator.accepts({"a": "x"})
+    assert tool.validator.accepts({"a": "x", "b": 1}) is (closed is None)

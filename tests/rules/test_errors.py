@@ -9,7 +9,7 @@ import pytest
 
 from actum import HOLD, Agent, Config, Context, Limits, Output, Tools, errors
 from actum.messages import State
-from actum.protocol.approvals import decided, is_decision, opened
+from actum.protocol.approvals import approval, decided, is_decision, opened
 from actum.schema.json import JsonObject as Json
 
 from .scripts import answer, call, run
@@ -588,3 +588,19 @@ async def test_what_happens_in_a_delegate_says_by_which_call_it_was_led_to() -> 
     assert [len(event.path) for event in below] == [1] * len(below)
     assert {event.path[0].tool for event in below} == {"ask"}
     assert not any(event.path for event in seen if not event.depth)
+
+
+@pytest.mark.rule("L6", "P4")
+@pytest.mark.parametrize("approver", [None, "not asked", True])
+@pytest.mark.parametrize(("ruling", "output"), [("approve", [2, 4]), ("deny", None)])
+async def test_what_was_decided_of_a_call_for_every_item_holds_for_each(
+    ruling: Any, output: Any, approver: Any
+) -> None:
+    batch = call("double", n="†each", _each=[1, 2])
+    plan: Json = {"type": "plan", "plan": [batch], "output": "†calls.0", "_of": "0"}
+    of = Agent(None, tools=desk(), approve=None if approver is None else lambda *_: approver)
+    if output is None:
+        with pytest.raises(errors.PlanFailed, match="item 0: denied; item 1: denied"):
+            await of.run([plan, approval("0.0", batch, ruling)])
+    else:
+        assert (await of.run([plan, approval("0.0", batch, ruling)])).output == output

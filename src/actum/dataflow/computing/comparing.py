@@ -13,15 +13,12 @@ from .times import moments
 _CONTAINERS = (list, dict)
 _COLUMNS = 40
 """What it costs to look at lists column by column, however short they are."""
-_LONG = 255
-"""Texts up to here cost nothing to compare."""
 
 
 def same(left: Any, right: Any, meter: Meter) -> bool:
     """Whether two values are equal; true equals 1, as in Python."""
     if isinstance(left, str):
-        if len(left) > _LONG:
-            meter.spend(len(left) >> 8)
+        meter.spend(len(left) >> 8)
     elif type(left) in _CONTAINERS and type(left) is type(right):
         meter.measure(left)
         meter.measure(right)
@@ -65,8 +62,7 @@ def compare(left: Any, right: Any, meter: Meter) -> tuple[Any, Any]:
         ComputingError: they can't be ordered.
     """
     if isinstance(left, str) and isinstance(right, str):
-        if len(left) > _LONG < len(right):
-            meter.spend(min(len(left), len(right)) >> 8)
+        meter.spend(min(len(left), len(right)) >> 8)
         return (left, right) if _are_in_one_form(left, right) else _by_time(left, right)
     if is_number(left) and is_number(right):
         return left, right

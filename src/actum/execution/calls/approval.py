@@ -128,9 +128,10 @@ class Approvals:
         if not decisions.by_place:
             return None
         found = decisions.find(job.of, job.call)
-        if found is None and job.parent is not None:  # a plan that was approved as a whole, its items unseen
+        if found is None and job.parent is not None:  # a plan that was judged as a whole, its items unseen
             whole = decisions.find(job.parent.of, job.parent.call)
-            found = whole if whole is not None and whole.ruling == "approve" and whole.shown is None else None
+            if whole is not None and (whole.ruling == "deny" or (whole.ruling == "approve" and whole.shown is None)):
+                return whole
         return found
 
     def is_about(self, job: Job) -> bool:
