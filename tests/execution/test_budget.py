@@ -155,7 +155,15 @@ def test_what_has_been_spent_is_read_from_json_as_it_was_written() -> None:
     assert Spent.of(told) == Spent(
         requests=2, calls=3, bytes=4, seconds=1.5, tokens=6, usd=0.5, usage=Usage(requests=2)
     )
-    odd = {"requests": "2", "calls": -3, "bytes": None, "seconds": "x", "tokens": True, "usd": [], "usage": 5}
+    odd: dict[str, Any] = {
+        "requests": "2",
+        "calls": -3,
+        "bytes": None,
+        "seconds": "x",
+        "tokens": True,
+        "usd": [],
+        "usage": 5,
+    }
     assert Spent.of(odd) == Spent()
     budget = Budget.going_on(Limits(), Spent.of(told))
     assert spent(budget) == {"requests": 2, "calls": 3, "bytes": 4, "tokens": 6, "usd": 0.5}

@@ -61,7 +61,7 @@ ASK = Tools().register("ask", {"_delegate": "d", "properties": {"of": {}}})
             (errors.ActivityError, "tool 'ask': own"),
         ),
     ],
-    ids=lambda error: str(error.get("code") if isinstance(error, dict) else error[0].__name__),
+    ids=str,
 )
 def test_of_an_error_inside_only_the_kind_crosses_and_of_an_item_the_words(
     error: Json, of_delegate: tuple[type[errors.ActumError], str], of_item: tuple[type[errors.ActumError], str]

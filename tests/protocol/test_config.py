@@ -61,7 +61,8 @@ def test_what_a_config_can_be_stays_as_it_was_given(given: dict[str, Any]) -> No
 def test_a_limit_is_a_number_that_is_not_negative_or_none(name: str) -> None:
     for value in (None, 0, 3):
         assert getattr(Limits(**{name: value}), name) == value
-    for value in (-1, True, "5", math.nan, []):
+    wrong: list[Any] = [-1, True, "5", math.nan, []]
+    for value in wrong:
         with pytest.raises(errors.SchemaError) as caught:
             Limits(**{name: value})
         told = f"at limits.{name}: {name} must be a number that is not negative, or None; not {value!r}"
@@ -71,8 +72,9 @@ def test_a_limit_is_a_number_that_is_not_negative_or_none(name: str) -> None:
 @pytest.mark.rule("L5")
 @pytest.mark.parametrize("name", ["requests", "calls", "tokens", "depth", "bytes"])
 def test_what_is_counted_has_a_whole_number_as_its_limit(name: str) -> None:
+    half: dict[str, Any] = {name: 0.5}
     with pytest.raises(errors.SchemaError) as caught:
-        Limits(**{name: 0.5})
+        Limits(**half)
     assert str(caught.value) == f"at limits.{name}: {name} must be a whole number, or None; not 0.5"
     assert caught.value.path == f"limits.{name}"
 

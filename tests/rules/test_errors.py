@@ -66,6 +66,15 @@ def desk() -> Tools:
     return tools
 
 
+def always(reply: Any) -> Any:
+    """An approver who always replies the same."""
+
+    def approve(*_: Any) -> Any:
+        return reply
+
+    return approve
+
+
 ROWS: list[tuple[list[Json], str | None, list[str]]] = [
     (
         [call("double", n="†calls.1")],
@@ -277,7 +286,7 @@ async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | N
     [
         ("go", "there is no model to ask and no plan to run: name a model, or give a plan or a saved solution"),
         (
-            [{"type": "tool", "tool": {"m": {"_output": {}}}}, {"type": "plan", "plan": [call("m")]}],
+            [{"type": "tool", "tool": {"m": {"_output": True}}}, {"type": "plan", "plan": [call("m")]}],
             "the call 'm' is latent: it needs a model, and none is set",
         ),
     ],
@@ -320,7 +329,7 @@ async def test_why_none_of_a_group_succeeded_is_told() -> None:
         await tools.all([call("hang")], limits=Limits(seconds=0.05))
     assert (str(late.value), late.value.limit) == ("the run has taken its 0.05 seconds", "seconds")
     with pytest.raises(errors.UnresolvedReference) as held:
-        await tools.all([call("look")], approve=lambda *_: HOLD)
+        await tools.all([call("look")], approve=always(HOLD))
     assert str(held.value) == "tool 'look': it waits for an approval, which only a run can hold"
 
 
@@ -368,13 +377,13 @@ def nested(depth: int) -> Json:
     ids=lambda reply: str(reply)[:40],
 )
 async def test_what_comes_of_an_approvers_reply_is_told(reply: Any, said: str) -> None:
-    found = await run(answer(call("put", v=2)), answer(output=1), tools=desk(), approve=lambda *_: reply)
+    found = await run(answer(call("put", v=2)), answer(output=1), tools=desk(), approve=always(reply))
     assert [str(error) for error in found.errors] == [said]
 
 
 async def waiting() -> Context:
     """What a run has left of which one call waits for a decision."""
-    found = await run(answer(call("double", n=1), output="†calls.0"), tools=desk(), approve=lambda *_: HOLD)
+    found = await run(answer(call("double", n=1), output="†calls.0"), tools=desk(), approve=always(HOLD))
     return found.context
 
 
@@ -444,7 +453,8 @@ async def test_where_no_instance_is_the_error_says_so() -> None:
 async def test_a_delegate_that_lacks_a_model_is_named_with_its_tool() -> None:
     tools = Tools()
     tools.register("ask", {"_delegate": "one", "_output": {}})
-    of = Agent(None, tools=tools, delegates={"one": {"context": [{"type": "text", "text": "x"}], "schema": {}}})
+    inner: Json = {"context": [{"type": "text", "text": "x"}], "schema": {}}
+    of = Agent(None, tools=tools, delegates={"one": inner})
     with pytest.raises(errors.DelegateError) as caught:
         await tools(call("ask"), delegates=of.delegates)
     assert str(caught.value) == "tool 'ask': the delegate 'one' failed: it needs a model, and none is set"
@@ -496,7 +506,7 @@ async def test_the_record_of_a_delegate_says_of_which_call_it_is() -> None:
     entries: list[Json] = []
     tools = Tools()
     tools.register("ask", {"_delegate": "one", "properties": {"of": {}}, "_output": {}})
-    inner = {"context": [{"type": "plan", "plan": [{"_value": 1}], "output": "†calls.0"}], "schema": {}}
+    inner: Json = {"context": [{"type": "plan", "plan": [{"_value": 1}], "output": "†calls.0"}], "schema": {}}
     of = Agent(None, tools=tools, delegates={"one": inner})
     made = call("ask", of="x")
     async with of.stream([{"type": "plan", "plan": [made], "output": "†calls.0"}], record=entries.append) as running:
@@ -598,7 +608,7 @@ async def test_what_was_decided_of_a_call_for_every_item_holds_for_each(
 ) -> None:
     batch = call("double", n="†each", _each=[1, 2])
     plan: Json = {"type": "plan", "plan": [batch], "output": "†calls.0", "_of": "0"}
-    of = Agent(None, tools=desk(), approve=None if approver is None else lambda *_: approver)
+    of = Agent(None, tools=desk(), approve=None if approver is None else always(approver))
     if output is None:
         with pytest.raises(errors.PlanFailed, match="item 0: denied; item 1: denied"):
             await of.run([plan, approval("0.0", batch, ruling)])

@@ -176,7 +176,7 @@ async def test_what_is_left_of_the_depth_is_kept_there_whatever_bounds_it(more: 
 @pytest.mark.rule("D10", "L5")
 async def test_of_the_depth_the_delegates_that_have_led_there_are_left_out() -> None:
     async with there() as client:
-        near = {"context": here(at(client))["context"], "schema": {}}
+        near: Json = {"context": here(at(client))["context"], "schema": {}}
         down: Json = {"type": "tool", "tool": {"down": {"_delegate": "near", "_output": {}}}}
         own = agent(client, config={"max_depth": 5}, delegates={"near": near})
         assert (await run(own, {"context": [down, *plan({"_tool": "down"}, output="†calls.0")["context"]]})).output
