@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Tools, errors, models
-from actum.dataflow.arriving import Arriving
+from actum.dataflow.arriving import ArrivingText
 from actum.schema.json import JsonObject as Json
 
 tools = Tools()
@@ -131,7 +131,7 @@ def streamed_characters(n: int) -> None:
 
 
 def streamed_braces(n: int) -> None:
-    arriving = Arriving()
+    arriving = ArrivingText()
     for piece in '{"{}† ' * n:
         arriving.add(piece)
     arriving.end()

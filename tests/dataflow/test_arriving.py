@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.dataflow.arriving import Arriving
-from actum.dataflow.computing.text import Computed, read_text
+from actum.dataflow.arriving import ArrivingText
+from actum.dataflow.computing.text import Computed, read_computed
 from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.dataflow.expression import is_expression
 
@@ -17,7 +17,7 @@ TEXTS = st.lists(st.sampled_from([*"ab ({})'\"\\f.", "†", "††", "{†calls
 
 
 def read(text: str, cuts: list[int]) -> tuple[str, bool]:
-    arriving, shown = Arriving(), ""
+    arriving, shown = ArrivingText(), ""
     marks = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     for start, end in pairwise(marks):
         shown += arriving.add(text[start:end])
@@ -29,7 +29,7 @@ def read(text: str, cuts: list[int]) -> tuple[str, bool]:
 @given(TEXTS, st.lists(st.integers(0, 200)))
 def test_what_is_shown_is_the_literal_text_up_to_the_first_group(text: str, cuts: list[int]) -> None:
     try:
-        whole = read_text(text)
+        whole = read_computed(text)
     except ComputingSyntax:
         return
     shown, is_filled = read(text, cuts)
@@ -44,10 +44,10 @@ def test_what_is_shown_is_the_literal_text_up_to_the_first_group(text: str, cuts
 
 @pytest.mark.rule("E1")
 def test_literal_text_is_shown_with_the_piece_that_brings_it() -> None:
-    arriving = Arriving()
+    arriving = ArrivingText()
     assert [arriving.add(piece) for piece in ("Pa", "id ", "{†ca", "lls.0}", " now")] == ["Pa", "id ", "", "", ""]
     assert (arriving.end(), arriving.is_filled) == ("", True)
-    braces = Arriving()
+    braces = ArrivingText()
     assert [braces.add(piece) for piece in ("a {b", "} c", " d")] == ["a ", "{b} c", " d"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from actum.dataflow.computing.evaluator import Allowance, ComputingError, value_of
+from actum.dataflow.computing.evaluator import Allowance, ComputingError, computed_value
 from actum.dataflow.computing.text import Computed
 from actum.dataflow.expression import Each, Expression, First, parse, references
 from actum.dataflow.reference import Reference
@@ -141,7 +141,7 @@ class Reads(Elements):
                     return end, None
                 try:
                     values = {one: plain(value) for one, (_, value) in looks.items()}
-                    return End.DONE, value_of(expression, values.__getitem__, Allowance())
+                    return End.DONE, computed_value(expression, values.__getitem__, Allowance())
                 except ComputingError:
                     return End.BAD, None
             case Reference(kind="error"):

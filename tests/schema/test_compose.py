@@ -16,7 +16,7 @@ from actum.schema.closing import closed
 from actum.schema.compose import compose
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import copy, encode
-from actum.schema.ordering import in_order
+from actum.schema.ordering import with_ordered_required
 from actum.schema.referring import or_reference, takes_references
 from actum.schema.validator import Validator
 
@@ -332,7 +332,7 @@ def test_a_schema_that_takes_any_string_needs_no_second_form(schema: Any, as_it_
 def test_values_in_a_schema_are_not_put_in_order() -> None:
     value: Json = {"properties": {"b": 1, "a": 2}, "required": ["a", "b"]}
     schema: Json = {"default": value, "properties": {"default": {**value, "properties": {"b": {}, "a": {}}}}}
-    ordered = in_order(schema)
+    ordered = with_ordered_required(schema)
     assert ordered["default"]["required"] == ["a", "b"]
     assert ordered["properties"]["default"]["required"] == ["b", "a"]
 

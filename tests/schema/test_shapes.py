@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.schema.shapes import UNKNOWN, Shapes, schema_of_shape, told
-from actum.schema.types import fits, type_of, type_of_value
+from actum.schema.types import misfit_between, type_of, type_of_value
 from actum.schema.validator import Validator
 
 from ..effort import trials
@@ -164,8 +164,8 @@ def test_what_is_told_of_a_tool_reads_back_as_the_same_type(world: str) -> None:
     shapes = told(returns)
     for name, schema in read_back(shapes).items():
         assert (schema is None) == (returns[name] is None)
-        assert fits(type_of(schema), type_of(returns[name])) is None
-        assert fits(type_of(returns[name]), type_of(schema)) is None
+        assert misfit_between(type_of(schema), type_of(returns[name])) is None
+        assert misfit_between(type_of(returns[name]), type_of(schema)) is None
     assert told(read_back(shapes)).lines == shapes.lines
 
 
@@ -178,7 +178,7 @@ def test_a_value_that_a_schema_takes_is_of_the_shape_that_was_told(drawn: tuple[
     for read in read_back(shapes).values():
         assert read is not None
         Validator(read)
-        assert fits(type_of_value(value), type_of(read)) is None
+        assert misfit_between(type_of_value(value), type_of(read)) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from actum.schema.types import ANYTHING, Misfit, fits, is_optional, member, type_of, type_of_value, words
+from actum.schema.types import ANYTHING, Misfit, in_words, is_optional, member, misfit_between, type_of, type_of_value
 from actum.schema.validator import Validator
 
 from ..effort import trials
@@ -60,15 +60,15 @@ NODE: dict[str, Any] = {
     ],
 )
 def test_a_schema_says_what_a_value_may_be(schema: Any, said: str) -> None:
-    assert words(type_of(schema)) == said
+    assert in_words(type_of(schema)) == said
 
 
 def test_a_schema_that_holds_itself_is_read_as_far_as_it_is_asked() -> None:
     found = type_of(NODE)
     for _ in range(100):
         found = member(found, "next")
-    assert words(member(found, "value")) == "a text"
-    assert fits(found, type_of(NODE)) is None
+    assert in_words(member(found, "value")) == "a text"
+    assert misfit_between(found, type_of(NODE)) is None
 
 
 def test_a_long_chain_of_references_needs_no_recursion() -> None:
@@ -77,7 +77,7 @@ def test_a_long_chain_of_references_needs_no_recursion() -> None:
         str(n): {"anyOf": [{"$ref": f"#/$defs/{n + 1}"}, {"type": "null"}]} for n in range(length)
     }
     schema = {"$ref": "#/$defs/0", "$defs": {**definitions, str(length): TEXT}}
-    assert words(type_of(schema)) == "a text or null"
+    assert in_words(type_of(schema)) == "a text or null"
 
 
 def test_the_properties_of_a_result_are_all_there_are_unless_it_says_otherwise() -> None:
@@ -86,7 +86,7 @@ def test_the_properties_of_a_result_are_all_there_are_unless_it_says_otherwise()
     for said in (True, {}, TEXT):
         assert member(type_of({**EVENT, "additionalProperties": said}), "name") is not None
     assert member(type_of({**EVENT, "patternProperties": {"^n": TEXT}}), "name").alternatives is None
-    assert words(member(type_of({"type": "object", "additionalProperties": TEXT}), "name")) == "a text"
+    assert in_words(member(type_of({"type": "object", "additionalProperties": TEXT}), "name")) == "a text"
     assert member(type_of({"type": "object", "properties": {}}), "name") is ANYTHING
 
 
@@ -104,7 +104,7 @@ def test_a_required_key_is_there_though_it_is_not_declared() -> None:
 def test_properties_that_other_schemas_add_to_are_not_all_there_are(also: str) -> None:
     schema = {**EVENT, also: [{"properties": {"name": TEXT}}]}
     assert member(type_of(schema), "name").alternatives is None
-    assert words(member(type_of(schema), "title")) == "a text"
+    assert in_words(member(type_of(schema), "title")) == "a text"
 
 
 def test_a_missing_key_is_told_with_the_nearest_and_the_declared_ones() -> None:
@@ -137,12 +137,12 @@ def test_what_has_no_such_part_says_what_is_there(schema: Any, segment: str | in
 
 def test_a_part_is_there_if_one_alternative_has_it() -> None:
     either = type_of({"anyOf": [TEXT, EVENT, {"type": "null"}]})
-    assert words(member(either, "title")) == "a text"
+    assert in_words(member(either, "title")) == "a text"
 
 
 def test_an_optional_key_may_hold_null() -> None:
     event = type_of(EVENT)
-    assert words(member(event, "place")) == "a text or null"
+    assert in_words(member(event, "place")) == "a text or null"
     assert (is_optional(event, "place"), is_optional(event, "title"), is_optional(event, "name")) == (
         True,
         False,
@@ -153,8 +153,8 @@ def test_an_optional_key_may_hold_null() -> None:
 @pytest.mark.parametrize("segment", [0, "0", -1])
 def test_an_index_is_of_lists_and_texts(segment: str | int) -> None:
     row: dict[str, Any] = {"type": "array", "prefixItems": [TEXT, TEXT], "minItems": 2, "maxItems": 2}
-    assert words(member(type_of(row), segment)) == "a text"
-    assert words(member(type_of({"type": "array", "items": {"type": "integer"}}), segment)) == "a whole number"
+    assert in_words(member(type_of(row), segment)) == "a text"
+    assert in_words(member(type_of({"type": "array", "items": {"type": "integer"}}), segment)) == "a whole number"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_index_is_of_lists_and_texts(segment: str | int) -> None:
     ],
 )
 def test_what_can_never_fit_says_why(given_: Any, wanted: Any, why: str) -> None:
-    assert fits(type_of(given_), type_of(wanted, is_open=True)) == why
+    assert misfit_between(type_of(given_), type_of(wanted, is_open=True)) == why
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_what_can_never_fit_says_why(given_: Any, wanted: Any, why: str) -> None
     ],
 )
 def test_what_may_fit_is_no_misfit(given_: Any, wanted: Any) -> None:
-    assert fits(type_of(given_), type_of(wanted, is_open=True)) is None
+    assert misfit_between(type_of(given_), type_of(wanted, is_open=True)) is None
 
 
 def test_digits_may_be_a_key() -> None:
-    assert words(member(type_of({"type": "object", "properties": {"0": TEXT}, "required": ["0"]}), 0)) == "a text"
+    assert in_words(member(type_of({"type": "object", "properties": {"0": TEXT}, "required": ["0"]}), 0)) == "a text"
 
 
 def test_too_many_alternatives_are_anything() -> None:
@@ -216,4 +216,4 @@ def test_a_value_that_a_schema_takes_is_of_its_type(drawn: tuple[dict[str, Any],
     schema, value = drawn
     assert Validator(schema).accepts(value)
     for is_open in (False, True):
-        assert fits(type_of_value(value), type_of(schema, is_open=is_open)) is None
+        assert misfit_between(type_of_value(value), type_of(schema, is_open=is_open)) is None

@@ -8,7 +8,7 @@ import pytest
 
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import copy
-from actum.schema.walk import HOLDS, mapped, redirected, reference_to, references, subschemas, target_of
+from actum.schema.walk import HOLDS, mapped, reference_to, references, retargeted, subschemas, target_of
 
 LEAF: Json = {"$ref": "#/$defs/leaf"}
 
@@ -69,7 +69,7 @@ def test_a_change_sees_the_inner_schemas_changed_and_leaves_the_original_alone()
 
 def test_a_reference_may_be_led_elsewhere_or_left_out() -> None:
     schema = {"items": {"$ref": "a", "title": "kept"}, "not": {"$ref": "b"}, "properties": {"$ref": {"$ref": "a"}}}
-    led = redirected(schema, {"a": "c", "b": None}.get)
+    led = retargeted(schema, {"a": "c", "b": None}.get)
     assert led == {"items": {"$ref": "c", "title": "kept"}, "not": {}, "properties": {"$ref": {"$ref": "c"}}}
 
 
@@ -85,7 +85,7 @@ def test_a_schema_may_nest_far_deeper_than_python_recurses(keyword: str) -> None
     schema: Json = dict(LEAF)
     for _ in range(20_000):
         schema = held_by(keyword, schema)
-    led = redirected(schema, str.upper)
+    led = retargeted(schema, str.upper)
     assert list(references(led)) == ["#/$DEFS/LEAF"]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..schema.json import Json, is_list, is_object
 from .computing.allowance import Allowance, Meter
-from .computing.groups import REACH, braces
-from .computing.kinds import ComputingError
+from .computing.braces import REACH, braces
+from .computing.operands import ComputingError
 from .reference import SIGIL, Path
 
 _OPENING = re.compile(r"(?:†|\([( ]*+)?\Z")
@@ -22,7 +22,7 @@ _MOST_READINGS = 4
 """How often a character may be read again, on average, before more of what may be a group is waited for."""
 
 
-class Arriving:
+class ArrivingText:
     """One text, piece by piece. `is_filled`: parts of it are filled in later, and nothing behind those is shown."""
 
     __slots__ = ("_depth", "_is_begun", "_left", "_length", "_pieces", "is_filled")
@@ -90,7 +90,7 @@ class Arriving:
         return literal.replace(SIGIL * 2, SIGIL)
 
 
-def shown(value: Json, *, is_whole: bool) -> Any:
+def shown_so_far(value: Json, *, is_whole: bool) -> Any:
     """A value of an answer without what is filled in later; null where nothing of a text can be shown.
 
     Of a value that is not whole, no text is known to be.
@@ -98,12 +98,12 @@ def shown(value: Json, *, is_whole: bool) -> Any:
     if isinstance(value, str):
         return _shown_text(value, is_whole=is_whole)
     if is_object(value):
-        return {key: shown(member, is_whole=is_whole) for key, member in value.items()}
-    return [shown(item, is_whole=is_whole) for item in value] if is_list(value) else value
+        return {key: shown_so_far(member, is_whole=is_whole) for key, member in value.items()}
+    return [shown_so_far(item, is_whole=is_whole) for item in value] if is_list(value) else value
 
 
 def _shown_text(text: str, *, is_whole: bool) -> str | None:
-    arriving = Arriving()
+    arriving = ArrivingText()
     found = arriving.add(text)
     if is_whole:
         found += arriving.end()

@@ -105,15 +105,15 @@ def written_paths(expression: Expression | None) -> tuple[Reference, ...]:
     return tuple(references(expression)) if expression is not None else ()
 
 
-def mapped(expression: Expression, change: Callable[[Reference], Reference]) -> Expression:
+def with_changed_references(expression: Expression, change: Callable[[Reference], Reference]) -> Expression:
     """The expression with each reference changed."""
     match expression:
         case Reference():
             return change(expression)
         case First(options=options):
-            return First(tuple(mapped(option, change) for option in options))
+            return First(tuple(with_changed_references(option, change) for option in options))
         case Each(parts=parts):
-            return Each(tuple(mapped(part, change) for part in parts))
+            return Each(tuple(with_changed_references(part, change) for part in parts))
         case Computed():
             return replace(expression, references=tuple(map(change, expression.references)))
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ..schema.json import is_list, is_object
 from .computing.allowance import Allowance, Meter
-from .computing.kinds import ComputingError
+from .computing.operands import ComputingError
 from .computing.places import MAY_MISS
-from .computing.text import Computed, read_text
+from .computing.text import Computed, read_computed
 from .computing.tokens import ComputingSyntax
 from .expression import Expression, is_expression, parse
 from .fold import SCALARS
@@ -157,7 +157,7 @@ class _Compiler:
     def _read(self, text: str) -> Computed | str:
         if self.meter is None:
             self.meter = Meter(self.reading.allowance())
-        return read_text(text, self.reading.kinds, self.meter)
+        return read_computed(text, self.reading.kinds, self.meter)
 
 
 def _fill(value: Any, values: list[Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..dataflow.arriving import shown
+from ..dataflow.arriving import shown_so_far
 from ..dataflow.reference import Path
 from ..errors import ActumError
 from ..events import OutputDelta, ReasoningDelta, RequestStarted, Retried
@@ -111,7 +111,7 @@ class Turn:
             value = from_json(text.encode(), allow_partial="trailing-strings")
         except ValueError:
             return
-        self.emit(OutputDelta(value=value if is_literal else shown(value, is_whole=False)))
+        self.emit(OutputDelta(value=value if is_literal else shown_so_far(value, is_whole=False)))
 
     def text(self, path: Path, text: str, *, is_sure: bool) -> None:
         """Tell how a string of the output has grown, for good if no call can fail any more (O9)."""
@@ -120,7 +120,7 @@ class Turn:
 
     def whole(self, output: Json, *, is_literal: bool) -> None:
         """Tell of the output as it was authored."""
-        own = output if is_literal else shown(output, is_whole=True)
+        own = output if is_literal else shown_so_far(output, is_whole=True)
         self.texts.complete(own)
         self.emit(OutputDelta(value=own))
 

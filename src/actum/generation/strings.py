@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..dataflow.arriving import Arriving
+from ..dataflow.arriving import ArrivingText
 from ..dataflow.reference import Path, Segment
 
 _TOKEN = re.compile(r'["{}\[\],:]')
@@ -128,7 +128,7 @@ class OutputTexts:
     def __init__(self, *, is_literal: bool) -> None:
         self._reader = StringReader()
         self._is_literal = is_literal
-        self._arriving = Arriving()
+        self._arriving = ArrivingText()
         self.is_filled = False
 
     def feed(self, text: str) -> Iterator[tuple[Path, str]]:
@@ -139,6 +139,6 @@ class OutputTexts:
                 found = self._arriving.add(found) + (self._arriving.end() if piece.is_last else "")
                 self.is_filled = self.is_filled or self._arriving.is_filled
                 if piece.is_last:
-                    self._arriving = Arriving()
+                    self._arriving = ArrivingText()
             if found:
                 yield piece.path, found

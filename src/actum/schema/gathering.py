@@ -9,8 +9,8 @@ from typing import Any
 
 from .components import components
 from .json import JsonObject, encode
-from .ordering import in_order
-from .walk import DEFINITIONS, Schema, redirected, reference_to, references, subschemas
+from .ordering import with_ordered_required
+from .walk import DEFINITIONS, Schema, reference_to, references, retargeted, subschemas
 
 _LEFT_BEHIND = {*DEFINITIONS, "$schema", "$id"}
 _DEFINED = tuple(f"#/{keyword}/" for keyword in DEFINITIONS)
@@ -53,8 +53,8 @@ class Gathering:
         known = _identities(local)
         names = {address: self._name(name, known[address]) for address, (name, _) in used.items()}
         for address, (_, definition) in used.items():
-            self.found.setdefault(names[address], in_order(_renamed(definition, names)))
-        return in_order(_renamed(part, names))
+            self.found.setdefault(names[address], with_ordered_required(_renamed(definition, names)))
+        return with_ordered_required(_renamed(part, names))
 
     def _name(self, name: str, identity: tuple[str, str]) -> str:
         if identity not in self._names:
@@ -125,7 +125,7 @@ def _head(reference: str) -> str:
 
 
 def _renamed(schema: Schema, names: dict[str, str]) -> Schema:
-    return redirected(schema, lambda reference: _followed(reference, names)) if names else schema
+    return retargeted(schema, lambda reference: _followed(reference, names)) if names else schema
 
 
 def _followed(reference: str, names: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from .gathering import gathered
 from .json import JsonObject, encode
-from .walk import Schema, redirected, references
+from .walk import Schema, references, retargeted
 
 _SCHEME = "idea:"
 
@@ -20,7 +20,7 @@ def links_of(schema: object) -> list[str]:
 
 def opened(schema: Schema) -> Schema:
     """A schema that takes anything where it refers to another Idea: what can be judged of it by itself."""
-    return redirected(schema, lambda reference: None if reference.startswith(_SCHEME) else reference)
+    return retargeted(schema, lambda reference: None if reference.startswith(_SCHEME) else reference)
 
 
 def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
@@ -41,7 +41,7 @@ def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
         return f"#/$defs/{names[address]}{inner}" if address in names else reference
 
     definitions |= {names[address]: parts[address] for address in targets if names[address] not in definitions}
-    return redirected({**parts[""], "$defs": definitions}, followed)
+    return retargeted({**parts[""], "$defs": definitions}, followed)
 
 
 def _numbered(stem: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from .json import JsonObject, is_list, is_object
 from .walk import Schema, mapped
 
 
-def in_order(schema: Schema) -> Schema:
+def with_ordered_required(schema: Schema) -> Schema:
     """A schema in which every `required` follows the order of the `properties` beside it."""
     return mapped(schema, required_in_order)
 

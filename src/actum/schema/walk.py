@@ -163,7 +163,7 @@ def target_of(reference: object, root: object) -> Any:
     return found
 
 
-def redirected(schema: Schema, lead: Callable[[str], str | None]) -> Schema:
+def retargeted(schema: Schema, lead: Callable[[str], str | None]) -> Schema:
     """A schema whose `$ref`s lead elsewhere: to what `lead` makes of each, None leaves it out."""
 
     def change(one: JsonObject) -> JsonObject:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from actum.dataflow.computing.evaluator import Allowance, Filter, value_of
-from actum.dataflow.computing.text import Computed, read_text
+from actum.dataflow.computing.evaluator import Allowance, Filter, computed_value
+from actum.dataflow.computing.text import Computed, read_computed
 
 
 def computed(text: str) -> Computed:
-    found = read_text(text)
+    found = read_computed(text)
     assert isinstance(found, Computed)
     return found
 
 
 def fill(text: str, /, *, within: Allowance | None = None, filters: list[Filter] | None = None, **values: Any) -> Any:
     """A text's value where `†name` holds the value of that name."""
-    return value_of(computed(text), lambda reference: values[reference.kind], within or Allowance(), filters=filters)
+    return computed_value(
+        computed(text), lambda reference: values[reference.kind], within or Allowance(), filters=filters
+    )
 
 
 def compute(expression: str, /, *, within: Allowance | None = None, **values: Any) -> Any:

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from actum.dataflow.computing.checker import check
+from actum.dataflow.computing.checker import check_types
 from actum.dataflow.computing.source import Computation
-from actum.dataflow.computing.text import Computed, read_text
+from actum.dataflow.computing.text import Computed, read_computed
 from actum.dataflow.reference import Reference
 from actum.schema.json import is_list, is_object
 from actum.schema.shapes import schema_of_shape
@@ -24,10 +24,10 @@ from actum.schema.types import (
     List,
     Misfit,
     Type,
-    fits,
     list_of,
     member,
-    object_of,
+    misfit_between,
+    record_of,
     type_of,
     type_of_value,
     union,
@@ -59,7 +59,7 @@ def strings(value: Any) -> Iterator[str]:
 def sources(plan: dict[str, Any]) -> list[str]:
     """The groups of a plan, as they are written."""
     texts = [text for text in strings([plan["calls"], plan["output"]]) if not _REFERENCE.match(text)]
-    read = map(read_text, texts)
+    read = map(read_computed, texts)
     computed = (one for one in read if isinstance(one, Computed))
     return [part.source for one in computed for part in one.parts if isinstance(part, Computation)]
 
@@ -81,7 +81,7 @@ class PlanCheck:
     def of_call(self, call: dict[str, Any]) -> Type:
         self.item = self.of_items(call["_each"]) if "_each" in call else None
         if "_when" in call:
-            assert fits(self.of(call["_when"]), BOOLEAN) is None
+            assert misfit_between(self.of(call["_when"]), BOOLEAN) is None
         result = self.of_reader(call) if call["_tool"] == "read" else self.of_tool(call)
         result = list_of(result) if self.item else result
         self.item = None
@@ -99,7 +99,7 @@ class PlanCheck:
         for name, value in call.items():
             if not name.startswith("_"):
                 wanted = tool["parameters"]["properties"][name]
-                why = fits(self.of(value), type_of(wanted, root=tool["parameters"], is_open=True))
+                why = misfit_between(self.of(value), type_of(wanted, root=tool["parameters"], is_open=True))
                 if why:
                     raise Misfit(f"{name}: {why}")
         return NULL if tool["returns"] is None else type_of(tool["returns"])
@@ -111,15 +111,15 @@ class PlanCheck:
     def of(self, value: Any) -> Type:
         """The type of an authored value."""
         if is_object(value):
-            return object_of({key: self.of(one) for key, one in value.items()})
+            return record_of({key: self.of(one) for key, one in value.items()})
         if is_list(value):
             return list_of(union(*map(self.of, value)))
         if not isinstance(value, str):
             return type_of_value(value)
         if _REFERENCE.match(value):
             value = f"{{{value}}}"
-        computed = read_text(value)
-        return type_of_value(computed) if isinstance(computed, str) else check(computed, self.of_reference).type
+        computed = read_computed(value)
+        return type_of_value(computed) if isinstance(computed, str) else check_types(computed, self.of_reference).type
 
     def of_reference(self, reference: Reference) -> Type:
         if reference.kind == "each":

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS
-from actum.dataflow.computing.evaluator import HEAVY, Allowance, ComputingError, RunAllowance, value_of, weight
+from actum.dataflow.computing.evaluator import (
+    HEAVY,
+    Allowance,
+    ComputingError,
+    RunAllowance,
+    computed_value,
+    items_within,
+)
 from actum.dataflow.computing.sizes import expanded
 from actum.dataflow.computing.source import read_group
 from actum.dataflow.computing.text import Computed
@@ -128,7 +135,7 @@ def test_a_hostile_expression_ends_within_its_allowance(source: str) -> None:
     try:
         computation = read_group(source)
         computed = Computed(source, (computation,), computation.references)
-        value = value_of(computed, lambda reference: DATA[reference.kind], Allowance(run))
+        value = computed_value(computed, lambda reference: DATA[reference.kind], Allowance(run))
     except (ComputingError, ComputingSyntax) as error:
         told = str(error)
     assert "\n" not in told
@@ -209,7 +216,7 @@ def test_a_value_that_nests_too_deep_is_refused() -> None:
 
 
 def test_weight_is_counted_no_further_than_needed() -> None:
-    assert weight([1, "a", [1, 2, {"a": 1}]]) < 20
-    assert HEAVY < weight([[0] * 50, DATA["big"]]) <= HEAVY + len(DATA["big"]) + 100
-    assert weight([DATA["s"]]) > 1_000
-    assert weight([DATA["big"]] * 1_000) < 10 * len(DATA["big"])
+    assert items_within([1, "a", [1, 2, {"a": 1}]]) < 20
+    assert HEAVY < items_within([[0] * 50, DATA["big"]]) <= HEAVY + len(DATA["big"]) + 100
+    assert items_within([DATA["s"]]) > 1_000
+    assert items_within([DATA["big"]] * 1_000) < 10 * len(DATA["big"])

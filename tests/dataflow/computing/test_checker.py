@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from actum.dataflow.computing.checker import Checked, ComputingMismatch, check
-from actum.dataflow.computing.evaluator import Allowance, ComputingError, value_of
+from actum.dataflow.computing.checker import Checked, ComputingMismatch, check_types
+from actum.dataflow.computing.evaluator import Allowance, ComputingError, computed_value
 from actum.dataflow.computing.tokens import ComputingSyntax
-from actum.schema.types import NULL, Type, fits, type_of, type_of_value, union, words
+from actum.schema.types import NULL, Type, in_words, misfit_between, type_of, type_of_value, union
 from actum.schema.validator import Validator
 
 from ...effort import trials
@@ -40,7 +40,7 @@ EVENTS: dict[str, Any] = {"type": "array", "items": EVENT}
 
 def checked(text: str, schema: dict[str, Any] = EVENTS, *, skipped: bool = False) -> Checked:
     found = union(type_of(schema), NULL) if skipped else type_of(schema)
-    return check(computed(text), lambda _: found)
+    return check_types(computed(text), lambda _: found)
 
 
 def of(expression: str) -> Type:
@@ -106,15 +106,15 @@ def of(expression: str) -> Type:
     ],
 )
 def test_an_expression_has_a_type(expression: str, said: str) -> None:
-    found = words(of(expression))
+    found = in_words(of(expression))
     assert found == said or (said == "a whole number or a number" and found == "a number")
 
 
 def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
-    assert words(checked("{†calls.0}").type) == "a list"
-    assert words(checked("{len(†calls.0)}").type) == "a whole number"
-    assert words(checked("{len(†calls.0):03d}").type) == "a text"
-    assert words(checked("all {len(†calls.0)}, {†calls.0[0].note}").type) == "a text"
+    assert in_words(checked("{†calls.0}").type) == "a list"
+    assert in_words(checked("{len(†calls.0)}").type) == "a whole number"
+    assert in_words(checked("{len(†calls.0):03d}").type) == "a text"
+    assert in_words(checked("all {len(†calls.0)}, {†calls.0[0].note}").type) == "a text"
 
 
 @pytest.mark.parametrize(
@@ -232,23 +232,23 @@ def test_what_may_work_is_not_refused(expression: str) -> None:
 
 
 def test_a_call_that_may_be_skipped_may_be_null() -> None:
-    assert words(checked("{†calls.0}", skipped=True).type) == "a list or null"
-    assert words(checked("{†calls.0[0].id}", skipped=True).type) == "a whole number"
-    assert words(checked("{'yes' if †calls.0 else 'no'}", skipped=True).type) == "a text"
+    assert in_words(checked("{†calls.0}", skipped=True).type) == "a list or null"
+    assert in_words(checked("{†calls.0[0].id}", skipped=True).type) == "a whole number"
+    assert in_words(checked("{'yes' if †calls.0 else 'no'}", skipped=True).type) == "a text"
     with pytest.raises(ComputingMismatch):
         checked("{†calls.0.title}", skipped=True)
 
 
 def test_nothing_is_refused_of_an_unknown_shape() -> None:
-    assert words(checked("{[x.y.z + 1 for x in †calls.0 if x['a'].get('b')]}", {}).type) == "a list"
+    assert in_words(checked("{[x.y.z + 1 for x in †calls.0 if x['a'].get('b')]}", {}).type) == "a list"
 
 
 def test_optional_keys_are_told_by_their_nodes_and_read_as_null() -> None:
     text = computed("{[e.place or e['place'] or e.note or e.id for e in †calls.0]}")
-    found = check(text, lambda _: type_of(EVENTS))
+    found = check_types(text, lambda _: type_of(EVENTS))
     assert sorted(ast.unparse(node) for node in found.optional) == ["e.place", "e['place']"]
     events = [{"note": None, "id": 7}, {"place": "Rome"}]
-    assert value_of(text, lambda _: events, Allowance(), optional=found.optional) == [7, "Rome"]
+    assert computed_value(text, lambda _: events, Allowance(), optional=found.optional) == [7, "Rome"]
 
 
 VALUE: list[dict[str, Any]] = [
@@ -324,13 +324,13 @@ def test_what_evaluates_is_not_refused_and_is_of_its_type(expression: str) -> No
     except ComputingSyntax:
         reject()
     try:
-        found = check(text, lambda _: type_of(EVENTS))
+        found = check_types(text, lambda _: type_of(EVENTS))
     except ComputingMismatch:
         with pytest.raises(ComputingError):
-            value_of(text, lambda _: VALUE, Allowance())
+            computed_value(text, lambda _: VALUE, Allowance())
         return
     try:
-        value = value_of(text, lambda _: VALUE, Allowance(), optional=found.optional)
+        value = computed_value(text, lambda _: VALUE, Allowance(), optional=found.optional)
     except ComputingError:
         return
-    assert fits(type_of_value(value), found.type) is None
+    assert misfit_between(type_of_value(value), found.type) is None

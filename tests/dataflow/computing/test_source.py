@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum.dataflow.computing.evaluator import Allowance, ComputingError, value_of
-from actum.dataflow.computing.places import spelled
+from actum.dataflow.computing.evaluator import Allowance, ComputingError, computed_value
+from actum.dataflow.computing.places import as_authored
 from actum.dataflow.computing.source import read_group
 from actum.dataflow.computing.text import Computed
 from actum.dataflow.computing.tokens import ComputingSyntax
@@ -52,7 +52,7 @@ def test_a_format_is_told_apart() -> None:
 
 def test_parts_are_spelled_as_they_were_authored() -> None:
     computation = read_group(" one( e for e in †calls.0 if f'{e.größe:>3}' == 'ä' and e.from )")
-    parts = {spelled(node) for node in ast.walk(computation.tree) if isinstance(node, ast.expr)}
+    parts = {as_authored(node) for node in ast.walk(computation.tree) if isinstance(node, ast.expr)}
     assert {"†calls.0", "e.größe", "e.from", "'ä'", "f'{e.größe:>3}'", "f'{e.größe:>3}' == 'ä'"} <= parts
 
 
@@ -235,7 +235,7 @@ WORDS = st.sampled_from(
 def test_any_source_can_be_run_or_is_a_typed_error(source: str) -> None:
     with suppress(ComputingError, ComputingSyntax):
         computation = read_group(source)
-        value_of(Computed(source, (computation,), computation.references), lambda _: [1, "a"], Allowance())
+        computed_value(Computed(source, (computation,), computation.references), lambda _: [1, "a"], Allowance())
 
 
 def test_json_line_breaks_stand_in_quotes() -> None:

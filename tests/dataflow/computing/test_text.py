@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.dataflow.computing.allowance import Allowance, Meter, RunAllowance
+from actum.dataflow.computing.braces import OPEN, REACH, Brace, braces, marked_parts
 from actum.dataflow.computing.evaluator import ComputingError
-from actum.dataflow.computing.groups import OPEN, REACH, Brace, braces, marked_parts
-from actum.dataflow.computing.text import Computed, read_text
+from actum.dataflow.computing.text import Computed, read_computed
 from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.dataflow.reference import Reference
 
@@ -61,7 +61,7 @@ def test_null_in_a_text_is_an_error_that_says_what_to_write() -> None:
 
 def test_braces_without_a_reference_are_text() -> None:
     for text in ("{a}", "{}", "a { b", "} {", 'body {color: "†"}', "{'†calls'.x}".replace("calls", "x"), "{††calls.0}"):
-        assert read_text(text) == text.replace("††", "†")
+        assert read_computed(text) == text.replace("††", "†")
 
 
 def test_a_group_inside_of_json_is_found() -> None:
@@ -81,11 +81,11 @@ def test_braces_in_quotes_inside_a_group_end_nothing() -> None:
 
 def test_a_reference_in_an_f_string_marks_its_group() -> None:
     assert fill("{f'{†x}!'}", x=1) == "1!"
-    assert read_text("{of'{††x}'}") == "{of'{†x}'}"
+    assert read_computed("{of'{††x}'}") == "{of'{†x}'}"
 
 
 def test_the_sign_itself() -> None:
-    assert read_text("†† and ††calls.0, † and †1950, †other.x") == "† and †calls.0, † and †1950, †other.x"
+    assert read_computed("†† and ††calls.0, † and †1950, †other.x") == "† and †calls.0, † and †1950, †other.x"
     assert fill("††{†x}††calls", x=1) == "†1†calls"
 
 
@@ -117,7 +117,7 @@ UNCLOSED = "the group that opens at character {} isn't closed within 4,000 chara
 )
 def test_what_was_meant_as_a_reference_is_told(text: str, said: str) -> None:
     with pytest.raises(ComputingSyntax) as told:
-        read_text(text, names={"state"})
+        read_computed(text, names={"state"})
     assert said == str(told.value)
     assert "\n" not in str(told.value)
 
@@ -127,7 +127,7 @@ def test_an_object_is_a_group_of_its_own_braces() -> None:
 
 
 def test_references_of_all_groups_stand_once_each() -> None:
-    text = read_text("{†calls.0.a} {†calls.0.b} {†state.x.y}")
+    text = read_computed("{†calls.0.a} {†calls.0.b} {†state.x.y}")
     assert isinstance(text, Computed)
     assert text.references == (Reference("calls", (0,)), Reference("state", ("x", "y")))
 
@@ -139,7 +139,7 @@ def test_a_text_in_a_value_is_text() -> None:
 
 def test_many_braces_mean_what_few_do() -> None:
     for text in ("{" * 50_000 + "†", "{'" * 30_000 + "†", "{}" * 50_000 + "†", ("{" * 59 + "(" * 900) * 50 + "†"):
-        assert read_text(text) == text
+        assert read_computed(text) == text
 
 
 _PIECE = re.compile(r"""(?P<quoted>(?<!\w)[fF]'(?:[^'\\]|\\.)*+'|(?<!\w)[fF]"(?:[^"\\]|\\.)*+")
@@ -194,7 +194,7 @@ def test_reading_a_text_is_counted_in_steps_that_grow_with_it() -> None:
         run = RunAllowance()
         meter, before = Meter(Allowance(run)), run.left
         with suppress(ComputingSyntax):
-            read_text(text, meter=meter)
+            read_computed(text, meter=meter)
         meter.settle()
         return before - run.left
 
@@ -202,4 +202,4 @@ def test_reading_a_text_is_counted_in_steps_that_grow_with_it() -> None:
         few, many = taken(unit * 8), taken(unit * 80)
         assert few * 5 < many <= 11 * few + 1_000, unit
     with pytest.raises(ComputingError):
-        read_text("{†}" * 10, meter=Meter(Allowance(steps=20)))
+        read_computed("{†}" * 10, meter=Meter(Allowance(steps=20)))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...schema.json import JsonObject, is_list, is_object
 from .allowance import Meter
-from .kinds import LARGEST, ComputingError, kind, whole
+from .operands import LARGEST, ComputingError, kind, whole_number
 
 
 def missing(owner: Any, key: str) -> ComputingError:
@@ -19,7 +19,7 @@ def missing(owner: Any, key: str) -> ComputingError:
     return ComputingError(f"{kind(owner)} has no key {key}{hint}")
 
 
-def name_of(key: Any) -> str | None:
+def key_meant(key: Any) -> str | None:
     """The key that a value means: a whole number is one in digits, as in a reference (O1); None if it can't be one."""
     if isinstance(key, str):
         return key
@@ -33,7 +33,7 @@ def item_of(owner: Any, key: Any, *, is_optional: bool) -> Any:
         ComputingError: it has nothing there, or what is given can't be either.
     """
     if is_object(owner):
-        name = name_of(key)
+        name = key_meant(key)
         if name is None:
             raise ComputingError(f"a key is a text, not {kind(key)}")
         if name in owner:
@@ -43,7 +43,7 @@ def item_of(owner: Any, key: Any, *, is_optional: bool) -> Any:
         raise ComputingError(f"{_object(owner)} doesn't have this one")
     if not is_list(owner) and not isinstance(owner, str):
         raise ComputingError(f"{kind(owner)} has no parts")
-    position = whole(key, f"the position in {kind(owner)}")
+    position = whole_number(key, f"the position in {kind(owner)}")
     if not -len(owner) <= position < len(owner):
         raise ComputingError(f"{kind(owner)} of {len(owner):,} has nothing at this position")
     return owner[position]
@@ -61,14 +61,14 @@ def slice_of(owner: Any, lower: Any, upper: Any, step: Any, meter: Meter) -> Any
     """
     if not is_list(owner) and not isinstance(owner, str):
         raise ComputingError(f"{kind(owner)} can't be cut")
-    ends = [None if end is None else whole(end, "a slice") for end in (lower, upper, step)]
+    ends = [None if end is None else whole_number(end, "a slice") for end in (lower, upper, step)]
     if step == 0:
         raise ComputingError("a slice takes a step other than 0")
     meter.spend(len(owner) >> 4)
     return owner[slice(*ends)]
 
 
-def key_of(value: Any) -> str:
+def object_key(value: Any) -> str:
     """The key of an object.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .kinds import ComputingError
+from .operands import ComputingError
 from .sizes import expanded
 
 MOST_STEPS = 2_000_000

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from ...schema.json import is_list
 from .allowance import Meter
-from .kinds import ComputingError, bounded, kind, number
+from .operands import ComputingError, bounded_number, kind, number
 
 _Operation: TypeAlias = Callable[[Any, Any, Meter], Any]
 _Numbers: TypeAlias = Callable[[Any, Any], Any]
@@ -20,7 +20,7 @@ def _operation(sign: str, compute: _Numbers) -> _Operation:
         if is_list(left) and is_list(right) and sign == "-":
             raise ComputingError("- takes numbers, not lists: write [x for x in a if x not in b]")
         try:
-            return bounded(compute(number(left, sign), number(right, sign)))
+            return bounded_number(compute(number(left, sign), number(right, sign)))
         except ZeroDivisionError:
             raise ComputingError("division by zero") from None
         except OverflowError:

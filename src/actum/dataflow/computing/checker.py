@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from ...schema.types import TEXT, Misfit, Type
 from ..reference import Reference
 from .constructs import CONSTRUCTS
-from .kind_types import check_format
+from .kind_types import check_format_type
 from .passes import Checker, ComputingMismatch
 from .source import Computation
 from .text import Computed
 
-__all__ = ["Checked", "ComputingMismatch", "check"]
+__all__ = ["Checked", "ComputingMismatch", "check_types"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Checked:
     optional: frozenset[ast.expr]
 
 
-def check(computed: Computed, types: Callable[[Reference], Type]) -> Checked:
+def check_types(computed: Computed, types: Callable[[Reference], Type]) -> Checked:
     """The type of a computed text, whose references are of these types.
 
     Raises:
@@ -51,7 +51,7 @@ def _type_of(computation: Computation, checker: Checker, types: dict[str, Type])
     if not computation.format:
         return found
     try:
-        check_format(found, computation.format)
+        check_format_type(found, computation.format)
     except Misfit as error:
         raise checker.told(error, computation.tree) from None
     return TEXT

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...schema.json import is_list, is_object
 from .allowance import Meter
-from .kinds import ComputingError, is_number, kind, kinds
+from .operands import ComputingError, is_number, kind, kinds_told
 from .times import moments
 
 _CONTAINERS = (list, dict)
@@ -102,7 +102,7 @@ def ranks(values: list[Any], meter: Meter) -> Sequence[Any]:
         meter.spend(_COLUMNS)
         meter.measure(values)
         return _of_lists(values, meter)
-    raise ComputingError(f"{kinds(values)} can't be ordered")
+    raise ComputingError(f"{kinds_told(values)} can't be ordered")
 
 
 def _of_texts(texts: list[str]) -> Sequence[Any]:

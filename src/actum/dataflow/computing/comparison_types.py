@@ -15,8 +15,8 @@ from ...schema.types import (
     Text,
     Type,
     Whole,
+    in_words,
     values_told,
-    words,
 )
 from .kind_types import kinds_of
 
@@ -44,7 +44,7 @@ def check_order(left: Type, right: Type) -> None:
         Misfit: naming both.
     """
     if not kinds_of(left) & kinds_of(right) & _ORDERED:
-        raise Misfit(f"{words(left)} and {words(right)} can't be ordered")
+        raise Misfit(f"{in_words(left)} and {in_words(right)} can't be ordered")
 
 
 def check_orderable(item: Type, name: str) -> None:
@@ -54,7 +54,7 @@ def check_orderable(item: Type, name: str) -> None:
         Misfit: saying what to write.
     """
     if not kinds_of(item) & _ORDERED:
-        raise Misfit(f"{name} can't order {words(item)}: give it key=lambda x: x.…")
+        raise Misfit(f"{name} can't order {in_words(item)}: give it key=lambda x: x.…")
 
 
 def _check_inside(item: Type, container: Type) -> None:
@@ -63,7 +63,7 @@ def _check_inside(item: Type, container: Type) -> None:
         lists = [one for one in containers if isinstance(one, List)]
         if lists:
             raise Misfit(_never(item, lists[0].item, "in"))
-        raise Misfit(f"{words(item)} is never in {words(container)}")
+        raise Misfit(f"{in_words(item)} is never in {in_words(container)}")
 
 
 def _may_hold(container: Alternative, item: Type) -> bool:
@@ -106,7 +106,7 @@ def _never(left: Type, right: Type, how: str) -> str:
             return f"never {how}: it is one of {values_told(text)}"
     if one is not None and other is not None:
         return f"never {how}: {values_told(one)} and {values_told(other)}"
-    return f"never {how}: {words(left)} and {words(right)}"
+    return f"never {how}: {in_words(left)} and {in_words(right)}"
 
 
 def _only_text(side: Type) -> Text | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .building import BUILDING
-from .calling import CALLING
+from .composing import BUILDING
+from .function_calls import CALLING
 from .looping import LOOPING
 from .operating import OPERATING
 from .passes import Constructs

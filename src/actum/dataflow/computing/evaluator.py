@@ -13,14 +13,14 @@ from .allowance import Allowance, Meter, RunAllowance
 from .constructs import CONSTRUCTS
 from .failing import FAILURES
 from .frame import Code
-from .kinds import ComputingError
+from .operands import ComputingError
 from .passes import Compiler
-from .sizes import HEAVY, weight
+from .sizes import HEAVY, items_within
 from .source import Computation
 from .text import Computed
-from .texts import formatted
+from .written_values import formatted
 
-__all__ = ["HEAVY", "Allowance", "ComputingError", "Filter", "RunAllowance", "value_of", "weight"]
+__all__ = ["HEAVY", "Allowance", "ComputingError", "Filter", "RunAllowance", "computed_value", "items_within"]
 
 Read = Callable[[Reference], Any]
 
@@ -34,7 +34,7 @@ class Filter:
     of: int
 
 
-def value_of(
+def computed_value(
     computed: Computed,
     read: Read,
     allowance: Allowance,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from .kinds import ComputingError
-from .places import spelled
+from .operands import ComputingError
+from .places import as_authored
 
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
 """What Python's own operations raise; their messages may quote data, so none is passed on."""
 
 
-def failed(error: Exception, node: ast.AST) -> ComputingError:
+def failed_at(error: Exception, node: ast.AST) -> ComputingError:
     """The failure of a node, at the innermost place that is known."""
     failure = error if isinstance(error, ComputingError) else ComputingError("it can't be computed with these values")
     if failure.place is None:
-        failure.place = spelled(node)
+        failure.place = as_authored(node)
     return failure

@@ -20,18 +20,18 @@ from ...schema.types import (
     Object,
     Text,
     Type,
+    in_words,
     list_of,
-    row_of,
+    tuple_of,
     union,
-    words,
 )
 from . import picking, times
 from .allowance import Meter
 from .comparison_types import check_order, check_orderable
 from .function import MANY, Function, Named, taking
-from .kind_types import ALL, NUMBERS, TEXTS, WRITTEN, Kind, check_kind, is_whole, items_of, number_of, of_each
-from .kinds import LARGEST, ComputingError, bounded, is_number, items, kind, number, whole
-from .texts import written
+from .kind_types import ALL, NUMBERS, TEXTS, WRITTEN, Kind, check_kind, is_whole, items_of, numeric, of_each
+from .operands import LARGEST, ComputingError, bounded_number, is_number, items, kind, number, whole_number
+from .written_values import written
 
 _MOST_READ = 30
 """How many characters a number may have in a text."""
@@ -53,7 +53,7 @@ def _sum(meter: Meter, values: Any, start: Any = 0) -> Any:
     found = [number(value, "sum()") for value in (start, *items(values, "sum()"))]
     meter.spend(len(found))
     try:
-        return bounded(sum(found) if all(type(value) is int for value in found) else math.fsum(found))
+        return bounded_number(sum(found) if all(type(value) is int for value in found) else math.fsum(found))
     except OverflowError:
         raise ComputingError("the number is too large") from None
 
@@ -68,29 +68,29 @@ def _judging(judge: Callable[[list[Any]], bool], name: str) -> Callable[[Meter, 
 
 
 def _abs(_: Meter, value: Any) -> Any:
-    return bounded(abs(number(value, "abs()")))
+    return bounded_number(abs(number(value, "abs()")))
 
 
 def _round(_: Meter, value: Any, digits: Any = None) -> Any:
     number(value, "round()")
     if digits is None:
-        return value if type(value) is int else bounded(round(value))
-    if abs(whole(digits, "round()")) > _MOST_DIGITS:
+        return value if type(value) is int else bounded_number(round(value))
+    if abs(whole_number(digits, "round()")) > _MOST_DIGITS:
         raise ComputingError(f"round() takes up to {_MOST_DIGITS} digits")
-    return bounded(round(value, digits))
+    return bounded_number(round(value, digits))
 
 
 def _int(_: Meter, value: Any) -> int:
     if isinstance(value, str):
         return int(_read(value, _WHOLE, "a whole number, which int(x) reads; float(x) reads others"))
     if isinstance(value, bool) or is_number(value):
-        return value if type(value) is int else bounded(int(value))
+        return value if type(value) is int else bounded_number(int(value))
     raise ComputingError(f"int() takes a text or a number, not {kind(value)}")
 
 
 def _float(_: Meter, value: Any) -> float:
     if isinstance(value, str):
-        return bounded(float(_read(value, _NUMBER, "a number")))
+        return bounded_number(float(_read(value, _NUMBER, "a number")))
     if isinstance(value, bool) or is_number(value):
         try:
             return float(value)
@@ -122,7 +122,7 @@ def _list(_: Meter, values: Any) -> list[Any]:
 
 def _range(meter: Meter, *ends: Any) -> list[int]:
     try:
-        found = range(*(whole(end, "range()") for end in ends))
+        found = range(*(whole_number(end, "range()") for end in ends))
     except ValueError:
         raise ComputingError("range() takes a step other than 0") from None
     if any(abs(end) > LARGEST for end in ends):
@@ -154,7 +154,7 @@ def _zip(meter: Meter, *lists: Any) -> list[list[Any]]:
 def _enumerate(meter: Meter, values: Any, start: Any = 0) -> list[list[Any]]:
     found = items(values, "enumerate()")
     meter.spend(len(found))
-    return [[index, value] for index, value in enumerate(found, bounded(whole(start, "enumerate()")))]
+    return [[index, value] for index, value in enumerate(found, bounded_number(whole_number(start, "enumerate()")))]
 
 
 _SCALARS: Set[Kind] = {"text", "number", "boolean"}
@@ -208,12 +208,12 @@ def _size(_: str, arguments: Sequence[Type], __: Named) -> Type:
     def size(one: Alternative) -> Type | None:
         return WHOLE if isinstance(one, Text | List | Object) else None
 
-    of_each(arguments[0], size, f"{words(arguments[0])} has no length")
+    of_each(arguments[0], size, f"{in_words(arguments[0])} has no length")
     return WHOLE
 
 
 def _same_number(name: str, arguments: Sequence[Type], _: Named) -> Type:
-    return of_each(arguments[0], number_of, f"{name} takes a number, not {words(arguments[0])}")
+    return of_each(arguments[0], numeric, f"{name} takes a number, not {in_words(arguments[0])}")
 
 
 def _rounded(name: str, arguments: Sequence[Type], _: Named) -> Type:
@@ -224,13 +224,13 @@ def _rounded(name: str, arguments: Sequence[Type], _: Named) -> Type:
 
 
 def _rows(name: str, arguments: Sequence[Type], _: Named) -> Type:
-    return list_of(row_of(*(items_of(one, name) for one in arguments)))
+    return list_of(tuple_of(*(items_of(one, name) for one in arguments)))
 
 
 def _numbered(name: str, arguments: Sequence[Type], named: Named) -> Type:
     for start in (*arguments[1:], *named.values()):
         check_kind(start, NUMBERS, name, "a whole number to start with")
-    return list_of(row_of(WHOLE, items_of(arguments[0], name)))
+    return list_of(tuple_of(WHOLE, items_of(arguments[0], name)))
 
 
 def _shifted(name: str, arguments: Sequence[Type], named: Named) -> Type:

@@ -85,7 +85,7 @@ NAMED: Mapping[str, str] = {
 """By a name that stands for nothing here."""
 
 
-def instead(name: str, known: Iterable[str]) -> str:
+def instead_of_call(name: str, known: Iterable[str]) -> str:
     """What to write for a function or a method that isn't there: the like of it, the nearest name, or all there are."""
     if habit := CALLED.get(name):
         return f"write {habit}"

@@ -18,9 +18,9 @@ from ...schema.types import (
     Text,
     Type,
     Whole,
+    in_words,
     known,
     union,
-    words,
 )
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "null", "list", "object"]
@@ -75,7 +75,7 @@ def items_of(type: Type, what: str) -> Type:
     Raises:
         Misfit: it is neither.
     """
-    return of_each(type, _items, f"{what} takes a list, not {words(type)}")
+    return of_each(type, _items, f"{what} takes a list, not {in_words(type)}")
 
 
 def _items(one: Alternative) -> Type | None:
@@ -98,10 +98,10 @@ def check_kind(type: Type, wanted: Set[Kind], what: str, takes: str) -> None:
         Misfit: saying what is taken instead.
     """
     if not wanted & kinds_of(type):
-        raise Misfit(f"{what} takes {takes}, not {words(type)}")
+        raise Misfit(f"{what} takes {takes}, not {in_words(type)}")
 
 
-def check_format(type: Type, form: str) -> None:
+def check_format_type(type: Type, form: str) -> None:
     """Refuse a type that a format such as `.2f` doesn't take.
 
     Raises:
@@ -113,7 +113,7 @@ def check_format(type: Type, form: str) -> None:
         check_kind(type, {"number"}, f"the format {form}", "a number")
 
 
-def number_of(one: Alternative) -> Type | None:
+def numeric(one: Alternative) -> Type | None:
     """One alternative, if it is a number."""
     return known(one) if isinstance(one, Number | Whole) else None
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 from ...schema.json import is_list
-from ...schema.types import ANYTHING, List, Misfit, Type, list_of, map_to, union, words
-from .access import key_of
-from .failing import failed
+from ...schema.types import ANYTHING, List, Misfit, Type, in_words, list_of, map_to, union
+from .access import object_key
+from .failing import failed_at
 from .frame import METER, Code, Frame, Step
 from .functions import FUNCTIONS
 from .kind_types import TEXTS, check_kind, items_of
-from .kinds import ComputingError, items, kind
+from .operands import ComputingError, items, kind
 from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
 
 _Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp | ast.DictComp
@@ -83,7 +83,7 @@ def _unpacked_types(item: Type, count: int) -> list[Type]:
     lists = [one for one in alternatives if isinstance(one, List)]
     rows = [one.row or (one.item,) * count for one in lists if one.row is None or len(one.row) == count]
     if not rows:
-        found = f"a list of {len(lists[0].row or ())}" if lists else words(item)
+        found = f"a list of {len(lists[0].row or ())}" if lists else in_words(item)
         raise Misfit(f"{count} names are bound to {found}")
     return [union(*held) for held in zip(*rows, strict=True)]
 
@@ -111,9 +111,9 @@ def _object(compiler: Compiler, node: ast.DictComp) -> Code:
         def put(frame: Frame) -> None:
             at = key(frame)
             try:
-                frame[place][key_of(at)] = value(frame)
+                frame[place][object_key(at)] = value(frame)
             except ComputingError as error:
-                raise failed(error, node) from None
+                raise failed_at(error, node) from None
 
         return put
 
@@ -155,7 +155,7 @@ def _loop(node: ast.comprehension, source: Code, round_: _Round, steps: int, cou
             values = items(found, "a loop")
             frame[METER].spend(len(values) * steps)
         except ComputingError as error:
-            raise failed(error, node.iter) from None
+            raise failed_at(error, node.iter) from None
         kept = round_(frame, values)
         if counter is not None:
             before = cast("tuple[int, int]", frame[counter] or (0, 0))
@@ -185,7 +185,7 @@ def _unpacking(node: ast.expr, targets: list[int | _Bind]) -> _Bind:
     def unpack(frame: Frame, item: Any) -> None:
         if not is_list(item) or len(item) != len(targets):
             length = f" of {len(item):,}" if is_list(item) else ""
-            raise failed(ComputingError(f"{len(targets)} names can't be bound to {kind(item)}{length}"), node)
+            raise failed_at(ComputingError(f"{len(targets)} names can't be bound to {kind(item)}{length}"), node)
         for target, one in zip(targets, item, strict=True):
             if isinstance(target, int):
                 frame[target] = one

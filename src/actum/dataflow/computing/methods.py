@@ -16,19 +16,19 @@ from ...schema.types import (
     Object,
     Text,
     Type,
+    in_words,
     known,
     list_of,
-    row_of,
+    tuple_of,
     union,
-    words,
 )
-from .access import name_of
+from .access import key_meant
 from .allowance import Meter
 from .comparing import position, same, spend_on_equals
 from .function import Function, Named, taking
 from .kind_types import ALL, TEXTS, WRITTEN, check_kind, items_of, of_each
-from .kinds import ComputingError, items, kind, text, whole
-from .texts import written
+from .operands import ComputingError, items, kind, text, whole_number
+from .written_values import written
 
 _Owner = dict[str, Any]
 _PARTS = list_of(TEXT)
@@ -55,7 +55,7 @@ def _searching(method: Callable[..., Any], example: str) -> Function:
 
     def run(meter: Meter, owner: str, sought: Any, *ends: Any) -> Any:
         meter.spend((len(owner) + len(text(sought, name))) >> 6)
-        return method(owner, sought, *(None if end is None else whole(end, name) for end in ends))
+        return method(owner, sought, *(None if end is None else whole_number(end, name) for end in ends))
 
     return Function(run, taking(TEXTS, "a text", WHOLE, 2), example, most=3)
 
@@ -80,7 +80,7 @@ def _splitting(method: Callable[..., list[str]], example: str) -> Function:
             raise ComputingError(f"{name} takes a text of one character or more")
         meter.spend(len(owner) >> 4)
         meter.fit(1 + (len(owner) >> 1 if separator is None else owner.count(separator)))
-        return method(owner, separator, whole(maxsplit, name))
+        return method(owner, separator, whole_number(maxsplit, name))
 
     typed = taking({"text", "null"}, "a text", _PARTS, 2)
     return Function(run, typed, example, least=0, most=2, keywords=("maxsplit",))
@@ -90,7 +90,7 @@ def _padding(method: Callable[..., str], example: str, most: int = 2) -> Functio
     name = f".{method.__name__}()"
 
     def run(meter: Meter, owner: str, width: Any, fill: Any = " ") -> str:
-        meter.fit(whole(width, name))
+        meter.fit(whole_number(width, name))
         if len(text(fill, name)) != 1:
             raise ComputingError(f"{name} fills with one character")
         return method(owner, width, fill) if most > 1 else method(owner, width)
@@ -124,7 +124,7 @@ def _join(meter: Meter, owner: str, values: Any) -> str:
 
 def _replace(meter: Meter, owner: str, old: Any, new: Any, count: Any = -1) -> str:
     meter.spend((len(owner) + len(text(old, ".replace()"))) >> 4)
-    times = owner.count(old) if whole(count, ".replace()") < 0 else min(count, owner.count(old))
+    times = owner.count(old) if whole_number(count, ".replace()") < 0 else min(count, owner.count(old))
     meter.fit(len(owner) + times * max(0, len(text(new, ".replace()")) - len(old)))
     return owner.replace(old, new, count)
 
@@ -144,7 +144,7 @@ def _index(meter: Meter, owner: list[Any], value: Any) -> int:
 
 
 def _get(_: Meter, owner: _Owner, key: Any, default: Any = None) -> Any:
-    name = name_of(key)
+    name = key_meant(key)
     return default if name is None else owner.get(name, default)
 
 
@@ -194,7 +194,7 @@ def _members(_: str, arguments: Sequence[Type], __: Named) -> Type:
 
 
 def _pairs(_: str, arguments: Sequence[Type], __: Named) -> Type:
-    return list_of(row_of(TEXT, union(*_object(arguments[0]).held)))
+    return list_of(tuple_of(TEXT, union(*_object(arguments[0]).held)))
 
 
 _TEXTS: Mapping[str, Function] = {
@@ -266,7 +266,7 @@ def method_type(name: str, owner: Type, arguments: Sequence[Type]) -> Type:
         methods = METHODS.get(_OWNERS.get(one.__class__, object), {})
         return methods[name].type(f".{name}()", (known(one), *arguments), {}) if name in methods else None
 
-    return of_each(owner, of, f"{words(owner)} has no .{name}()")
+    return of_each(owner, of, f"{in_words(owner)} has no .{name}()")
 
 
 def runs(name: str, arguments: int) -> Mapping[type, Callable[..., Any]]:

@@ -7,15 +7,15 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ...schema.types import ANYTHING, BOOLEAN, NUMBER, TEXT, WHOLE, List, Misfit, Type, list_of, union, words
+from ...schema.types import ANYTHING, BOOLEAN, NUMBER, TEXT, WHOLE, List, Misfit, Type, in_words, list_of, union
 from .allowance import Meter
 from .arithmetic import ARITHMETIC
 from .comparing import compare, inside, same
 from .comparison_types import check_comparison
-from .failing import FAILURES, failed
+from .failing import FAILURES, failed_at
 from .frame import METER, Code, Frame
-from .kind_types import NUMBERS, TEXTS, Kind, is_whole, kinds_of, number_of, of_each, without_null
-from .kinds import ComputingError, bounded, number
+from .kind_types import NUMBERS, TEXTS, Kind, is_whole, kinds_of, numeric, of_each, without_null
+from .operands import ComputingError, bounded_number, number
 from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
 
 _Comparison: TypeAlias = Callable[[Any, Any, Meter], bool]
@@ -49,7 +49,7 @@ def _type_of_unary(checker: Checker, node: ast.UnaryOp, types: Types) -> Type:
     operand = checker.of(node.operand, types)
     if isinstance(node.op, ast.Not):
         return BOOLEAN
-    return of_each(operand, number_of, f"a sign takes numbers, not {words(operand)}")
+    return of_each(operand, numeric, f"a sign takes numbers, not {in_words(operand)}")
 
 
 def _unary(compiler: Compiler, node: ast.UnaryOp) -> Code:
@@ -61,9 +61,9 @@ def _unary(compiler: Compiler, node: ast.UnaryOp) -> Code:
 
     def compute(frame: Frame) -> Any:
         try:
-            return bounded(sign * number(operand(frame), "a sign"))
+            return bounded_number(sign * number(operand(frame), "a sign"))
         except ComputingError as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return compute
 
@@ -87,7 +87,7 @@ def _type_of_binary(checker: Checker, node: ast.BinOp, types: Types) -> Type:
 
 
 def _unlike(left: Type, right: Type, *, is_sum: bool) -> str:
-    told = f"{words(left)} and {words(right)}"
+    told = f"{in_words(left)} and {in_words(right)}"
     if is_sum and "text" in kinds_of(left) | kinds_of(right):
         return f"+ takes two texts, not {told}: write a template, or str(x) or float(x)"
     return f"arithmetic takes numbers, not {told}"
@@ -108,7 +108,7 @@ def _binary(compiler: Compiler, node: ast.BinOp) -> Code:
         try:
             return operate(a, b, frame[METER])
         except FAILURES as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return compute
 
@@ -150,7 +150,7 @@ def _single(node: ast.Compare, left: Code, right: Code) -> Code:
         try:
             return holds(a, b, frame[METER])
         except FAILURES as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return judge
 
@@ -167,7 +167,7 @@ def _chained(node: ast.Compare, first: Code, rest: list[Code]) -> Code:
                 if not holds(a, b, frame[METER]):
                     return False
             except FAILURES as error:
-                raise failed(error, node) from None
+                raise failed_at(error, node) from None
             a = b
         return True
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ...schema.types import Misfit, Type
 from ..reference import clip
 from .frame import METER, Code
-from .places import spelled
+from .places import as_authored
 from .tokens import ComputingSyntax, refused
 
 Names: TypeAlias = frozenset[str]
@@ -67,7 +67,7 @@ def _unknown(node: ast.AST) -> str:
         case ast.Lambda():
             return "lambda stands behind key= only"
         case ast.Set(elts=[only]):
-            return f"one pair of braces is enough: {{{spelled(only)}}}"
+            return f"one pair of braces is enough: {{{as_authored(only)}}}"
         case ast.Set() | ast.SetComp():
             return "a list without doubles is unique([…])"
         case _:
@@ -104,7 +104,7 @@ class Checker:
 
     def told(self, error: Misfit, node: ast.AST) -> ComputingMismatch:
         """Why a node can't work, with its place."""
-        place = spelled(node)
+        place = as_authored(node)
         at = f", at {place}" if place != clip(self._source, 60) else ""
         return ComputingMismatch(f"{error}{at}, in {{{clip(self._source, 120)}}}")
 

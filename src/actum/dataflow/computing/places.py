@@ -17,7 +17,7 @@ def place(node: _Node, source: str, start: int, end: int) -> _Node:
     return node
 
 
-def check_depth(tree: ast.AST, source: str) -> None:
+def check_tree_depth(tree: ast.AST, source: str) -> None:
     """Refuse a tree that nests too deep; the loops of a comprehension nest in each other.
 
     Raises:
@@ -46,7 +46,7 @@ def may_miss(node: ast.expr) -> bool:
     return source[end - 1 : end] == MAY_MISS
 
 
-def spelled(node: ast.AST) -> str:
+def as_authored(node: ast.AST) -> str:
     """What a node stands for as it was authored, in one line, for messages."""
     source = vars(node).get("source")
     text = source[vars(node)["col_offset"] : vars(node)["end_col_offset"]] if source else ast.unparse(node)

@@ -14,19 +14,19 @@ from ...schema.types import (
     Object,
     Text,
     Type,
+    in_words,
     is_optional,
     list_of,
     member,
     union,
-    words,
 )
 from .access import item_of, missing, slice_of
-from .failing import failed
+from .failing import failed_at
 from .frame import METER, Code, Frame
 from .functions import FUNCTIONS
 from .habits import NAMED
 from .kind_types import check_kind, kinds_of, of_each
-from .kinds import ComputingError
+from .operands import ComputingError
 from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
 from .places import may_miss
 
@@ -93,7 +93,7 @@ def _type_of_slice(checker: Checker, owner: Type, cut: ast.Slice, types: Types) 
     for end in (cut.lower, cut.upper, cut.step):
         if end is not None:
             check_kind(checker.of(end, types), {"number", "null"}, "a slice", "whole numbers")
-    return of_each(owner, part, f"{words(owner)} can't be cut")
+    return of_each(owner, part, f"{in_words(owner)} can't be cut")
 
 
 def _literal(node: ast.expr) -> str | int | None:
@@ -117,7 +117,7 @@ def _type_at(owner: Type, key: Type) -> Type:
             return one.item
         return TEXT if isinstance(one, Text) and "number" in kinds else None
 
-    return of_each(owner, part, f"{words(owner)} has nothing at {words(key)}")
+    return of_each(owner, part, f"{in_words(owner)} has nothing at {in_words(key)}")
 
 
 def _subscript(compiler: Compiler, node: ast.Subscript) -> Code:
@@ -133,7 +133,7 @@ def _subscript(compiler: Compiler, node: ast.Subscript) -> Code:
         try:
             return item_of(of, at, is_optional=is_optional)
         except ComputingError as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return load
 
@@ -149,7 +149,7 @@ def _slice(compiler: Compiler, node: ast.Subscript, cut: ast.Slice) -> Code:
         try:
             return slice_of(of, lower, upper, step, frame[METER])
         except ComputingError as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return load
 
@@ -186,7 +186,7 @@ def _keyed(compiler: Compiler, node: ast.expr, value: ast.expr, key: str) -> Cod
 def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
     """Null for an optional key of an object, or for one that was authored so; anything else has failed."""
     if not ((is_optional and type(of) is dict) or ((of is None or type(of) is dict) and may_miss(node))):
-        raise failed(missing(of, key), node)
+        raise failed_at(missing(of, key), node)
 
 
 REACHING: Constructs = {

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...schema.json import MAX_DEPTH, is_list, is_object
-from .kinds import ComputingError
+from .operands import ComputingError
 
 HEAVY = 10_000
 """From which weight on values are felt where an evaluation is in the way of others."""
 
 
-def weight(values: Iterable[Any]) -> int:
+def items_within(values: Iterable[Any]) -> int:
     """About how many items values hold together, counted up to a little more than `HEAVY`."""
     total = 0
     for value in values:

@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from ..reference import Reference
 from .constructs import CONSTRUCTS
+from .group_reader import GroupReader
 from .passes import Grammar
-from .places import check_depth
-from .reader import Reader
+from .places import check_tree_depth
 from .tokens import MOST_CHARACTERS, refused
 
 _KEPT = 512
@@ -43,8 +43,8 @@ def read_group(source: str) -> Computation:
     """
     if len(source) > MOST_CHARACTERS:
         raise refused(f"an expression has at most {MOST_CHARACTERS:,} characters, not {len(source):,}", source)
-    reader = Reader(source)
+    reader = GroupReader(source)
     read = reader.read(0, len(source))
-    check_depth(read.tree, source)
+    check_tree_depth(read.tree, source)
     Grammar(source, CONSTRUCTS).check(read.tree, frozenset())
     return Computation(source[: read.end].strip(), read.tree, tuple(reader.references), read.format)

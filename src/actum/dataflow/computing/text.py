@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..reference import SIGIL, Reference, clip
 from .allowance import Allowance, Meter
-from .groups import OPEN, braces, marked_parts
+from .braces import OPEN, braces, marked_parts
 from .source import Computation, read_group
 from .tokens import COUNTED_KINDS, ITEM_KIND, MOST_CHARACTERS, ComputingSyntax
 
@@ -48,7 +48,7 @@ _PER_CHARACTER = 10
 """The steps that it takes to read a text, and each group in it (E4)."""
 
 
-def read_text(text: str, names: Container[str] = (), meter: Meter | None = None) -> Computed | str:
+def read_computed(text: str, names: Container[str] = (), meter: Meter | None = None) -> Computed | str:
     """The text's groups, or the text itself with `††` read as † where nothing in it is computed.
 
     `names` are the kinds that exist: one of them behind a † outside of groups was meant as a reference.

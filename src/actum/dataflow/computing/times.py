@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from .allowance import Meter
-from .kinds import ComputingError, bounded, kind, number
+from .operands import ComputingError, bounded_number, kind, number
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -22,7 +22,7 @@ _TIME = re.compile(
 
 
 @lru_cache(4_096)
-def moment(text: str) -> datetime | None:
+def moment_in(text: str) -> datetime | None:
     """The time that a text tells with its time of day, or None."""
     match = _TIME.fullmatch(text)
     return _read(match) if match and match["between"] else None
@@ -43,7 +43,7 @@ def moments(texts: list[str]) -> list[datetime] | None:
     """
     found: list[datetime] = []
     for text in texts:
-        at = moment(text)
+        at = moment_in(text)
         if at is None:
             return None
         found.append(at)
@@ -77,7 +77,7 @@ def minutes(_: Meter, start: Any, end: Any) -> int | float:
 def shift(_: Meter, time: Any, *, days: Any = 0, hours: Any = 0, minutes: Any = 0) -> str:
     """A time moved, written as it was: a day stays a day if it is moved by days."""
     at, match = _instant(time, "shift()")
-    by = [bounded(number(value, "shift()")) for value in (days, hours, minutes)]
+    by = [bounded_number(number(value, "shift()")) for value in (days, hours, minutes)]
     try:
         moved = at.replace(tzinfo=None) + timedelta(days=by[0], hours=by[1], minutes=by[2])
     except OverflowError:

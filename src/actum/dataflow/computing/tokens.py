@@ -80,7 +80,7 @@ _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", "lambda
 _PREFIXES = frozenset({"r", "u", "b", "t", "rb", "br", "fr", "rf", "tr", "rt"})
 
 
-def check_name(source: str, position: int, name: str) -> None:
+def check_word(source: str, position: int, name: str) -> None:
     """Refuse a word that is no name of the language.
 
     Raises:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Expression, First, mapped, references
+from ...dataflow.expression import Expression, First, references, with_changed_references
 from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, Reference, call_index
 from ...dataflow.template import Template
@@ -154,7 +154,7 @@ def _filled(template: Template, meant: Callable[[Reference], Reference]) -> Any:
 
 def _spelled(expression: Expression, meant: Callable[[Reference], Reference]) -> str:
     """An expression with its references as what they mean."""
-    changed = mapped(expression, meant)
+    changed = with_changed_references(expression, meant)
     if not isinstance(changed, Computed):
         return str(changed)
     parts = [part if isinstance(part, str) else f"{ast.dump(part.tree)}:{part.format}" for part in changed.parts]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from ...dataflow.computing.checker import ComputingMismatch, check
+from ...dataflow.computing.checker import ComputingMismatch, check_types
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First
 from ...dataflow.reference import CALLS, RESULTS, Path, Reference, call_index, print_path, with_position
@@ -29,10 +29,10 @@ from ...schema.types import (
     List,
     Misfit,
     Type,
-    fits,
     list_of,
     member,
-    object_of,
+    misfit_between,
+    record_of,
     type_of,
     type_of_value,
     union,
@@ -190,7 +190,7 @@ class _Reading:
                     raise UnresolvedReference(f"{expression}: {error}", tool=tool, path=where) from None
             case Computed():
                 try:
-                    checked = check(expression, self._of)
+                    checked = check_types(expression, self._of)
                 except (ComputingMismatch, Misfit) as error:
                     raise UnresolvedReference(str(error), tool=tool, path=where) from None
                 self.optional |= checked.optional
@@ -263,7 +263,7 @@ class _Check:
         return found
 
     def _judge(self, found: Type, wanted: Type, path: Path, what: str) -> None:
-        if (misfit := fits(found, wanted)) is not None:
+        if (misfit := misfit_between(found, wanted)) is not None:
             raise InvalidParameters(f"{what}: {misfit}", tool=self._job.tool.name, path=print_path(path).lstrip("."))
 
 
@@ -276,7 +276,7 @@ def _suits(source: Tool, part: Path, reader: Tool, path: Path) -> bool:
             found = member(found, segment)
     except Misfit:
         return False
-    return fits(found, _taken(reader, path)) is None
+    return misfit_between(found, _taken(reader, path)) is None
 
 
 def _wanted(job: Job, path: Path) -> Type:
@@ -313,7 +313,7 @@ def _of_template(value: Any, types: list[Type], key: str | None = None) -> Type:
     if isinstance(value, Hole):
         return types[value.number]
     if is_object(value):
-        return object_of({name: _of_template(one, types) for name, one in value.items()})
+        return record_of({name: _of_template(one, types) for name, one in value.items()})
     if is_list(value):
         return list_of(union(*(_of_template(one, types) for one in value)) if value else ANYTHING)
     return type_of_value(value)

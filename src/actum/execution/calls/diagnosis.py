@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, cast
 
-from ...dataflow.computing.kinds import kind
+from ...dataflow.computing.operands import kind
 from ...dataflow.expression import MISSING, Expression, references
 from ...dataflow.fold import Fold
 from ...dataflow.graph import Graph

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ...dataflow.computing.evaluator import ComputingError, Filter, value_of, weight
+from ...dataflow.computing.evaluator import ComputingError, Filter, computed_value, items_within
 from ...dataflow.expression import MISSING, Bound, Expression, references
 from ...dataflow.fold import SCALARS, Fold, exported
 from ...dataflow.reference import Reference, clip
@@ -108,7 +108,7 @@ async def _compute(budget: Budget, reading: _Reading) -> Resolved:
 
 def _is_heavy(values: Sequence[Any]) -> bool:
     """Whether computing with what a call or an output refers to would keep the event loop waiting (E4)."""
-    return any(weight(one.values.values() if isinstance(one, Bound) else [one]) > _HEAVY for one in values)
+    return any(items_within(one.values.values() if isinstance(one, Bound) else [one]) > _HEAVY for one in values)
 
 
 def _resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
@@ -192,7 +192,7 @@ def _output_values(
 
 def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], budget: Budget) -> Any:
     read = bound.values.__getitem__
-    return value_of(bound.computed, read, budget.allowance(), optional=optional, filters=filters)
+    return computed_value(bound.computed, read, budget.allowance(), optional=optional, filters=filters)
 
 
 def _computed(job: Job, values: Sequence[Any], budget: Budget) -> Sequence[Any]:

@@ -120,7 +120,7 @@ class CallList:
         return self.head | {"items": {"anyOf": items} if self.is_union or len(items) > 1 else items[0]}
 
 
-def options_of(schema: Any) -> list[JsonObject]:
+def offered_calls(schema: Any) -> list[JsonObject]:
     """The schemas of what a list of calls may hold."""
     node: JsonObject = schema or {}
     items: JsonObject = node.get("items") or {}
@@ -133,7 +133,7 @@ def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped) -> Cal
     """The list of calls, each by the rules of calls."""
     node: JsonObject = schema or {}
     head = {key: value for key, value in node.items() if key in {"type", "description"}}
-    options = options_of(schema)
+    options = offered_calls(schema)
     if not options:
         # Every provider wants the type of items, also of none at all, and not all take a `maxItems`.
         return CallList(walk.node({**head, "items": null()[0], "maxItems": 0}, "#/properties/calls")[0], [], {})

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..json import JsonObject, is_object
 from .definitions import Definitions
-from .merging import judges, merged, weight
+from .merging import judges, merged, parts_in
 
 INLINED = 20_000
 """How many values of definitions may be copied to where they are referred to."""
@@ -39,7 +39,7 @@ class Combining:
         target = self.definitions.target(name)
         if name in self._open or max(len(self._open), path.count("/")) > _DEEPEST:
             return None
-        if not is_object(target) or not self._afford(weight(target)):
+        if not is_object(target) or not self._afford(parts_in(target)):
             return None
         return merged(others, target)
 
@@ -67,7 +67,7 @@ class Combining:
         asserted = {key: value for key, value in base.items() if judges(key)}
         result: list[Any] = []
         for option in options:
-            if not is_object(option) or "$ref" in option or not self._afford(weight(asserted)):
+            if not is_object(option) or "$ref" in option or not self._afford(parts_in(asserted)):
                 return None
             part = merged(asserted, option)
             if part is None:

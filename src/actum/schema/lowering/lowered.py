@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from ..json import JsonObject, encode
 from ..walk import properties_of
-from .call_list import Wrapped, lowered_calls, options_of
+from .call_list import Wrapped, lowered_calls, offered_calls
 from .dialects import LADDER, Dialect, Rung
 from .remarks import Note
-from .restoring import Shapes
+from .restoring import AnswerShapes
 from .sharing import state_references_once
 from .size import exceeded
 from .strict import Strict
@@ -32,7 +32,7 @@ class Lowered:
     rung: Rung | None = None
     problems: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
-    shapes: Shapes = field(default_factory=Shapes)
+    shapes: AnswerShapes = field(default_factory=AnswerShapes)
 
     def restore_call(self, call: Any) -> Any:
         """A call as the composed schema means it, by the tool it names."""
@@ -67,7 +67,7 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
     parts = properties_of(schema)
     if is_strict and not parts.get("calls", {}).get("items"):
         parts = {name: part for name, part in parts.items() if name != "calls"}  # an empty list need not be written
-    wrapped = Wrapped(options_of(parts.get("calls")), walk, dialect)
+    wrapped = Wrapped(offered_calls(parts.get("calls")), walk, dialect)
     calls = lowered_calls(parts.get("calls"), walk, wrapped)
     others = {name: walk.node(part, f"#/properties/{name}") for name, part in parts.items() if name != "calls"}
     defined = walk.defined()
@@ -84,7 +84,7 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
     if definitions:
         lowered["$defs"] = definitions
     limits = exceeded(lowered, dialect.limits) if is_strict else ()
-    shapes = Shapes(
+    shapes = AnswerShapes(
         calls=calls.shapes,
         output=others["output"][1] if "output" in others else None,
         meta=others["meta"][1] if "meta" in others else None,

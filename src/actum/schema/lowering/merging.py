@@ -92,12 +92,12 @@ def _one(answers: Iterable[bool]) -> bool:
     return sum(answers) == 1
 
 
-def weight(schema: Any) -> int:
+def parts_in(schema: Any) -> int:
     """How many values a schema is made of."""
     if is_object(schema):
-        return 1 + sum(weight(inner) for inner in schema.values())
+        return 1 + sum(parts_in(inner) for inner in schema.values())
     if is_list(schema):
-        return 1 + sum(weight(inner) for inner in schema)
+        return 1 + sum(parts_in(inner) for inner in schema)
     return 1
 
 

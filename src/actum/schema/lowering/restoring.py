@@ -35,7 +35,7 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Items:
+class ListItems:
     """A list: its first items by position, then the rest."""
 
     first: tuple[Shape, ...] = ()
@@ -68,7 +68,7 @@ class AnyOf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class NamedShape:
     """A definition's shape, by its name."""
 
     name: str
@@ -85,12 +85,12 @@ ALONE = ("_value", "_expect")
 
 _SPELT = re.compile(r"null|true|false|-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?")
 
-Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
+Shape: TypeAlias = "Members | ListItems | Entries | AnyOf | NamedShape | None"
 """How values of a schema are restored; None if the wire holds them as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shapes:
+class AnswerShapes:
     """The shapes of an answer's parts; `wires` are the wire's definitions, for the schemas of branches.
 
     `wrapped`: a call of which more is said travels as `_call` beside that. `spelled`: an `_else` travels as a text.
@@ -114,11 +114,11 @@ class Shapes:
                     return True
                 case Members(named=named, rest=rest):
                     waiting += [*(one.shape for one in named.values()), rest]
-                case Items(first=first, rest=rest):
+                case ListItems(first=first, rest=rest):
                     waiting += [*first, rest]
                 case AnyOf(branches=branches):
                     waiting += [branch.shape for branch in branches]
-                case Named(name=name) if name not in seen:
+                case NamedShape(name=name) if name not in seen:
                     seen.add(name)
                     waiting.append(self.named.get(name))
                 case _:
@@ -155,7 +155,7 @@ class Shapes:
         match self._settled(value, shape):
             case Members() as members if is_object(value) and depth < MAX_DEPTH:
                 return self._members(value, members, depth + 1)
-            case Items() as items if is_list(value) and depth < MAX_DEPTH:
+            case ListItems() as items if is_list(value) and depth < MAX_DEPTH:
                 return self._items(value, items, depth + 1)
             case Entries() as entries if is_list(value) and depth < MAX_DEPTH:
                 return self._entries(value, entries, depth + 1)
@@ -168,7 +168,7 @@ class Shapes:
             return None
         for _ in range(_LONGEST_CHAIN):
             match shape:
-                case Named(name=name):
+                case NamedShape(name=name):
                     shape = self.named.get(name)
                 case AnyOf(branches=branches):
                     shape = self._chosen(value, branches)
@@ -203,7 +203,7 @@ class Shapes:
                 result[key] = self.restore(inner, member.shape, depth)
         return result
 
-    def _items(self, value: list[Any], shape: Items, depth: int) -> list[Any]:
+    def _items(self, value: list[Any], shape: ListItems, depth: int) -> list[Any]:
         shapes = chain(shape.first, repeat(shape.rest))
         return [self.restore(item, its, depth) for item, its in zip(value, shapes, strict=False)]
 

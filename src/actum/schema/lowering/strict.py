@@ -15,7 +15,7 @@ from .dialects import Dialect
 from .literals import literals
 from .merging import fits_beside, judges, kinds, of_kind, takes_null
 from .remarks import Remarks
-from .restoring import ELSE, Entries, Items, Members, Named, Property, Shape
+from .restoring import ELSE, Entries, ListItems, Members, NamedShape, Property, Shape
 from .scalars import kept
 from .unions import Node, any_of, branches, null, or_null
 
@@ -194,7 +194,7 @@ class Strict:
                 self._problem(path, "its items have no type")
             return wire | assertions, None
         inner, shape = self.node(items, f"{path}/items")
-        return wire | {"items": inner} | assertions, Items(rest=shape) if shape is not None else None
+        return wire | {"items": inner} | assertions, ListItems(rest=shape) if shape is not None else None
 
     def _tuple(self, schema: JsonObject, first: list[Any], items: Any, path: str) -> Node:
         """A list whose items differ by position: no decoder keeps the positions, all keep the count."""
@@ -207,7 +207,7 @@ class Strict:
         wire = self.remarks.head("array", schema, path, whole)
         wire |= {"items": any_of(nodes + rest)[0]} | assertions
         tail = rest[0][1] if rest else None
-        return wire, Items(first=shapes, rest=tail) if any(shapes) or tail is not None else None
+        return wire, ListItems(first=shapes, rest=tail) if any(shapes) or tail is not None else None
 
     def _literals(self, schema: JsonObject, path: str) -> Node:
         wires, changes = literals(schema, self._dialect)
@@ -234,7 +234,7 @@ class Strict:
                 where = "moved to the local check" if judges(key) else "left out"
                 self.remarks.note(path, f"`{key}` next to `$ref` {where}")
         self.definitions.refer(self._source, name, firm=not self._optional)
-        return {"$ref": f"#/$defs/{name}"}, Named(name=name)
+        return {"$ref": f"#/$defs/{name}"}, NamedShape(name=name)
 
     def _without_all_of(self, schema: JsonObject, path: str) -> JsonObject:
         while isinstance(schema.get("allOf"), list):

@@ -14,7 +14,7 @@ from ..walk import DEFINITIONS, HOLDS, properties_of, required_of
 from .definitions import Definitions
 from .merging import kinds, takes_null
 from .remarks import Remarks
-from .restoring import AnyOf, Branch, Items, Members, Named, Property, Shape
+from .restoring import AnyOf, Branch, ListItems, Members, NamedShape, Property, Shape
 from .scalars import REFERENCES
 from .unions import Node, null
 
@@ -79,7 +79,7 @@ class Verbatim:
             if name is None:
                 return None, None
             self.definitions.refer("", name, firm=True)
-            return f"#/$defs/{name}", Named(name=name)
+            return f"#/$defs/{name}", NamedShape(name=name)
         return (REFERENCES.get(value, value) if key == "pattern" else value), None
 
     def _shape(self, node: JsonObject, wire: JsonObject, shapes: dict[str, Any]) -> Shape:
@@ -91,7 +91,7 @@ class Verbatim:
                 return AnyOf(branches=tuple(_branch(inner, shape) for inner, shape in pairs))
         first: tuple[Shape, ...] = tuple(shapes.get("prefixItems") or ())
         if any(first) or shapes.get("items") is not None:
-            return Items(first=first, rest=shapes.get("items"))
+            return ListItems(first=first, rest=shapes.get("items"))
         if shapes.get("additionalProperties") is not None:
             return Members(rest=shapes["additionalProperties"])
         return shapes.get("$ref")

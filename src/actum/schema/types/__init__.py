@@ -1,6 +1,6 @@
 """What is known of a value without having it, from its JSON Schema (O11, E5): the one door to this package."""
 
-from .fitting import fits
+from .fitting import misfit_between
 from .kinds import (
     ANYTHING,
     BOOLEAN,
@@ -10,7 +10,7 @@ from .kinds import (
     WHOLE,
     Alternative,
     Boolean,
-    Field,
+    DeclaredField,
     List,
     Null,
     Number,
@@ -22,13 +22,13 @@ from .kinds import (
     known,
     list_of,
     map_to,
-    object_of,
-    row_of,
+    record_of,
+    tuple_of,
     union,
 )
 from .members import Misfit, is_optional, keys_told, member
-from .reading import type_of, type_of_value
-from .words import values_told, words, words_of
+from .type_reading import type_of, type_of_value
+from .wordings import in_words, values_told, words_of
 
 __all__ = [
     "ANYTHING",
@@ -39,7 +39,7 @@ __all__ = [
     "WHOLE",
     "Alternative",
     "Boolean",
-    "Field",
+    "DeclaredField",
     "List",
     "Misfit",
     "Null",
@@ -49,19 +49,19 @@ __all__ = [
     "Type",
     "Undeclared",
     "Whole",
-    "fits",
+    "in_words",
     "is_optional",
     "keys_told",
     "known",
     "list_of",
     "map_to",
     "member",
-    "object_of",
-    "row_of",
+    "misfit_between",
+    "record_of",
+    "tuple_of",
     "type_of",
     "type_of_value",
     "union",
     "values_told",
-    "words",
     "words_of",
 ]

@@ -6,12 +6,12 @@ from itertools import product
 
 from ..quoting import quoted
 from .kinds import Alternative, Boolean, List, Null, Number, Object, Text, Type, Whole
-from .words import values_told, words
+from .wordings import in_words, values_told
 
 _DEEPEST = 16
 
 
-def fits(type: Type, wanted: Type) -> str | None:
+def misfit_between(type: Type, wanted: Type) -> str | None:
     """None, or why no value of a type can be one of the wanted type; that a list may be empty doesn't count."""
     return _Fitting().misfit(type, wanted, 0)
 
@@ -40,7 +40,7 @@ class _Fitting:
             if (why := self._inside(one, other, depth)) is None:
                 return None
             inner = inner or why
-        return inner or f"{words(type)} where {words(wanted)} is needed{'' if depth else _bridge(type, wanted)}"
+        return inner or f"{in_words(type)} where {in_words(wanted)} is needed{'' if depth else _bridge(type, wanted)}"
 
     def _inside(self, one: Alternative, other: Alternative, depth: int) -> str | None:
         """Why two alternatives of one kind have no value in common."""

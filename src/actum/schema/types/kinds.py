@@ -57,7 +57,7 @@ class List:
         return self.item is ANYTHING and self.row is None
 
 
-class Field(NamedTuple):
+class DeclaredField(NamedTuple):
     """What is declared of one key of an object."""
 
     type: Type
@@ -69,7 +69,7 @@ class Field(NamedTuple):
 class Object:
     """An object: its declared keys, and what other keys hold; `rest` is None where there are no others."""
 
-    fields: Mapping[str, Field]
+    fields: Mapping[str, DeclaredField]
     rest: Type | None = None
     title: str = ""
     schema: JsonObject | None = None
@@ -185,19 +185,19 @@ def list_of(item: Type) -> Type:
     return known(List(item))
 
 
-def row_of(*types: Type) -> Type:
+def tuple_of(*types: Type) -> Type:
     """The type of a list of exactly these."""
     return known(List(union(*types), types))
 
 
-def object_of(fields: Mapping[str, Type], rest: Type | None = None) -> Type:
+def record_of(fields: Mapping[str, Type], rest: Type | None = None) -> Type:
     """The type of an object that has these keys; `rest` is what other keys hold, None where there are none."""
-    return known(Object(MappingProxyType({key: Field(one) for key, one in fields.items()}), rest))
+    return known(Object(MappingProxyType({key: DeclaredField(one) for key, one in fields.items()}), rest))
 
 
 def map_to(value: Type) -> Type:
     """The type of an object of any keys, each of which holds such a value."""
-    return object_of({}, value)
+    return record_of({}, value)
 
 
 def union(*types: Type) -> Type:

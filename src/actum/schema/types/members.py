@@ -9,7 +9,7 @@ from typing import TypeAlias
 from ..json import index_of
 from ..quoting import quoted, spelled
 from .kinds import ANYTHING, NULL, TEXT, Alternative, List, Object, Text, Type, union
-from .words import words_of
+from .wordings import words_of
 
 _MOST_KEYS = 12
 _MOST_COMPARED = 500

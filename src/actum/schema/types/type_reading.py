@@ -17,7 +17,7 @@ from .kinds import (
     Alternative,
     Boolean,
     Declared,
-    Field,
+    DeclaredField,
     List,
     Null,
     Number,
@@ -65,7 +65,7 @@ def _of_value(value: Any) -> Alternative:
     if isinstance(value, str):
         return Text((value,))
     if is_object(value):
-        return Object(MappingProxyType({key: Field(type_of_value(one)) for key, one in value.items()}))
+        return Object(MappingProxyType({key: DeclaredField(type_of_value(one)) for key, one in value.items()}))
     items = tuple(type_of_value(one) for one in value)
     return List(later(*items), items if len(items) <= _LONGEST_ROW else None)
 
@@ -189,11 +189,11 @@ class _Reader:
         required = dict.fromkeys(schema.get("required", ()))
         rest = self._rest(schema)
         fields = {
-            key: Field(self.type_of(one), key in required, is_object(one) and "default" in one)
+            key: DeclaredField(self.type_of(one), key in required, is_object(one) and "default" in one)
             for key, one in properties.items()
         }
         # A key that has to be there is there, declared or not.
-        fields |= {key: Field(rest or ANYTHING) for key in required if key not in fields}
+        fields |= {key: DeclaredField(rest or ANYTHING) for key in required if key not in fields}
         return Object(MappingProxyType(fields), rest, str(schema.get("title", "")), schema)
 
     def _rest(self, schema: JsonObject) -> Type | None:

@@ -6,14 +6,14 @@ import ast
 import math
 from typing import Any, cast
 
-from ...schema.types import TEXT, Type, list_of, map_to, object_of, row_of, type_of_value, union
-from .access import key_of
-from .failing import failed
+from ...schema.types import TEXT, Type, list_of, map_to, record_of, tuple_of, type_of_value, union
+from .access import object_key
+from .failing import failed_at
 from .frame import METER, Code, Frame
-from .kind_types import TEXTS, check_format, check_kind, items_of
-from .kinds import ComputingError, items
+from .kind_types import TEXTS, check_format_type, check_kind, items_of
+from .operands import ComputingError, items
 from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
-from .texts import formatted
+from .written_values import formatted
 
 
 def _check_constant(grammar: Grammar, node: ast.Constant, _: Names) -> None:
@@ -48,7 +48,7 @@ def _type_of_list(checker: Checker, node: ast.List | ast.Tuple, types: Types) ->
         return checker.of(item, types)
 
     if not any(isinstance(item, ast.Starred) for item in node.elts):
-        return row_of(*checker.all(node.elts, types))
+        return tuple_of(*checker.all(node.elts, types))
     return list_of(union(*map(spread, node.elts)))
 
 
@@ -70,7 +70,7 @@ def _list(compiler: Compiler, node: ast.List | ast.Tuple) -> Code:
                 built += items(found, "*") if is_spread else [found]
                 frame[METER].fit(len(built))
             except ComputingError as error:
-                raise failed(error, node) from None
+                raise failed_at(error, node) from None
         frame[METER].spend(len(built) >> 4)
         return built
 
@@ -90,7 +90,7 @@ def _type_of_object(checker: Checker, node: ast.Dict, types: Types) -> Type:
     values = checker.all(node.values, types)
     texts = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
     if len(texts) == len(keys):
-        return object_of(dict(zip(texts, values, strict=True)))
+        return record_of(dict(zip(texts, values, strict=True)))
     return map_to(union(*values))
 
 
@@ -100,9 +100,9 @@ def _object(compiler: Compiler, node: ast.Dict) -> Code:
 
     def build(frame: Frame) -> dict[str, Any]:
         try:
-            return {key_of(key(frame)): value(frame) for key, value in pairs}
+            return {object_key(key(frame)): value(frame) for key, value in pairs}
         except ComputingError as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return build
 
@@ -122,7 +122,7 @@ def _joined(compiler: Compiler, node: ast.JoinedStr) -> Code:
             frame[METER].fit(size)
             frame[METER].spend(size >> 4)
         except ComputingError as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
         return "".join(found)
 
     return join
@@ -135,7 +135,7 @@ def _check_group(grammar: Grammar, node: ast.FormattedValue, names: Names) -> No
 def _type_of_group(checker: Checker, node: ast.FormattedValue, types: Types) -> Type:
     found = checker.of(node.value, types)
     if form := _format_of(node):
-        check_format(found, form)
+        check_format_type(found, form)
     return TEXT
 
 
@@ -148,7 +148,7 @@ def _group(compiler: Compiler, node: ast.FormattedValue) -> Code:
         try:
             return formatted(found, form, frame[METER])
         except ComputingError as error:
-            raise failed(error, node.value) from None
+            raise failed_at(error, node.value) from None
 
     return write
 

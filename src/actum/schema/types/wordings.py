@@ -18,7 +18,7 @@ _WORDS = {
 _EVERYTHING = {Text, Number, Boolean, List, Object}
 
 
-def words(type: Type) -> str:
+def in_words(type: Type) -> str:
     """What a value may be, as a message says it: `a list`, `a text or null`."""
     return words_of(type.alternatives)
 

@@ -57,7 +57,7 @@ def number(value: Any, what: str) -> Any:
     raise ComputingError(f"{what} takes numbers, not {kind(value)}{hint}")
 
 
-def whole(value: Any, what: str) -> int:
+def whole_number(value: Any, what: str) -> int:
     """The value, if it is a whole number.
 
     Raises:
@@ -95,7 +95,7 @@ def items(value: Any, what: str) -> list[Any]:
     raise ComputingError(f"{what} takes a list, not {kind(value)}{hint}")
 
 
-def bounded(value: Any) -> Any:
+def bounded_number(value: Any) -> Any:
     """The number that arithmetic yields, if it is not too large.
 
     Raises:
@@ -106,6 +106,6 @@ def bounded(value: Any) -> Any:
     return value
 
 
-def kinds(values: Iterable[Any]) -> str:
+def kinds_told(values: Iterable[Any]) -> str:
     """The kinds of some values, for messages."""
     return " and ".join(dict.fromkeys(map(kind, values)))

@@ -10,9 +10,22 @@ from typing import NamedTuple
 from ..gathering import gathered
 from ..json import JsonObject
 from ..quoting import quoted, spelled
-from ..types import Alternative, Boolean, Field, List, Null, Number, Object, Text, Type, Undeclared, Whole, type_of
+from ..types import (
+    Alternative,
+    Boolean,
+    DeclaredField,
+    List,
+    Null,
+    Number,
+    Object,
+    Text,
+    Type,
+    Undeclared,
+    Whole,
+    type_of,
+)
 from ..walk import properties_of
-from .identity import Identities, Identity, free_name
+from .same_objects import Identities, Identity, free_name
 from .saying import saying
 
 UNKNOWN = "an unknown shape"
@@ -189,7 +202,7 @@ class _Telling:
             fields.append("…")
         return f"{{{', '.join(fields)}}}"
 
-    def _field(self, key: str, field: Field, extent: _Extent) -> str:
+    def _field(self, key: str, field: DeclaredField, extent: _Extent) -> str:
         is_null = any(isinstance(one, Null) for one in field.type.alternatives or ())
         shape = self._alternatives(_Occurrence(field.type, extent), is_null_told=False)
         mark = "?" if (is_null and shape != "null") or not (field.is_required or field.has_default) else ""
@@ -221,7 +234,7 @@ def _is_map(one: Object) -> bool:
     return not one.fields
 
 
-def _told_fields(one: Object, extent: _Extent) -> list[tuple[str, Field]]:
+def _told_fields(one: Object, extent: _Extent) -> list[tuple[str, DeclaredField]]:
     """The fields to tell; of many the addresses and foreign ids of APIs last."""
     fields = [(key, field) for key, field in one.fields.items() if len(key) <= _LONGEST_KEY]
     if len(fields) > extent.fields:

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from ...schema.types import Type, union
 from .allowance import Meter
-from .failing import FAILURES, failed
+from .failing import FAILURES, failed_at
 from .frame import METER, Code, Frame
 from .function import Function
 from .functions import FUNCTIONS
-from .habits import instead
+from .habits import instead_of_call
 from .kind_types import items_of
 from .methods import METHODS_BY_NAME, method_type, runs, unknown
 from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
@@ -30,7 +30,7 @@ def _check(grammar: Grammar, node: ast.Call, names: Names) -> None:
         grammar.check(node.func.value, names)
         name = node.func.attr
         if name not in METHODS_BY_NAME:
-            raise grammar.bad(node, f"there is no method .{name}(); {instead(name, METHODS_BY_NAME)}")
+            raise grammar.bad(node, f"there is no method .{name}(); {instead_of_call(name, METHODS_BY_NAME)}")
         _check_arguments(grammar, node, f".{name}()", METHODS_BY_NAME[name])
     else:
         raise grammar.bad(node, "only functions and methods can be called")
@@ -43,7 +43,7 @@ def _function(grammar: Grammar, node: ast.Name, names: Names) -> Function:
     if node.id in names or node.id.startswith("ref_"):
         raise grammar.bad(node, "only functions and methods can be called")
     if node.id not in FUNCTIONS:
-        raise grammar.bad(node, f"there is no function {node.id}(); {instead(node.id, FUNCTIONS)}")
+        raise grammar.bad(node, f"there is no function {node.id}(); {instead_of_call(node.id, FUNCTIONS)}")
     return FUNCTIONS[node.id]
 
 
@@ -132,7 +132,7 @@ def _call_of_function(
         try:
             return _counted(function(meter, *given, **keywords), meter)
         except FAILURES as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return call
 
@@ -148,11 +148,11 @@ def _call_of_method(node: ast.Call, name: str, value: Code, arguments: list[Code
         meter: Meter = frame[METER]
         method = methods.get(type(owner))
         if method is None:
-            raise failed(unknown(owner, name, len(given)), node)
+            raise failed_at(unknown(owner, name, len(given)), node)
         try:
             return _counted(method(meter, owner, *given, **keywords), meter)
         except FAILURES as error:
-            raise failed(error, node) from None
+            raise failed_at(error, node) from None
 
     return call
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...schema.json import encode
 from .allowance import Meter
-from .kinds import ComputingError, is_number, kind
+from .operands import ComputingError, is_number, kind
 
 _WHOLE = 1e15
 """Below it, a float without a fraction is written as a whole number."""

@@ -9,12 +9,12 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple, cast
 
 from ..reference import Reference
-from .places import MAY_MISS, check_depth, place
+from .places import MAY_MISS, check_tree_depth, place
 from .tokens import (
     MOST_DEPTH,
     TOKEN,
     ComputingSyntax,
-    check_name,
+    check_word,
     key_as_python,
     quotable,
     refused,
@@ -38,7 +38,7 @@ class Read(NamedTuple):
     stop: int
 
 
-class Reader:
+class GroupReader:
     """Reads one source; its references are numbered in the order in which they are met."""
 
     def __init__(self, source: str) -> None:
@@ -83,7 +83,7 @@ class Reader:
 class _Words:
     """One run over the words of an expression: Python's text of it, and where each part of that stood."""
 
-    def __init__(self, reader: Reader, start: int, stop: int, *, inside: bool) -> None:
+    def __init__(self, reader: GroupReader, start: int, stop: int, *, inside: bool) -> None:
         self.reader = reader
         self.source = reader.source
         self.position = start
@@ -123,7 +123,7 @@ class _Words:
             raise self._unreadable(error) from None
         except (ValueError, MemoryError, RecursionError):
             raise refused("this can't be read as an expression", self.source) from None
-        check_depth(tree, self.source)
+        check_tree_depth(tree, self.source)
         return self._placed(tree, text)
 
     def _is_end(self, word: str) -> bool:
@@ -175,7 +175,7 @@ class _Words:
             self._put(f"['{digits}']", end)
 
     def _name(self, word: str, end: int) -> None:
-        check_name(self.source, self.position, word)
+        check_word(self.source, self.position, word)
         if word == "lambda" and not self.opened:
             raise refused("lambda stands behind key= only", self.source, self.position)
         if word == "for" and not self.opened:
