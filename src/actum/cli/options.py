@@ -14,10 +14,10 @@ from cyclopts import Parameter
 
 from ..errors import ActumError
 from ..ideas.address import MAIN, check_name, parse_address
+from ..ideas.change import input_schema
 from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library, moment
 from ..protocol.context import Context
-from ..protocol.message import kind_of
 from ..runs.kept_run import Versions
 from ..runs.run_places import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
@@ -173,8 +173,7 @@ def _standard_input() -> str:
 
 def _type_of(context: Context, path: Sequence[str]) -> Type:
     """The type of a member of the input, as far as one is declared."""
-    schemas = [message["schema"] for message in context if kind_of(message) == "input" and "schema" in message]
-    found = type_of(schemas[-1] if schemas else {})
+    found = type_of(input_schema(context))
     for segment in path:
         try:
             found = member(found, segment)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..protocol.message import kind_of
 from ..schema.closing import closed
 from ..schema.containment import admits
-from ..schema.json import encode, is_object
+from ..schema.json import JsonObject, encode, is_object
 from ..schema.walk import ANNOTATIONS, properties_of, required_of
 from .file import IdeaText, write_idea
 from .version import ChangeKind
@@ -37,16 +37,19 @@ def change_between(old: IdeaText, new: IdeaText) -> Change:
     """
     if write_idea(old) == write_idea(new):
         return Change(kind="none")
-    parts = [*_side("input", input_schema(old), input_schema(new)), *_side("output", old.schema, new.schema)]
+    parts = [
+        *_side("input", input_schema(old.context), input_schema(new.context)),
+        *_side("output", old.schema, new.schema),
+    ]
     kinds: list[ChangeKind] = [_SAME, *(kind for kind, _ in parts)]
     kind = max(kinds, key=_ORDER.index)
     said = tuple(reason for _, reason in parts) or tuple(_other(old, new))
     return Change(kind=kind, reasons=said)
 
 
-def input_schema(idea: IdeaText) -> Any:
-    """What an Idea takes: the schema of its last input message that has one; None if none has."""
-    schemas = [message["schema"] for message in idea.context if kind_of(message) == "input" and "schema" in message]
+def input_schema(context: Iterable[JsonObject]) -> Any:
+    """What an Idea with this context takes: the schema of its last input message that has one; None if none has."""
+    schemas = [message["schema"] for message in context if kind_of(message) == "input" and "schema" in message]
     return schemas[-1] if schemas else None
 
 

@@ -153,7 +153,7 @@ class DecisionPages:
 
     def _given(self, idea: Idea, sent: Posted) -> JsonObject | None:
         """The input of a fork, None where it is as it was."""
-        schema, own = input_schema(idea.text), idea.context.get("†input")
+        schema, own = input_schema(idea.text.context), idea.context.get("†input")
         if not is_object(schema):
             return None
         value = posted_value(schema, sent)
@@ -172,7 +172,7 @@ class DecisionPages:
         error: str = "",
     ) -> Response:
         """The form of a fork: as the run was, or as it was sent."""
-        schema: Any = input_schema(idea.text)
+        schema: Any = input_schema(idea.text.context)
         texts: Mapping[str, str] = {} if sent is None else sent.texts
         form = None
         if is_object(schema):

@@ -141,7 +141,7 @@ def first_value(idea: Idea) -> Any:
 
 
 def _schema(idea: Idea) -> JsonObject:
-    found: Any = input_schema(idea.text)
+    found: Any = input_schema(idea.text.context)
     return found if is_object(found) else {"type": "object", "description": "It says nothing of its input."}
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..reference import Reference, clip
+from ..reference import Reference
 from .allowance import Allowance, Meter, RunAllowance
 from .constructs import CONSTRUCTS
-from .failing import FAILURES
+from .failing import FAILURES, failure_of
 from .frame import Code
 from .operands import ComputingError
 from .passes import Compiler
+from .places import located
 from .sizes import HEAVY, items_within
 from .source import Computation
 from .text import Computed
@@ -117,9 +118,7 @@ def _evaluate(
 
 def _told(error: Exception, computation: Computation) -> ComputingError:
     """The failure with its place, and the expression."""
-    failure = error if isinstance(error, ComputingError) else ComputingError("it can't be computed with these values")
-    whole = " ".join(computation.source.split())
-    at = f", at {failure.place}" if failure.place and failure.place != clip(whole, 60) else ""
-    told = ComputingError(f"{failure}{at}, in {{{clip(whole, 120)}}}")
+    failure = failure_of(error)
+    told = ComputingError(located(failure, failure.place, computation.source))
     told.place = failure.place
     return told

@@ -11,9 +11,14 @@ FAILURES = (ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
 """What Python's own operations raise; their messages may quote data, so none is passed on."""
 
 
+def failure_of(error: Exception) -> ComputingError:
+    """What has failed, in words that quote no value."""
+    return error if isinstance(error, ComputingError) else ComputingError("it can't be computed with these values")
+
+
 def failed_at(error: Exception, node: ast.AST) -> ComputingError:
     """The failure of a node, at the innermost place that is known."""
-    failure = error if isinstance(error, ComputingError) else ComputingError("it can't be computed with these values")
+    failure = failure_of(error)
     if failure.place is None:
         failure.place = as_authored(node)
     return failure

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...schema.types import Misfit, Type
-from ..reference import clip
 from .frame import METER, Code
-from .places import as_authored
+from .places import as_authored, located
 from .tokens import ComputingSyntax, refused
 
 Names: TypeAlias = frozenset[str]
@@ -82,7 +81,7 @@ class Checker:
     """Gives the types of nodes; a `Misfit` is told of the innermost of them. Only what is certain to fail is one."""
 
     def __init__(self, source: str, optional: set[ast.expr], constructs: Constructs) -> None:
-        self._source = " ".join(source.split())
+        self._source = source
         self._constructs = constructs
         self.optional = optional
         """The nodes whose key is declared optional."""
@@ -104,9 +103,7 @@ class Checker:
 
     def told(self, error: Misfit, node: ast.AST) -> ComputingMismatch:
         """Why a node can't work, with its place."""
-        place = as_authored(node)
-        at = f", at {place}" if place != clip(self._source, 60) else ""
-        return ComputingMismatch(f"{error}{at}, in {{{clip(self._source, 120)}}}")
+        return ComputingMismatch(located(error, as_authored(node), self._source))
 
 
 class Compiler:

@@ -46,6 +46,13 @@ def may_miss(node: ast.expr) -> bool:
     return source[end - 1 : end] == MAY_MISS
 
 
+def located(reason: object, place: str | None, source: str) -> str:
+    """What went wrong at a place of an expression, and in which."""
+    whole = " ".join(source.split())
+    at = f", at {place}" if place and place != clip(whole, 60) else ""
+    return f"{reason}{at}, in {{{clip(whole, 120)}}}"
+
+
 def as_authored(node: ast.AST) -> str:
     """What a node stands for as it was authored, in one line, for messages."""
     source = vars(node).get("source")
