@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import product, repeat
 
 from ..quoting import quoted
 from .kinds import Alternative, Boolean, List, Null, Number, Object, Text, Type, Whole
@@ -55,18 +55,13 @@ class _Fitting:
                 return None
 
     def _of_lists(self, one: List, other: List, depth: int) -> str | None:
-        if one.row is not None and other.row is not None:
-            if len(one.row) != len(other.row):
-                return f"{len(one.row)} items where {len(other.row)} are needed"
-            whys = (self.misfit(*pair, depth + 1) for pair in zip(one.row, other.row, strict=True))
-            return next((f"in a list: {why}" for why in whys if why), None)
-        if one.row is not None:
-            if not one.row:
-                return None
-            whys = (self.misfit(item, other.item, depth + 1) for item in one.row)
-            return next((f"in a list: {why}" for why in whys if why), None)
-        why = self.misfit(one.item, other.item, depth + 1)
-        return f"in a list: {why}" if why else None
+        if one.row is not None and other.row is not None and len(one.row) != len(other.row):
+            return f"{len(one.row)} items where {len(other.row)} are needed"
+        pairs = (
+            [(one.item, other.item)] if one.row is None else zip(one.row, other.row or repeat(other.item), strict=False)
+        )
+        whys = (self.misfit(*pair, depth + 1) for pair in pairs)
+        return next((f"in a list: {why}" for why in whys if why), None)
 
     def _of_objects(self, one: Object, other: Object, depth: int) -> str | None:
         for key in {**one.fields, **other.fields}:
