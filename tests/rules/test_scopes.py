@@ -234,7 +234,8 @@ def test_an_activitys_context_is_the_same_bytes_whatever_stands_outside_its_scop
 @given(cases())
 def test_the_scoped_context_is_a_function_of_what_is_scoped(case: Case) -> None:
     one, other = (
-        json.dumps(Journal(Context(parent)).scoped(case.scopes, case.instance).messages) for parent in case.parents
+        json.dumps(Journal(Context(parent)).crossing.scoped(case.scopes, case.instance).messages)
+        for parent in case.parents
     )
     assert one == other
 
@@ -244,7 +245,7 @@ def test_the_property_can_fail() -> None:
     """What does stand inside the scopes crosses: the tests above don't compare nothing with nothing."""
     contexts = [Context([{"type": "state", "a": value, "z": 1}]) for value in (1, 2)]
     for scopes, differ in ((["state"], True), (["state.a"], True), (["state.z"], False), ([], False)):
-        one, other = (Journal(context).scoped(scopes, None).messages for context in contexts)
+        one, other = (Journal(context).crossing.scoped(scopes, None).messages for context in contexts)
         assert (one != other) is differ
         assert bool(one) is bool(scopes)
 

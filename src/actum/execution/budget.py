@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from ..dataflow.computing.allowance import Allowance, RunAllowance
-from ..errors import InvalidParameters, LimitExceeded, ModelError
+from ..errors import InvalidParameters, LimitExceeded
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
 from ..schema.json import NotJson
@@ -148,7 +148,10 @@ class Budget:
             raise LimitExceeded(f"the run has made its {most} requests without an output", limit="requests")
         if most is not None and self.requests + kept >= most:
             raise LimitExceeded(f"of the run's {most} requests only the last is left, for its output", limit="requests")
-        self._check_costs()
+        if self.limits.tokens is not None and self.tokens >= self.limits.tokens:
+            raise LimitExceeded(f"{self.tokens} of {self.limits.tokens} tokens are spent", limit="tokens")
+        if self.limits.usd is not None and self.usd >= self.limits.usd:
+            raise LimitExceeded(f"{self.usd:.4f} of {self.limits.usd:.4f} USD are spent", limit="usd")
         self.check()
         self.requests += 1
 
@@ -166,22 +169,6 @@ class Budget:
         most = self.limits.calls
         if most is not None and self.calls >= most:
             raise LimitExceeded(f"the run has started its {most} calls", limit="calls")
-
-    def check_price(self, models: Iterable[object]) -> None:
-        """Whether the price of each of these models is known, where the run has a limit in US dollars (W22).
-
-        A model that says nothing of it, such as one of the user's own, tells what it costs with each answer.
-
-        Raises:
-            ModelError: one is not.
-        """
-        if self.limits.usd is None:
-            return
-        for model in models:
-            if not getattr(model, "has_price", True):
-                name = str(getattr(model, "name", model))
-                why = f"the price of {name} is not known, so Limits(usd=…) can't be held: give load(…, price=Price(…))"
-                raise ModelError(why, code="model_price")
 
     def pay(self, usage: Usage) -> None:
         """Count what a request has cost; `ask` and the end of the tick judge it."""
@@ -269,10 +256,3 @@ class Budget:
             yield "This is the last request: answer `output` now; no further calls can be made."
         elif left <= 1 + _LITTLE:
             yield f"{left} requests are left, this one included."
-
-    def _check_costs(self) -> None:
-        limits = self.limits
-        if limits.tokens is not None and self.tokens >= limits.tokens:
-            raise LimitExceeded(f"{self.tokens} of {limits.tokens} tokens are spent", limit="tokens")
-        if limits.usd is not None and self.usd >= limits.usd:
-            raise LimitExceeded(f"{self.usd:.4f} of {limits.usd:.4f} USD are spent", limit="usd")

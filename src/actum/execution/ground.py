@@ -97,7 +97,7 @@ class Ground:
         )
         self.budget.check()  # of the many that may have been begun, one finds out that they are too much
         errors = self._errors(recipient) if "error" in job.scopes else ()
-        found = self.journal.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
+        found = self.journal.crossing.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
         self.budget.take_parameters(found, job.tool.name)
         return found
 

@@ -13,7 +13,6 @@ from ..dataflow.reference import Reference
 from ..errors import ActumError, ModelError, NoProgress
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
-from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..generation.offer import REVEALED
 from ..protocol.config import Limits
@@ -36,7 +35,7 @@ from .record.journal import Journal
 from .script import Script, Wanted
 from .setup import Setup
 from .tracing import run_begun
-from .turn import Turn
+from .turn import Turn, check_price
 
 
 class Loop:
@@ -241,7 +240,7 @@ class Loop:
         )
         retries = self._config.retries
         settled = self._journal.settled
-        self._budget.check_price(chain_of(model))
+        check_price(self._budget.limits, model)
         answered, self._frame = await ask(
             model,
             self._frame,

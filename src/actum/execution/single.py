@@ -6,7 +6,6 @@ from typing import Any
 
 from ..errors import ActumError
 from ..generation.ask import ask
-from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
@@ -15,7 +14,7 @@ from .emitter import Emitter
 from .record.journal import Journal
 from .script import Script
 from .setup import Setup
-from .turn import Turn
+from .turn import Turn, check_price
 
 
 async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:
@@ -33,7 +32,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     turn = Turn(script=script, journal=journal, calls=None, budget=budget, emit=emit)
     try:
         frame = setup.frame(setup.context)
-        budget.check_price(chain_of(model))
+        check_price(budget.limits, model)
         answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries, begin=turn.begin)
     except ActumError as error:
         error.result = Result(output=None, context=setup.context, usage=budget.usage)

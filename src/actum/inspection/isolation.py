@@ -67,7 +67,7 @@ async def isolation(agent: Agent, context: Context, tool: str, instance: str | N
         there = ", ".join(context.instances) or "none"
         raise InvalidParameters(f"there is no instance {instance!r}; there are: {there}", tool=tool)
     call = _planned(context, found, instance)
-    crossing = Journal(context).scoped(_scopes(found, call), instance, instance_of=toolset.instance_of)
+    crossing = Journal(context).crossing.scoped(_scopes(found, call), instance, instance_of=toolset.instance_of)
     return Isolation(
         tool=found.name,
         crossing=tuple(crossing),

@@ -11,7 +11,7 @@ from ...dataflow.node import Status
 from ...errors import ActumError, ApprovalDenied, InvalidResult, LimitExceeded, NotAsExpected, UnresolvedReference
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import ELSE, Call
-from ...protocol.message import RETURNED
+from ...protocol.message import RETURNED, SKIPPED
 from ...protocol.place import Place
 from ...protocol.tool import EXPECTS
 from ...schema.json import legible
@@ -158,7 +158,8 @@ class Endings:
             returned = error.value
         failure = Failure(error, job.of, job.call, job, returned=returned)
         if job.parent is not None and failure.outcome == "unusable" and job.tool.effects != "none":
-            self._ground.journal.item(job.call, job.of, failure.marks.get(RETURNED), failure.kept)
+            data = {"result": failure.marks.get(RETURNED)}
+            self._ground.journal.record(job.call, job.of, data, failure.kept)
         self.fail(failure)
         if job.followers:
             self._attempts.lead(job)
@@ -175,7 +176,7 @@ class Endings:
         job.is_started = True  # it leaves a message under its place, which is taken then
         self._ground.graph.settle(job.node, Status.SKIPPED)
         self._count(MESSAGE)
-        self._ground.journal.skip(job.call, job.of, job.marks)
+        self._ground.journal.record(job.call, job.of, dict(SKIPPED), job.marks)
         if job.followers:
             self._attempts.lead(job)
         if self._ground.emit.sink:

@@ -15,7 +15,7 @@ from ...protocol.place import Place
 from ...spans import Waits
 from ..ground import Ground
 from ..job import Batch, Ends, Job, Yield
-from ..record.journal import Journal
+from ..record.journal import RETURNS, Journal
 from ..record.plans import Items
 from ..tracing import end_call
 from .approval import Approvals
@@ -128,5 +128,5 @@ def _gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
         return
     for item in own.jobs:
         if item.node.status is Status.DONE and item.has_result and item.node.index not in own.told:
-            journal.result(item.call, item.of, item.node.value, item.node.instance)
+            journal.write(item.call, item.of, item.node.value, RETURNS, "set", item.node.instance)
     ends.refuse(job, own.failure(job.tool.name))

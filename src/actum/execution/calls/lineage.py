@@ -124,7 +124,7 @@ class Lineage:
         if target is not None:
             return at(came(target), path)
         index = call_index(reference)  # else it was made before this run
-        return WHOLE if index is None else self._ground.journal.marks_of(str(job.script.place(index)), path)
+        return WHOLE if index is None else self._ground.journal.brought.of(str(job.script.place(index)), path)
 
 
 def came(job: Job) -> Marks:

@@ -278,7 +278,7 @@ class Readiness:
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
-        may_derive = job.computes or job.is_value or job.tool.is_delegated or self.ground.journal.has_derived
+        may_derive = job.computes or job.is_value or job.tool.is_delegated or self.ground.journal.brought.has_derived
         if may_derive and job.parent is None and not self._takes(job):  # of most calls it is plain that nothing was
             return
         if job.is_value:

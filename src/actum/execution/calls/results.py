@@ -21,6 +21,7 @@ from ...schema.weight import LEAST
 from ..budget import MESSAGE
 from ..ground import Ground
 from ..job import OPENED_BETWEEN_RUNS, Job, Left, Yield
+from ..record.journal import RETURNS
 from ..tracing import begin_call
 
 
@@ -84,20 +85,21 @@ class Results:
         if job.parent is not None:
             left = self._append(job, result) if result.messages else Left(result.value)
             self._afford(job, left.value, result.weight)
-            self._ground.journal.item(job.call, job.of, left.value, marks)
+            self._ground.journal.record(job.call, job.of, {"result": left.value}, marks)
             return Left(left.value, (*beside, *left.writes))
         if result.messages:
             left = self._append(job, result)
             return Left(left.value, (*beside, *left.writes))
         if job.path is None and result.path is None and job.has_result:
             self._afford(job, result.value, result.weight)
-            self._ground.journal.result(job.call, job.of, result.value, job.node.instance, marks)
+            self._ground.journal.write(job.call, job.of, result.value, RETURNS, "set", job.node.instance, marks)
             return Left(result.value, beside)
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         self._afford(job, result.value, result.weight, targets)
         if not targets:
-            self._ground.journal.record(job.call, job.of, result.value, marks)
+            data = None if result.value is None else {"result": result.value}
+            self._ground.journal.record(job.call, job.of, data, marks)
             return Left(result.value, beside)
         self._note(job, targets)
         self._ground.journal.folding.begin_writing(job.of)

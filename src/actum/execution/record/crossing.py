@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from ...dataflow.reference import CALLS, Reference, call_index, overlaps
-from ...protocol.applying import Rank
-from ...protocol.message import is_left, kind_of, place_of, write_of
+from ...errors import MessageError
+from ...protocol.applying import Rank, applied
+from ...protocol.context import Context, Memory, absorb
+from ...protocol.message import instance_of, is_left, kind_of, place_of, write_of
 from ...protocol.place import Place
+from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
 from ...schema.json import JsonObject
+from .folding import Folding
 
 _Order: TypeAlias = tuple[int, int]
 _NONE: _Order = (-1, -1)
@@ -29,7 +35,7 @@ class Recipient:
 
 
 @dataclass(slots=True)
-class Left:
+class _Left:
     """The messages that calls have left, by type or kind, in the order in which the calls are listed."""
 
     data_kinds: Collection[str]
@@ -85,6 +91,64 @@ class Left:
                 self._messages[kind].append((order, index, message))
                 self._latest[kind] = max(order, self._latest.get(kind, order))
         self._seen = len(messages)
+
+
+class Crossing:
+    """Lets what scopes name cross from the messages of one journal."""
+
+    def __init__(self, messages: Sequence[JsonObject], folding: Folding, origin: str | None) -> None:
+        self._messages = messages
+        self._folding = folding
+        self._data_kinds = folding.data_kinds
+        self._origin = origin
+        self._catalogue: Catalogue | None = None
+        self._left = _Left(folding.data_kinds)
+
+    def add(self, message: JsonObject) -> None:
+        """Take in a message that was appended."""
+        if self._catalogue is not None:
+            self._catalogue.add(message)
+
+    def forget(self) -> None:
+        """Look at all messages anew: some of them have changed."""
+        self._catalogue = None
+        self._left.forget()
+
+    def scoped(
+        self,
+        scopes: Sequence[str],
+        instance: str | None,
+        recipient: Recipient | None = None,
+        errors: Sequence[JsonObject] = (),
+        instance_of: InstanceOf = instance_of,
+    ) -> Context:
+        """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8).
+
+        `errors` are those of calls listed before it that are to stand in the context at the end of the tick (L2).
+        """
+        kinds = {scope_path(scope).kind for scope in scopes}
+        later = set[int]()
+        if recipient is not None:
+            last = partial(self._folding.last_read, instance=instance, rank=self._folding.rank(recipient.place))
+            later = self._left.after(recipient, kinds, self._messages, last)
+        if later:
+            return self._without(later, scopes, instance, errors, instance_of)
+        if self._catalogue is None:
+            self._catalogue = Catalogue(self._messages, self._data_kinds)
+        memory = self._folding.in_order(map(scope_path, scopes))
+        return scoped(self._catalogue, memory, scopes, instance, self._origin, errors, instance_of)
+
+    def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None, *more: Any) -> Context:
+        """What crosses of the context without some messages, by their ids."""
+        catalogue, memory = Catalogue((), self._data_kinds), Memory()
+        for index, message in applied(self._messages):
+            if id(message) in left_out:
+                continue
+            catalogue.add(message)
+            # What was built on a write that is left out has nothing to stand on, and is left out with it.
+            with suppress(MessageError):
+                absorb(memory, message, index, self._data_kinds)
+        return scoped(catalogue, memory, scopes, instance, self._origin, *more)
 
 
 def _order(place: Place) -> _Order:

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import SCALARS, Fold, OutputMethod
-from ...dataflow.reference import RESULTS, Path, Reference
+from ...dataflow.reference import RESULTS, Reference
 from ...dataflow.reference import call_index as numbered_index
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
-from ...protocol.applying import Rank, applied
+from ...protocol.applying import Rank
 from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
-from ...protocol.call import DERIVED, Call
+from ...protocol.call import Call
 from ...protocol.context import Context, Memory, absorb
-from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
+from ...protocol.lineage import NONE, WHOLE, Marks, at, marks_in
 from ...protocol.marks import without_output
 from ...protocol.message import (
     NUMBER,
     OF,
     RESULT,
-    SKIPPED,
     TOLD,
     TRACE,
     Write,
     check_message,
-    instance_of,
     record_message,
     write_of,
     written_message,
 )
 from ...protocol.numbering import Numbering, result_of
 from ...protocol.place import Place
-from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
-from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
-from .crossing import Left, Recipient
-from .entries import Appended, Began, Entry, Heard, Inserted, Shown, Withheld
+from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
+from .brought import Brought, says_source
+from .crossing import Crossing
+from .entries import Appended, Began, Heard, Inserted, Shown, Withheld
 from .folding import Folding
 from .recorder import Recorder
+
+RETURNS = Reference(RESULT)
+"""Where the result of a call without output path is."""
 
 
 class Journal:
@@ -61,14 +61,15 @@ class Journal:
         self._messages = context.messages
         self._said = list(said)
         """The messages that open the next turn of a conversation, as long as they have not been heard (M4)."""
-        self._record = record or Recorder()
-        self.is_recorded = self._record.tell is not None
+        self.tell = record = record or Recorder()
+        """Writes an entry down."""
+        self.is_recorded = record.tell is not None
         """Whether anybody is told the entries; else none has to be made."""
-        self.settled, self.lease, self.gate = self._record.settled, self._record.lease, self._record.gate
+        self.settled, self.lease, self.gate = record.settled, record.lease, record.gate
         if self.is_recorded:
             whole = [*self._messages, *said]
             _check_recordable(whole)
-            self._record(Began(context=whole, run=run, call=self._record.call, said=len(said), trace=trace))
+            self.tell(Began(context=whole, run=run, call=record.call, said=len(said), trace=trace))
         self._trace = self._untold = trace
         """The `traceparent` of the run's span; and until a message has said it, again."""
         self.origin = context.origin
@@ -76,16 +77,14 @@ class Journal:
         self.data_kinds = context.data_kinds
         self.folding = Folding(self._messages, self.data_kinds)
         """What the messages fold to, and in which order (M6, O8)."""
-        self._catalogue: Catalogue | None = None
-        self._left = Left(self.data_kinds)
+        self.crossing = Crossing(self._messages, self.folding, self.origin)
+        """What of the messages crosses to calls."""
         self.nothing = Context(data_kinds=self.data_kinds, origin=self.origin)
         """What crosses to a call without scopes (S3)."""
-        self._marks: dict[str, Marks] = {}
-        """Of results that say where they come from, what they say, by the places of their calls (S10)."""
-        self.has_derived = False
-        """Whether anything may be derived that is there (S10)."""
-        for message in self._messages:
-            self._note(message)
+        self.brought = Brought(self.data_kinds)
+        """Where the values come from that calls have left."""
+        for message in filter(says_source, self._messages):
+            self.brought.note(message)
         self.decisions = Decisions(self._messages)
         """What was decided of calls, and what suspended delegates had reached."""
         self._gates = Memory()
@@ -114,42 +113,6 @@ class Journal:
         """The folded values of all kinds."""
         return self.folding.memory
 
-    def scoped(
-        self,
-        scopes: Sequence[str],
-        instance: str | None,
-        recipient: Recipient | None = None,
-        errors: Sequence[JsonObject] = (),
-        instance_of: InstanceOf = instance_of,
-    ) -> Context:
-        """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8).
-
-        `errors` are those of calls listed before it that are to stand in the context at the end of the tick (L2).
-        """
-        kinds = {scope_path(scope).kind for scope in scopes}
-        later = set[int]()
-        if recipient is not None:
-            last = partial(self.folding.last_read, instance=instance, rank=self.folding.rank(recipient.place))
-            later = self._left.after(recipient, kinds, self._messages, last)
-        if later:
-            return self._without(later, scopes, instance, errors, instance_of)
-        if self._catalogue is None:
-            self._catalogue = Catalogue(self._messages, self.data_kinds)
-        memory = self.folding.in_order(map(scope_path, scopes))
-        return scoped(self._catalogue, memory, scopes, instance, self.origin, errors, instance_of)
-
-    def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None, *more: Any) -> Context:
-        """What crosses of the context without some messages, by their ids."""
-        catalogue, memory = Catalogue((), self.data_kinds), Memory()
-        for index, message in applied(self._messages):
-            if id(message) in left_out:
-                continue
-            catalogue.add(message)
-            # What was built on a write that is left out has nothing to stand on, and is left out with it.
-            with suppress(MessageError):
-                absorb(memory, message, index, self.data_kinds)
-        return scoped(catalogue, memory, scopes, instance, self.origin, *more)
-
     def context(self) -> Context:
         """The context as it is now, with what has been said at its end."""
         return Context.checked([*self._messages, *self._said], self.data_kinds, self.origin)
@@ -163,13 +126,14 @@ class Journal:
         """Begin the next turn: what opens it stands behind what the turn before has left (M4)."""
         said, self._said = self._said, []
         self.folding.begin()
-        self._record(Heard())
+        self.tell(Heard())
         for message in said:
             absorb(self.memory, message, len(self._messages), self.data_kinds)
             self._messages.append(message)
-            self._note(message)
+            if says_source(message):
+                self.brought.note(message)
         self.instances = self.context().instances
-        self._catalogue = None
+        self.crossing.forget()
 
     def read(self, reference: Reference, instance: str | None, rank: Rank | None = None) -> Any:
         """What a reference names for a call of that instance; a gate as it was when the run began (C7).
@@ -187,8 +151,7 @@ class Journal:
         first = self.folding.move(place, answer, index)
         if first is not None:
             self._not_shown = min(self._not_shown, first)
-            self._catalogue = None
-            self._left.forget()
+            self.crossing.forget()
 
     def _result(self, reference: Reference) -> Any:
         """What an earlier answer has left under a number (O10)."""
@@ -203,21 +166,6 @@ class Journal:
         number = numbered_index(reference)
         message = None if number is None else self._results.get(number)
         return NONE if message is None else at(marks_in(message, result_of(message)), reference.path[1:])
-
-    def marks_of(self, place: str, path: Path) -> Marks:
-        """The same of a part of what the call at a place has left."""
-        return at(self._marks.get(place, WHOLE), path)
-
-    def _note(self, message: JsonObject) -> None:
-        """Note what a message says of where its value comes from; most say nothing, and calls have brought it."""
-        if BROUGHT not in message and DERIVED not in message and "_output" not in message.get("_call", ()):
-            return
-        write = write_of(message, 0, self.data_kinds)
-        value = result_of(message) if "data" in message else MISSING
-        marks = write.marks if write is not None else marks_in(message, value)
-        self.has_derived = self.has_derived or any(one.is_derived for one in marks.values())
-        if OF in message and "_call" in message:
-            self._marks[message[OF]] = marks
 
     @property
     def results(self) -> Mapping[int, JsonObject]:
@@ -236,9 +184,8 @@ class Journal:
                 self._results[message[NUMBER]] = message
         self._not_shown = len(self._messages)
         if self._numbering.request > request:
-            self._catalogue = None
-            self._left.forget()
-            self._record(Shown(request))
+            self.crossing.forget()
+            self.tell(Shown(request))
 
     def write(
         self,
@@ -252,7 +199,8 @@ class Journal:
     ) -> Write:
         """Append what a call has returned at one path, for the instance that it is made for: `folding` applies it.
 
-        `marks`, here and below: what else is known of the call (see `readings.marks_of`).
+        One without output path has `RETURNS` (C8). `marks`, here and below: what else is known of the call (see
+        `readings.marks_of`).
 
         Raises:
             InvalidParameters: it could not be read again.
@@ -263,40 +211,23 @@ class Journal:
         known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
         write = Write(reference.kind, instance, method, reference.path, value, known)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add({**message, **(marks or {}), **self.folding.listing(of)})
+        if reference.kind == RESULT:
+            self.folding.leave()
+        else:
+            message |= self.folding.listing(of)
+        self.add({**message, **marks} if marks else message)
         self.writes += 1
         return write
 
-    def result(self, call: Call, of: str, value: Any, instance: str | None, marks: JsonObject | None = None) -> None:
-        """Append the result of a call without output path (C8); raises as `write`."""
-        if type(value) not in SCALARS:  # what can't be read again isn't written
-            check_written(value, tool=call.tool)
-        known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
-        write = Write(RESULT, instance, "set", (), value, known)
-        self.folding.leave()
-        message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add({**message, **marks} if marks else message)
-        self.writes += 1
-
-    def record(self, call: Call, of: str, value: Json, marks: JsonObject | None = None) -> None:
+    def record(self, call: Call, of: str, data: JsonObject | None, marks: JsonObject | None = None) -> None:
         """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8).
 
-        Raises as `write`.
+        `data` is what is kept of it: `{"result": …}`, None where it has none, `SKIPPED` for one that was not made, so
+        that a resumed run takes the same branch (C7, C10, L8). Raises as `write`.
         """
-        if type(value) not in SCALARS:  # what can't be read again isn't written
-            check_written(value, tool=call.tool)
-        message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
-        self.add({**message, **marks} if marks else message)
-
-    def skip(self, call: Call, of: str, marks: JsonObject | None = None) -> None:
-        """Append that a call was skipped, so that a resumed run takes the same branch (C7, C10, L8)."""
-        self.add({**record_message(dict(call), of, _now(), dict(SKIPPED)), **(marks or {})})
-
-    def item(self, call: Call, of: str, value: Json, marks: JsonObject | None = None) -> None:
-        """Append the result of a call for one item of a list, a part of that of the call for all; raises as `write`."""
-        if type(value) not in SCALARS:  # what can't be read again isn't written
-            check_written(value, tool=call.tool)
-        self.add({**record_message(dict(call), of, _now(), {"result": value}), **(marks or {})})
+        if data and type(data.get("result")) not in SCALARS:  # what can't be read again isn't written
+            check_written(data["result"], tool=call.tool)
+        self.add({**record_message(dict(call), of, _now(), data), **(marks or {})})
 
     def append(
         self, call: Call, of: str, message: MessageObject, instance: str | None, marks: JsonObject | None = None
@@ -343,20 +274,15 @@ class Journal:
             message = {**message, TRACE: self._trace}
         self._messages.insert(index, message)
         self._not_shown = min(self._not_shown, index)
-        self._record(Inserted(index, message))
-        self._catalogue = None
-        self._left.forget()
+        self.tell(Inserted(index, message))
+        self.crossing.forget()
 
     def withhold(self, answer: int, plan: int | None) -> None:
         """Let an answer have no output any more, nor its plan, at an index: the model is asked for another (O9)."""
-        self._record(Withheld(answer))
+        self.tell(Withheld(answer))
         if plan is not None:
             self._messages[plan] = without_output(self._messages[plan])
-            self._catalogue = None
-
-    def tell(self, entry: Entry) -> None:
-        """Write down what is known of an answer."""
-        self._record(entry)
+            self.crossing.forget()
 
     def add(self, message: JsonObject) -> None:
         """Append a message that was judged before, and folded if it carries data."""
@@ -364,13 +290,12 @@ class Journal:
             message, self._untold = {**message, TRACE: self._untold}, ""
         self._messages.append(message)
         if self.is_recorded:
-            self._record(Appended(message))
-        if BROUGHT in message or DERIVED in message or "_output" in message.get("_call", ()):
-            self._note(message)
+            self.tell(Appended(message))
+        if says_source(message):
+            self.brought.note(message)
         if message["type"] in PRIVATE:
             self.decisions.add(message)
-        if self._catalogue is not None:
-            self._catalogue.add(message)
+        self.crossing.add(message)
 
 
 def _check_recordable(messages: Sequence[JsonObject]) -> None:
