@@ -7,8 +7,8 @@ import pytest
 from actum import Call, Context, Limits, Tools, errors
 from actum.dataflow.node import Answer, Node
 from actum.execution.budget import Budget
-from actum.execution.calls.admission import judge
-from actum.execution.calls.resolving import resolved
+from actum.execution.calls.admission import admit
+from actum.execution.calls.filling import resolved
 from actum.execution.ground import Ground
 from actum.execution.job import Job
 from actum.execution.record.journal import Journal
@@ -33,7 +33,7 @@ def judged(call: Json, *, is_authored: bool = False) -> Job:
     tools.activity("scoped", lambda: None)
     script = Script(is_authored=is_authored)
     context = Context([{"type": "state", "a": 1, "_instance": "①"}])
-    return judge(Call(call), Ground(Journal(context), offered(context, tools)), Node(0, Answer(), 0), script)
+    return admit(Call(call), Ground(Journal(context), offered(context, tools)), Node(0, Answer(), 0), script)
 
 
 def test_a_call_is_entered_with_what_it_reads_and_writes() -> None:

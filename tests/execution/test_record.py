@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from actum import errors
-from actum.execution.record.entries import (
-    Answered,
+from actum.execution.record.log_entries import (
     Appended,
     Arrived,
     Began,
     Closed,
     Entry,
-    Failed,
+    FailedCall,
     Inserted,
+    OutputArrived,
     Restarted,
 )
 from actum.execution.record.parsing import parse_entry
@@ -45,10 +45,10 @@ LEFT: Json = {"type": "data", "kind": "record", "data": None, "_call": CALL, "_o
         Inserted(0, TEXT),
         Arrived(answer=0, start=3, index=0, call=CALL),
         Arrived(answer=0, start=3, index=7, call=CALL, place=Place(0, 2)),
-        Failed(place=Place(0, 2), call=CALL, error="it broke"),
+        FailedCall(place=Place(0, 2), call=CALL, error="it broke"),
         Restarted(answer=0, by=1, start=3, kept={Place(0, 2): CALL}),
-        Answered(answer=0, start=3, output=None),
-        Answered(answer=0, start=3, output=["†calls.0"]),
+        OutputArrived(answer=0, start=3, output=None),
+        OutputArrived(answer=0, start=3, output=["†calls.0"]),
         Closed(0),
     ],
     ids=lambda entry: type(entry).__name__,
@@ -130,7 +130,7 @@ THEN: Json = {"_then": True}
 KEPT = Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})
 AGAIN = Arrived(answer=1, start=1, index=0, call=CALL)
 FAILED: Json = {"type": "error", "call": CALL, "error": "it broke", "_of": "0.0"}
-FAILED_ENTRY = Failed(place=Place(0, 0), call=CALL, error="it broke")
+FAILED_ENTRY = FailedCall(place=Place(0, 0), call=CALL, error="it broke")
 MARKS: Json = {"_of": "0", "_run": "r", "_by": "model"}
 
 
@@ -141,7 +141,7 @@ CUT: list[tuple[list[Json], list[Json]]] = [
     (told(BEGAN, ARRIVED[0], Appended(LEFT)), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}, LEFT]),
     (told(BEGAN, ARRIVED[0], Appended(LEFT), Closed(0)), [TEXT, LEFT]),
     (
-        told(BEGAN, ARRIVED[0], Answered(answer=0, start=1, output="†calls.0")),
+        told(BEGAN, ARRIVED[0], OutputArrived(answer=0, start=1, output="†calls.0")),
         [TEXT, {"type": "plan", "plan": [CALL], "output": "†calls.0", **MARKS}],
     ),
     (told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={})), [TEXT]),
@@ -194,7 +194,7 @@ def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
     [
         (Inserted(3, TEXT), "it names a message behind the last one"),
         (Arrived(answer=0, start=3, index=0, call=CALL), "it names a message behind the last one"),
-        (Answered(answer=0, start=9, output=1), "it names a message behind the last one"),
+        (OutputArrived(answer=0, start=9, output=1), "it names a message behind the last one"),
         (Restarted(answer=0, by=1, start=9, kept={Place(0, 0): CALL}), "it names a message behind the last one"),
         (
             Arrived(answer=0, start=1, index=1, call=CALL),

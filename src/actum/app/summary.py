@@ -16,7 +16,7 @@ from ..protocol.declaration import parse_tool
 from ..protocol.lineage import BROUGHT
 from ..protocol.marks import Marks
 from ..protocol.message import Write, is_result, written_message
-from ..protocol.numbering import result_of
+from ..protocol.numbering import numbered_value
 from ..protocol.place import Place
 from ..protocol.turns import going, is_users, without
 from ..schema.json import JsonObject, encode
@@ -82,7 +82,7 @@ def _told(context: Context, gone: Collection[int]) -> Iterator[str]:
         if message.get("_call") == _CALL:
             yield f"¶{EARLIER}\n{_text(message['data'])}"
         elif is_result(message):
-            yield f"¶result of {encode(message['_call'])}\n{_short(result_of(message))}"
+            yield f"¶result of {encode(message['_call'])}\n{_short(numbered_value(message))}"
         elif message.get("type") == "output":
             yield f"¶assistant\n{_text(message['output'])}"
         elif message.get("type") == "error":

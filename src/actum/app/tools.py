@@ -12,7 +12,7 @@ from ..errors import CallError
 from ..execution.budget import Budget
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.delegation import Delegation
-from ..execution.groups import Pattern, Surroundings, run_calls
+from ..execution.patterns import Pattern, Surroundings, run_calls
 from ..execution.undoing import Doings
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered

@@ -173,7 +173,7 @@ class Job:
         if (failed := self._failed()) is not None:
             own[FAILED] = failed
         is_plain = self.came is None or (self.is_latent if not self.came else list(self.came) == [()])
-        return own if is_plain else {**own, BROUGHT: lineage.told(self.came or {})}
+        return own if is_plain else {**own, BROUGHT: lineage.lineage_mark(self.came or {})}
 
     def _failed(self) -> JsonObject | None:
         """How it has failed, or those for some of its items, where its `_else` stands for that (C14)."""
@@ -323,13 +323,13 @@ class Held(NamedTuple):
     shown: JsonObject | None = None
 
 
-class Answered(NamedTuple):
+class Inline(NamedTuple):
     """The model has carried the call out itself, as it wrote it: with its values, this call."""
 
     call: Call
 
 
-Carried: TypeAlias = "Yield | ActumError | Held | Answered"
+Carried: TypeAlias = "Yield | ActumError | Held | Inline"
 """How a call ends, before its result is written."""
 Carry: TypeAlias = "Callable[[Job, Call], Awaitable[Carried]]"
 """Carries a call out, with its values in place; what wraps one is another one."""

@@ -23,19 +23,19 @@ from ..protocol.turns import next_turn, turn_starts
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject, encode
 from ..spans import RunEnded, Span, within
+from .asking import Asking, check_price
 from .budget import Budget, Spent
-from .calls.arriving import Arriving
-from .calls.outcome import Finished, GoOn, Outcome, Outcomes, Waiting
+from .calls.intake import Intake
+from .calls.outcomes import Finished, GoOn, Outcome, Outcomes, Paused
 from .calls.readiness import Readiness
 from .emitter import Emitter
 from .ground import Ground
 from .open_answers import OpenAnswers
-from .record import entries
+from .record import log_entries
 from .record.journal import Journal
+from .run_spans import run_begun
 from .script import Script, Wanted
 from .setup import Setup
-from .tracing import run_begun
-from .turn import Turn, check_price
 
 
 class Loop:
@@ -70,7 +70,7 @@ class Loop:
             approve=setup.runtime.approve,
             parallel=setup.config.parallel,
         )
-        self._arriving = Arriving(self._readiness)
+        self._arriving = Intake(self._readiness)
         self._calls = Outcomes(self._readiness, self._arriving.declared, drain=setup.config.drain)
         self._answers = OpenAnswers(
             self._ground, self._arriving, self._calls, self._judge, setup.runtime, self._marks.next_answer
@@ -179,7 +179,7 @@ class Loop:
                 while isinstance(outcome := await self._tick(self._setup.runtime.model), GoOn):
                     self._answers.tell_failures()
         await self._calls.drain()
-        self._is_waiting = isinstance(outcome, Waiting)
+        self._is_waiting = isinstance(outcome, Paused)
         if isinstance(outcome, Finished):
             self._answers.tell_failures()  # what failed beside it comes first: the output is the last message
             self._answers.deliver(outcome)
@@ -226,7 +226,7 @@ class Loop:
         self._arriving.reopen()
         before = self._journal.writes
         is_lazy = self._config.mode == "lazy"
-        turn = self._answers.turn = Turn(
+        turn = self._answers.turn = Asking(
             script=Script(
                 number=self._answers.next_number, run=self._run, start=len(self._journal), turn=self._at_turn
             ),
@@ -260,7 +260,7 @@ class Loop:
             self._answers.output = output
             if output is not None and answered.output is not None:
                 self._answers.tell_texts(answered.output.value, of=str(script.number))
-            return Waiting()
+            return Paused()
         self._arriving.close(script)
         outcome = await self._calls.settle(self._wanted(script, answered))
         script.is_concluded = True
@@ -291,7 +291,9 @@ class Loop:
             if not answered.output.expressions:
                 output = shown = answered.finished
         if answered.output is not None and self._journal.is_recorded:
-            self._journal.tell(entries.Answered(answer=script.number, start=script.start, output=answered.authored))
+            self._journal.tell(
+                log_entries.OutputArrived(answer=script.number, start=script.start, output=answered.authored)
+            )
         solution = script.solution(answered, shown, self._journal.instances)
         self._solutions.append(solution)
         if self._emit.sink:

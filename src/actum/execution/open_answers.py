@@ -17,23 +17,23 @@ from ..protocol.readings import with_filters
 from ..protocol.turns import turn_starts
 from ..schema.json import Json
 from . import programs
-from .calls.arriving import Arriving
-from .calls.outcome import Finished, GoOn, Outcome, Outcomes
+from .asking import Asking
+from .calls.intake import Intake
+from .calls.outcomes import Finished, GoOn, Outcome, Outcomes
 from .ground import Ground
 from .job import Failure
-from .record import entries
+from .output_texts import Texts
+from .record import log_entries
 from .record.plans import standing_plans
 from .script import Script, Wanted
 from .setup import Runtime
-from .texts import Texts
-from .turn import Turn
 
 
 class OpenAnswers:
     """Keeps those of one run, and tells the model what they have come to."""
 
     def __init__(
-        self, ground: Ground, arriving: Arriving, calls: Outcomes, judge: Judge, runtime: Runtime, next_number: int
+        self, ground: Ground, arriving: Intake, calls: Outcomes, judge: Judge, runtime: Runtime, next_number: int
     ) -> None:
         self._ground = ground
         self._journal = ground.journal
@@ -45,7 +45,7 @@ class OpenAnswers:
         """The number of the next answer."""
         self.scripts: list[Script] = []
         """Those of which something is open, but for the one that is asked for."""
-        self.turn: Turn | None = None
+        self.turn: Asking | None = None
         """The one that is asked for, until its plan stands."""
         self._ended: list[int] = []
         """The numbers of those of which nothing is open any more, until the record says so."""
@@ -122,7 +122,7 @@ class OpenAnswers:
             self._may_be_done = self._may_be_done or failure.outcome in ("unusable", "unknown")
         for number in self._ended:  # only now: in an answer that is closed, no call is open that has failed
             if self._journal.is_recorded:
-                self._journal.tell(entries.Closed(number))
+                self._journal.tell(log_entries.Closed(number))
         self._ended.clear()
 
     # Their plans
@@ -203,7 +203,7 @@ class OpenAnswers:
             return
         if (limited := next((one.error for one in failures if isinstance(one.error, LimitExceeded)), None)) is not None:
             raise limited
-        error, repair = programs.failed(failures), self._runtime.config.repair
+        error, repair = programs.plan_failure(failures), self._runtime.config.repair
         may_repair = repair == "always" or (repair and script.number not in self._calls.effects)
         if self._runtime.model is None or not may_repair:
             raise error

@@ -14,7 +14,7 @@ from ..schema.json import JsonObject, is_object
 from .job import Failure
 
 
-def failed(failures: Sequence[Failure]) -> PlanFailed:
+def plan_failure(failures: Sequence[Failure]) -> PlanFailed:
     """The error of a program whose output is withheld; its cause is the first, in the order of places."""
     first = next((one for one in failures if one.call is None and one.job is None), None) or min(failures, key=_rank)
     more = sum(not _is_consequence(one) for one in failures if one is not first)

@@ -15,8 +15,8 @@ from ..protocol.place import Place
 from ..protocol.solution import Solution
 from ..schema.json import Json, JsonObject
 from ..schema.types import Type
-from .record.entries import Arrived
 from .record.journal import Journal
+from .record.log_entries import Arrived
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

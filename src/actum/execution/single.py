@@ -9,12 +9,12 @@ from ..generation.ask import ask
 from ..generation.model import Model
 from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
+from .asking import Asking, check_price
 from .budget import Budget
 from .emitter import Emitter
 from .record.journal import Journal
 from .script import Script
 from .setup import Setup
-from .turn import Turn, check_price
 
 
 async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:
@@ -29,7 +29,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     journal = Journal(setup.context, setup.runtime.handlers)
     judge = setup.judge(budget)
     script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
-    turn = Turn(script=script, journal=journal, calls=None, budget=budget, emit=emit)
+    turn = Asking(script=script, journal=journal, calls=None, budget=budget, emit=emit)
     try:
         frame = setup.frame(setup.context)
         check_price(budget.limits, model)

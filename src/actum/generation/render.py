@@ -10,7 +10,7 @@ from ..messages.plan import open_calls
 from ..messages.role import RAW
 from ..protocol.context import Context
 from ..protocol.message import OF
-from ..protocol.numbering import in_order
+from ..protocol.numbering import shown_order
 from ..protocol.reader import READER
 from ..protocol.tool import Tool
 from ..protocol.turns import is_users
@@ -118,7 +118,7 @@ def _shown(context: Context, view: ContextView) -> Iterable[tuple[int, Block]]:
     An output ends a turn. What earlier turns have left of data comes between them and the newest turn, unless that has
     changed it.
     """
-    messages = in_order(context.messages)
+    messages = shown_order(context.messages)
     turns = _turns(messages)
     newest = turns[-1] if turns else _FIRST
     own = messages[turns.index(newest) :] if newest > _FIRST else []

@@ -26,7 +26,7 @@ from ..protocol.message import (
     place_of,
     write_of,
 )
-from ..protocol.numbering import result_of
+from ..protocol.numbering import numbered_value
 from ..protocol.place import Place
 from ..protocol.scopes import data_message
 from ..schema.json import JsonObject, is_list, is_object
@@ -117,7 +117,7 @@ class SealedView(ContextView):
 
     def clipped(self, message: JsonObject) -> str:
         """Of which kind a result is."""
-        return f"({told(result_of(message))}, not shown; †results.{message[NUMBER]} refers to it)"
+        return f"({told(numbered_value(message))}, not shown; †results.{message[NUMBER]} refers to it)"
 
     def notes(self, kind: str) -> JsonObject:
         """The schema and the description that the author gave a data kind."""

@@ -12,7 +12,7 @@ from ..messages.kind import Trace
 from ..protocol.call import EXPECT, VALUE
 from ..protocol.context import Context, Memory
 from ..protocol.message import NUMBER, OUTCOME, RESULT, RETURNED, failed_of, is_item, is_record, is_result, is_skip
-from ..protocol.numbering import result_of
+from ..protocol.numbering import numbered_value
 from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode, is_list
 from ..schema.quoting import told
@@ -103,14 +103,14 @@ class ContextView:
 
     def clipped(self, message: JsonObject) -> str:
         """The value of a result as it is shown: what is long is cut, unless it was asked for by itself."""
-        text = encode(result_of(message))
+        text = encode(numbered_value(message))
         most = _MOST_OF_PAST if self.is_past else _MOST_SHOWN
         if len(text) <= most or (VALUE in message["_call"] and not self.is_past):
             return text
         reference = f"†results.{message[NUMBER]}"
         whole = encode({VALUE: reference})
         return (
-            f"{text[:most]}…\n({told(result_of(message))}, {len(text)} characters, cut here; "
+            f"{text[:most]}…\n({told(numbered_value(message))}, {len(text)} characters, cut here; "
             f"{reference} is all of it, and {whole} shows it)"
         )
 

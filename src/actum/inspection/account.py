@@ -20,7 +20,7 @@ from ..protocol.approvals import Decisions, Pending, pending
 from ..protocol.call import EXPECT, VALUE, Call
 from ..protocol.marks import Authored, Marks
 from ..protocol.message import OF, is_record, is_skip, write_of
-from ..protocol.numbering import result_of
+from ..protocol.numbering import numbered_value
 from ..protocol.place import Place
 from ..protocol.provenance import CODE, UNKNOWN, Origin, Provenance
 from ..protocol.usage import Usage
@@ -248,7 +248,7 @@ class _Reading:
     def _value(self, message: JsonObject) -> Json:
         """What a message that a call has left holds."""
         if is_record(message):
-            return result_of(message)
+            return numbered_value(message)
         write = write_of(message, 0, self._data_kinds)
         if write is not None:
             return write.value

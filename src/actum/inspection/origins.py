@@ -8,7 +8,7 @@ from typing import Any
 
 from ..app.idea import Idea
 from ..ideas.ticks import about_of, answers_of, ticks_of
-from ..protocol.accounts import CallAccount, Live, accounts
+from ..protocol.accounts import CallAccount, LiveCalls, accounts
 from ..protocol.marks import Authored
 from ..protocol.provenance import Origin, Provenance
 
@@ -36,7 +36,7 @@ def calls_of(run: Idea | str | Path) -> list[CallAccount]:
         IdeaError: no run is kept there.
     """
     idea, about, answers = _known(run)
-    return accounts(idea.context, answers, about.get("makers", {}), Live())
+    return accounts(idea.context, answers, about.get("makers", {}), LiveCalls())
 
 
 def _known(run: Idea | str | Path) -> tuple[Idea, Mapping[str, Any], Sequence[Authored]]:

@@ -13,7 +13,7 @@ from ..dataflow.node import Node
 from ..dataflow.reference import CALLS, RESULTS, Reference, ReferenceSyntax, call_index, overlaps
 from ..dataflow.template import template
 from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
-from ..execution.calls.admission import judge
+from ..execution.calls.admission import admit
 from ..execution.calls.batch import outside
 from ..execution.calls.declared import Declared
 from ..execution.calls.diagnosis import hint
@@ -121,7 +121,7 @@ class _Plan:
             return
         if EXPECT in call:
             self.thens.add(index)
-        self.jobs[index] = judge(call, self.ground, node, self.answer)
+        self.jobs[index] = admit(call, self.ground, node, self.answer)
         self.writers.add(index, node.writes)
         self.leaving.add(index, self.jobs[index].leaves)
 

@@ -44,7 +44,7 @@ class CallAccount:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveCalls:
     """What only the run itself knows, by place: the calls that it has begun, with their values, and its failures."""
 
     made: dict[str, Call] = field(default_factory=dict[str, Call])
@@ -53,7 +53,9 @@ class Live:
     )
 
 
-def accounts(context: Context, answers: Sequence[Authored], makers: Mapping[str, str], live: Live) -> list[CallAccount]:
+def accounts(
+    context: Context, answers: Sequence[Authored], makers: Mapping[str, str], live: LiveCalls
+) -> list[CallAccount]:
     """What the calls of a run came to, in the order of their places; of a call for every item, its items.
 
     Calls of delegates are of their own runs, and what only computes or orders is no call.
@@ -62,7 +64,9 @@ def accounts(context: Context, answers: Sequence[Authored], makers: Mapping[str,
 
 
 class _Accounts:
-    def __init__(self, context: Context, answers: Sequence[Authored], makers: Mapping[str, str], live: Live) -> None:
+    def __init__(
+        self, context: Context, answers: Sequence[Authored], makers: Mapping[str, str], live: LiveCalls
+    ) -> None:
         self._messages, self._kinds = context.messages, context.data_kinds
         self._memory = context.memory()
         self._makers, self._live = makers, live

@@ -39,7 +39,7 @@ WHOLE: Marks = {(): Source(is_brought=True)}
 DERIVED_WHOLE: Marks = {(): Source(is_brought=True, is_derived=True)}
 
 
-def joined(sources: Iterable[Source]) -> Source:
+def join_sources(sources: Iterable[Source]) -> Source:
     """Where a value comes from that holds others, or was made of them."""
     own = list(sources)
     return Source(any(one.is_brought for one in own), any(one.is_derived for one in own))
@@ -56,7 +56,7 @@ def at(marks: Marks, path: Path) -> Marks:
 
 def source_of(marks: Marks, path: Path = ()) -> Source:
     """Where a part of a value comes from, all that it holds included."""
-    return joined(at(marks, path).values())
+    return join_sources(at(marks, path).values())
 
 
 def marks_in(message: Mapping[str, Any], value: Any) -> Marks:
@@ -88,7 +88,7 @@ def _parts(told: list[Any]) -> Iterator[tuple[Path, Source]]:
         yield tuple(path), Source(is_brought, is_brought and one.get("derived") is True, named if is_partly else None)
 
 
-def told(marks: Marks) -> Any:
+def lineage_mark(marks: Marks) -> Any:
     """The marks of a value as a message has them."""
     if not any(source.is_brought for source in marks.values()):
         return False
@@ -147,7 +147,7 @@ class Trail:
         """What a write of a value with these marks over an old one changes, path by path."""
         self._settle()
         if method in ("push", "concat") and old is not MISSING:
-            yield path, {(): joined([source_of(marks), source_of(self.read(path, instance))])}
+            yield path, {(): join_sources([source_of(marks), source_of(self.read(path, instance))])}
         elif method not in ("merge", "assign") or not is_object(value):
             yield path, NONE if method == "erase" else marks
         elif not is_object(old):

@@ -151,12 +151,12 @@ def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
 _OF_A_RUN = frozenset({RUN, TRACE, CALLER})
 
 
-def trace_of(messages: Sequence[JsonObject]) -> str:
+def traceparent_of(messages: Sequence[JsonObject]) -> str:
     """The `traceparent` of the span of the run that the messages go on from, empty where it wasn't traced."""
     return next((str(message[TRACE]) for message in reversed(messages) if TRACE in message), "")
 
 
-def caller_of(messages: Sequence[JsonObject]) -> str:
+def caller_traceparent(messages: Sequence[JsonObject]) -> str:
     """The `traceparent` of the span in another program that has asked for the run, empty where none has."""
     return next((str(message[CALLER]) for message in reversed(messages) if CALLER in message), "")
 

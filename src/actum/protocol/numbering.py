@@ -45,7 +45,7 @@ class Numbering:
             self.request += 1
 
 
-def in_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
+def shown_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """The messages of a context as they are shown: what calls have left by the request that first showed it, then by
     the place of the call; all others stay where they are. What failed before it was made again is history."""
     if not any("_call" in message or OF in message for message in messages):
@@ -69,7 +69,7 @@ def is_numbered(message: JsonObject) -> bool:
     return is_call and EXPECT not in message["_call"]  # which has no value
 
 
-def result_of(message: JsonObject) -> Any:
+def numbered_value(message: JsonObject) -> Any:
     """The value of a numbered message; that of a call which has none is null."""
     if not is_record(message):
         return message["data"]

@@ -34,7 +34,7 @@ def origin_of(message: JsonObject, origin: str | None) -> str | None:
     return origin if is_url(origin) else message.get(ORIGIN, origin)
 
 
-def crossing(message: JsonObject, origin: str | None, into: str | None) -> JsonObject:
+def carried_over(message: JsonObject, origin: str | None, into: str | None) -> JsonObject:
     """A message that crosses from a context of one origin into that of another."""
     own = {key: value for key, value in message.items() if key != ORIGIN}
     source = origin_of(message, origin)

@@ -18,7 +18,7 @@ from .call import ELSE, EXPECT, VALUE, WHEN
 from .context import Context
 from .marks import Authored, Marks
 from .message import NUMBER, RECORD, Write, failed_of, instance_of, is_record, is_skip, write_of
-from .numbering import result_of
+from .numbering import numbered_value
 from .place import Place
 from .readings import Reading, derived_of, filters_of, readings, readings_in
 
@@ -248,7 +248,7 @@ class Provenance:
             return str(write.reference), exported(write.value)
         if not is_record(message):
             return str(message.get("type")), None
-        return str(Reference(RECORD)), None if is_skip(message) else result_of(message)
+        return str(Reference(RECORD)), None if is_skip(message) else numbered_value(message)
 
     def _maker(self, message: JsonObject, answer: Authored | None) -> str:
         """Who carried out the call that left a message; of one that has failed, who wrote its `_else` (C14)."""

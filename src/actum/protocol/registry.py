@@ -12,8 +12,8 @@ from .anew import is_made_anew
 from .backoff import Backoff
 from .declaration import is_count, parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
-from .interface import MetaOptions, activity_of, check_options, registered
 from .tool import ANONYMOUS, Effects, Tool
+from .typed_function import MetaOptions, activity_of, check_options, registered
 
 P = ParamSpec("P")
 R = TypeVar("R")

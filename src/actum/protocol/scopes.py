@@ -16,7 +16,7 @@ from ..schema.walk import references
 from .approvals import PRIVATE
 from .call import Call
 from .context import Context, Memory
-from .lineage import NONE, WHOLE, Marks, at, joined, marks_in, source_of, told
+from .lineage import NONE, WHOLE, Marks, at, join_sources, lineage_mark, marks_in, source_of
 from .message import (
     DATA_KINDS,
     OF,
@@ -207,7 +207,7 @@ def scoped(
             marks = {} if not catalogue.has_brought_notes(kind, instance) else dict(WHOLE)
             marks |= {(*path, *below): one for path in own for below, one in source.marks(path).items()}
             found.append(
-                (catalogue.first(kind, instance, own), data_message(kind, exported(value), notes), told(marks))
+                (catalogue.first(kind, instance, own), data_message(kind, exported(value), notes), lineage_mark(marks))
             )
     found.sort(key=_order)
     messages = [message for _, message, _ in found]
@@ -249,7 +249,7 @@ class _Results:
     def __init__(self, catalogue: Catalogue, instance: str | None) -> None:
         found = list(catalogue.results(instance))
         self._values = [value for value, _ in found]
-        self._source = joined(source_of(marks) for _, marks in found)
+        self._source = join_sources(source_of(marks) for _, marks in found)
 
     def read(self, path: Path) -> Any:
         """The value at a path, or MISSING."""

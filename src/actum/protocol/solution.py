@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import ActumError
 from ..schema.json import JsonObject
-from .accounts import CallAccount, Live, accounts
+from .accounts import CallAccount, LiveCalls, accounts
 from .call import Call
 from .context import Context
 from .marks import Authored
@@ -77,7 +77,7 @@ class Result(Generic[T_co]):
     waiting: list[str] = field(default_factory=list[str])
     makers: dict[str, str] = field(default_factory=dict[str, str])
     not_undone: list[Call] = field(default_factory=list[Call])
-    live: Live = field(default_factory=Live, repr=False, compare=False)
+    live: LiveCalls = field(default_factory=LiveCalls, repr=False, compare=False)
     """What only the run itself knows of its calls: what `calls` are made of, beside the context."""
 
     @property

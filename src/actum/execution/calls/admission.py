@@ -24,7 +24,7 @@ from ...schema.validator import Validator
 from ..ground import Ground
 from ..job import ERROR, OPENED_BETWEEN_RUNS, Job
 from ..script import Script
-from .batch import batch, otherwise, outside
+from .batch import judge_each, judge_else, outside
 
 _FLOW = frozenset({EACH, WHEN, THEN, VALUE, ELSE, EXPECT})
 
@@ -45,7 +45,7 @@ def check_offered(call: Call, toolset: Toolset, script: Script) -> None:
             raise InvalidParameters(f"{key!r} isn't offered here", tool=call.tool or None, path=key)
 
 
-def judge(
+def admit(
     call: Call,
     ground: Ground,
     node: Node,
@@ -84,12 +84,12 @@ def judge(
     condition = _condition(call, tool, reading)
     if EACH in call:
         items = _parsed(call[EACH], tool, reading, EACH)
-        job.batch = batch(call, items, job.template, condition, is_latent=job.is_latent)
+        job.batch = judge_each(call, items, job.template, condition, is_latent=job.is_latent)
     if condition is not None and (job.batch is None or job.batch.condition is None):
         job.condition = condition
     if ELSE in call:
         own = reading._replace(kinds=_Kinds(reading.kinds))
-        job.otherwise = otherwise(call, _parsed(call[ELSE], tool, own, ELSE))
+        job.otherwise = judge_else(call, _parsed(call[ELSE], tool, own, ELSE))
     job.computes = any(isinstance(expression, Computed) for expression, _ in job.authored)
     _enter(job)
     return job

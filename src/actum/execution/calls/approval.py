@@ -23,10 +23,10 @@ from ...schema.json import JsonObject
 from ..ground import Ground
 from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
+from ..run_spans import asked
 from ..threads import Threads
-from ..tracing import asked
-from .admission import judge
-from .resolving import resolved
+from .admission import admit
+from .filling import resolved
 
 
 class Hold(Enum):
@@ -203,7 +203,7 @@ class Approvals:
         return item
 
     def _judged(self, call: Call, job: Job, node: Node) -> Job:
-        return judge(call, self._ground, node, job.script)
+        return admit(call, self._ground, node, job.script)
 
 
 def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:

@@ -35,7 +35,7 @@ class Attempts:
 
     def keep(self, job: Job) -> None:
         """Take in a call that has started in an answer that begins again."""
-        self._started[digest(job, self._ground.jobs)].append(job)
+        self._started[authored_digest(job, self._ground.jobs)].append(job)
 
     def kept(self) -> dict[Place, Call]:
         """The calls that no later attempt has named yet, by place."""
@@ -81,7 +81,7 @@ class Attempts:
 
     def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
-        started = self._started.get(digest(job, self._ground.jobs))
+        started = self._started.get(authored_digest(job, self._ground.jobs))
         if not started:
             return False
         first = started.popleft()
@@ -112,7 +112,7 @@ class Attempts:
 _NOT_BEGUN = frozenset({Status.WAITING, Status.READY})
 
 
-def digest(job: Job, jobs: Mapping[int, Job]) -> str:
+def authored_digest(job: Job, jobs: Mapping[int, Job]) -> str:
     """What two equal calls share: all that was authored, with `†calls.N` read as the call that it means.
 
     Worked out once for a call, and without recursion: a chain may be long.

@@ -21,7 +21,9 @@ _KNOWN = (ITEM, ERROR.kind)
 """What an `_else` may read that is known of one call alone."""
 
 
-def batch(call: Call, items: Template, parameters: Template, condition: Template | None, *, is_latent: bool) -> Batch:
+def judge_each(
+    call: Call, items: Template, parameters: Template, condition: Template | None, *, is_latent: bool
+) -> Batch:
     """Judge a call that says `_each`, which is `items`.
 
     Raises:
@@ -46,7 +48,7 @@ def batch(call: Call, items: Template, parameters: Template, condition: Template
     return Batch(items, expressions, own)
 
 
-def otherwise(call: Call, own: Template) -> Otherwise:
+def judge_else(call: Call, own: Template) -> Otherwise:
     """Judge what a call says under `_else`, which is `own` (C14).
 
     Raises:

@@ -9,8 +9,8 @@ from ...errors import ActivityError, ActumError, Fenced
 from ...protocol.call import Call
 from ..ground import Ground
 from ..isolated import Delegate
-from ..job import Answered, Carried, Job
-from ..tracing import traced
+from ..job import Carried, Inline, Job
+from ..run_spans import traced
 from .approval import Approvals, approving
 from .delegating import delegating
 from .invoking import invoking
@@ -34,7 +34,7 @@ def composed(
         if job.patience is not None and job.tool.timeout is not None:
             job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
         if job.is_latent:
-            return Answered(call)
+            return Inline(call)
         if journal.settled is not None:
             await journal.settled()
         is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))

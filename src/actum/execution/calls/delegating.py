@@ -7,8 +7,8 @@ from ...protocol.context import is_marked
 from ..ground import Ground
 from ..isolated import ANOTHER, Delegate, Suspended, Suspension
 from ..job import Carried, Carry, Held, Job
+from .derivation import marks_of_delegate, parameters
 from .invoking import judged
-from .lineage import made_of, parameters
 
 
 def delegating(ground: Ground, delegate: Delegate, effects: set[int]) -> Carry:
@@ -35,7 +35,7 @@ def delegating(ground: Ground, delegate: Delegate, effects: set[int]) -> Carry:
             sources=parameters(job),
         )
         if is_marked(context):
-            job.came = made_of(job, is_handed_data=True)
+            job.came = marks_of_delegate(job, is_handed_data=True)
             if job.parent is not None:
                 job.parent.came = job.came
         try:

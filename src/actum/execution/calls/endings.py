@@ -19,8 +19,8 @@ from ...spans import Returned, Waits
 from ..budget import MESSAGE
 from ..ground import Ground
 from ..job import Failure, Held, Job, Yield, outcome_of
-from ..record.entries import Failed
-from ..tracing import end_call, fail_call
+from ..record.log_entries import FailedCall
+from ..run_spans import end_call, fail_call
 from .approval import Approvals
 from .attempts import Attempts
 from .expecting import check_expected, expected
@@ -215,7 +215,7 @@ class Endings:
             if self._ground.journal.is_recorded and job is not None and job.is_started:
                 words = legible(failure.error.message)
                 self._ground.journal.tell(
-                    Failed(place=job.place, call=dict(job.call), error=words, marks=failure.marks)
+                    FailedCall(place=job.place, call=dict(job.call), error=words, marks=failure.marks)
                 )
         self._tell(failure)
 

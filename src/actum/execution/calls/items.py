@@ -16,10 +16,10 @@ from ...spans import Waits
 from ..ground import Ground
 from ..job import Batch, Ends, Job, Yield
 from ..record.journal import RETURNS, Journal
-from ..record.plans import Items
-from ..tracing import end_call
+from ..record.plans import ItemResults
+from ..run_spans import end_call
 from .approval import Approvals
-from .resolving import Item
+from .filling import Item
 
 
 class Batches:
@@ -28,7 +28,7 @@ class Batches:
     def __init__(self, ground: Ground, approvals: Approvals) -> None:
         self._ground = ground
         self._approvals = approvals
-        self.before: dict[Place, Items] = {}
+        self.before: dict[Place, ItemResults] = {}
         """The results of calls for single items from before this run, by the place of the call for all (L8)."""
 
     def begin(self, job: Job, items: Sequence[Item], ends: Ends) -> None:
@@ -36,7 +36,7 @@ class Batches:
         own = job.batch
         assert own is not None  # nothing else leads to items
         made = _jobs(job, items, self._ground.node)
-        before = self.before.pop(job.place, None) or Items()
+        before = self.before.pop(job.place, None) or ItemResults()
         own.jobs += map(self._approvals.as_decided, made) if self._ground.journal.decisions.by_place else made
         own.open, own.told = len(own.jobs), before.told
         for item, told in zip(own.jobs, items, strict=True):
@@ -52,7 +52,7 @@ class Batches:
         if not own.open and job.node.status is Status.READY:
             _gather(job, own, self._ground.journal, ends)
 
-    def _stands(self, item: Job, batch: Batch, before: Items) -> bool:
+    def _stands(self, item: Job, batch: Batch, before: ItemResults) -> bool:
         """Whether the call for an item had ended before this run; then it is settled."""
         graph, number = self._ground.graph, item.node.index
         if number in before.by_number:

@@ -17,19 +17,19 @@ from ...protocol.tool import EXPECTS
 from ...spans import Cancelled
 from ..ground import Ground
 from ..isolated import Delegate
-from ..job import Answered, Carried, Held, Job, Otherwise, Yield
+from ..job import Carried, Held, Inline, Job, Otherwise, Yield
+from ..run_spans import end_call
 from ..script import Script
-from ..tracing import end_call
 from .admission import decided
 from .approval import Approvals, Approve
 from .attempts import Attempts
 from .carrying import composed
+from .derivation import Lineage
 from .diagnosis import check_scopes
 from .endings import Endings
+from .filling import Computing, Item, Resolved
 from .items import Batches
 from .latent import Latent
-from .lineage import Lineage
-from .resolving import Computing, Item, Resolved
 from .results import Results
 from .standstill import MOST_ROUNDS, AtOnce, Standstill
 from .workers import UnderWay, Workers
@@ -339,7 +339,7 @@ class Readiness:
         match carried:
             case Yield():
                 self.endings.finish(job, carried)
-            case Answered():
+            case Inline():
                 self.endings.answer(job, carried.call)
             case Held():
                 self.endings.hold(job, carried)

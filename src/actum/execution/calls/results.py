@@ -11,7 +11,7 @@ from ...dataflow.node import Status
 from ...dataflow.reference import Reference, any_overlap
 from ...errors import InvalidResult, ScopeDenied
 from ...events import CallFinished, CallStarted
-from ...protocol.accounts import Live
+from ...protocol.accounts import LiveCalls
 from ...protocol.approvals import GATES
 from ...protocol.call import Call
 from ...protocol.provenance import CODE, MODEL
@@ -22,7 +22,7 @@ from ..budget import MESSAGE
 from ..ground import Ground
 from ..job import OPENED_BETWEEN_RUNS, Job, Left, Yield
 from ..record.journal import RETURNS
-from ..tracing import begin_call
+from ..run_spans import begin_call
 
 
 class Results:
@@ -32,7 +32,7 @@ class Results:
         self._ground = ground
         self._last: dict[tuple[Reference, str | None], int] = {}
         self._overwrote: set[int] = set()
-        self.live = Live()
+        self.live = LiveCalls()
         """What is known of the calls that have begun, and of those that have failed."""
         self.effects: set[int] = set()
         """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""

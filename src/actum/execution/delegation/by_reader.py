@@ -24,8 +24,8 @@ from ...spans import Span
 from ..budget import Budget
 from ..emitter import Emitter
 from ..isolated import Delegate, Suspension
+from ..run_spans import request_begun
 from ..setup import Runtime, Setup
-from ..tracing import request_begun
 from .caller import Caller
 from .gaps import gaps_in, with_gaps
 

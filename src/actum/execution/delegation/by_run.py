@@ -17,7 +17,7 @@ from ...protocol.contract import merge_contract
 from ...protocol.declaration import tool_names
 from ...protocol.lineage import Marks
 from ...protocol.marks import without_run
-from ...protocol.origin import crossing, told
+from ...protocol.origin import carried_over, told
 from ...protocol.scopes import notes_of
 from ...protocol.solution import Result
 from ...protocol.tool import ANONYMOUS, Tool
@@ -150,7 +150,7 @@ def _handed(found: SavedRequest, scoped: Context, call: Call, sources: Marks | N
     """A delegate's context; with `sources`, what of it calls have brought is marked (S10)."""
     origin = found.context.origin
     crossed = scoped if sources is None else marked(scoped)
-    return handed(found.context, (crossing(one, scoped.origin, origin) for one in crossed), call, sources)
+    return handed(found.context, (carried_over(one, scoped.origin, origin) for one in crossed), call, sources)
 
 
 def _tools_in(context: Context) -> Iterator[str]:

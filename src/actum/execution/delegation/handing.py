@@ -19,7 +19,7 @@ def handed(own: Context, scoped: Iterable[JsonObject], call: Call, sources: Mark
     crossing = list(scoped)
     given = list(_input_message(own, crossing, call))
     if sources:
-        given = [{**one, BROUGHT: lineage.told(sources)} for one in given]
+        given = [{**one, BROUGHT: lineage.lineage_mark(sources)} for one in given]
     replaced = {"meta"}.intersection(str(one.get("type")) for one in crossing)  # in place of its own (S11)
     kept = (one for one in own if not _is_input(one) and one.get("type") not in replaced)
     return [*kept, *crossing, *given]

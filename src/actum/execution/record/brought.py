@@ -9,7 +9,7 @@ from ...dataflow.reference import Path
 from ...protocol.call import DERIVED
 from ...protocol.lineage import BROUGHT, WHOLE, Marks, at, marks_in
 from ...protocol.message import OF, write_of
-from ...protocol.numbering import result_of
+from ...protocol.numbering import numbered_value
 from ...schema.json import JsonObject
 
 
@@ -30,7 +30,7 @@ class Brought:
     def note(self, message: JsonObject) -> None:
         """Note what a message says of where its value comes from."""
         write = write_of(message, 0, self._data_kinds)
-        value = result_of(message) if "data" in message else MISSING
+        value = numbered_value(message) if "data" in message else MISSING
         marks = write.marks if write is not None else marks_in(message, value)
         self.has_derived = self.has_derived or any(one.is_derived for one in marks.values())
         if OF in message and "_call" in message:

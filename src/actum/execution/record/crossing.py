@@ -20,7 +20,7 @@ from ...protocol.message import instance_of, is_left, kind_of, place_of, write_o
 from ...protocol.place import Place
 from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
 from ...schema.json import JsonObject
-from .folding import Folding
+from .folded import Folding
 
 _Order: TypeAlias = tuple[int, int]
 _NONE: _Order = (-1, -1)

@@ -32,13 +32,13 @@ from ...protocol.message import (
     write_of,
     written_message,
 )
-from ...protocol.numbering import Numbering, result_of
+from ...protocol.numbering import Numbering, numbered_value
 from ...protocol.place import Place
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
 from .brought import Brought, says_source
 from .crossing import Crossing
-from .entries import Appended, Began, Heard, Inserted, Shown, Withheld
-from .folding import Folding
+from .folded import Folding
+from .log_entries import Appended, Began, Heard, Inserted, ResultsShown, Withheld
 from .recorder import Recorder
 
 RETURNS = Reference(RESULT)
@@ -157,7 +157,7 @@ class Journal:
         """What an earlier answer has left under a number (O10)."""
         number = numbered_index(reference)
         message = None if number is None else self._results.get(number)
-        return MISSING if message is None else Fold(result_of(message)).read(reference.path[1:])
+        return MISSING if message is None else Fold(numbered_value(message)).read(reference.path[1:])
 
     def marks(self, reference: Reference, instance: str | None) -> Marks:
         """What is known of where the value comes from that a reference names (S10)."""
@@ -165,7 +165,7 @@ class Journal:
             return self.folding.in_order((reference,)).marks(reference, instance)
         number = numbered_index(reference)
         message = None if number is None else self._results.get(number)
-        return NONE if message is None else at(marks_in(message, result_of(message)), reference.path[1:])
+        return NONE if message is None else at(marks_in(message, numbered_value(message)), reference.path[1:])
 
     @property
     def results(self) -> Mapping[int, JsonObject]:
@@ -185,7 +185,7 @@ class Journal:
         self._not_shown = len(self._messages)
         if self._numbering.request > request:
             self.crossing.forget()
-            self.tell(Shown(request))
+            self.tell(ResultsShown(request))
 
     def write(
         self,

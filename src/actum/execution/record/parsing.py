@@ -7,18 +7,18 @@ from typing import Any
 
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .entries import (
-    Answered,
+from .log_entries import (
     Appended,
     Arrived,
     Began,
     Closed,
     Entry,
-    Failed,
+    FailedCall,
     Heard,
     Inserted,
+    OutputArrived,
     Restarted,
-    Shown,
+    ResultsShown,
     Withheld,
 )
 
@@ -45,10 +45,10 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
     if entry.get("heard") is True:
         return Heard()
     if "shown" in entry:
-        return Shown(_number(entry, "shown"))
+        return ResultsShown(_number(entry, "shown"))
     if "failed" in entry:
         place, call, error = _place(entry["failed"], "failed"), _object(entry, "call"), _text(entry, "error")
-        return Failed(place=place, call=call, error=error, marks=_members(entry, "marks"))
+        return FailedCall(place=place, call=call, error=error, marks=_members(entry, "marks"))
     if "answer" in entry:
         return _parse_answer(entry)
     raise ValueError("it is none of the entries that a run writes")
@@ -80,7 +80,7 @@ def _parse_answer(entry: Mapping[str, Any]) -> Entry:
     if entry.get("closed") is True:
         return Closed(answer)
     if "output" in entry:
-        return Answered(answer=answer, start=start, output=entry["output"])
+        return OutputArrived(answer=answer, start=start, output=entry["output"])
     raise ValueError("it is none of the entries that a run writes about an answer")
 
 

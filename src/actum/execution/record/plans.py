@@ -23,7 +23,7 @@ from ...schema.json import JsonObject, is_object
 
 
 @dataclass(slots=True)
-class Items:
+class ItemResults:
     """The results of calls for single items, by the item."""
 
     by_number: dict[int, Any] = field(default_factory=dict[int, Any])
@@ -46,7 +46,7 @@ class Standing:
     done: dict[int, Any]
     failed: set[int]
     skipped: set[int]
-    items: dict[int, Items]
+    items: dict[int, ItemResults]
     """The results of calls for single items, by the index of the call for all, where that is not done."""
     mode: Literal["eager", "lazy"]
     replaced: Mapping[int, JsonObject]
@@ -208,9 +208,9 @@ class _Ending:
         return outcome.reference is None or self._memory.read(outcome.reference, outcome.instance) is not MISSING
 
 
-def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, Items]:
+def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, ItemResults]:
     """The results of calls for single items, by the place of the call for all of them."""
-    found: defaultdict[Place, Items] = defaultdict(Items)
+    found: defaultdict[Place, ItemResults] = defaultdict(ItemResults)
     for place, left in marks.left.items():
         for at in left if place.item is not None else ():
             own = found[Place(place.answer, place.index)]

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from ...generation.gate import Gate
 from ...protocol.place import Place
 from ...schema.json import JsonObject
-from .entries import Entry
+from .log_entries import Entry
 
 Tell: TypeAlias = Callable[[JsonObject], None]
 """Takes one entry as JSON."""

@@ -12,19 +12,19 @@ from ...protocol.message import OF, OUTCOME, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .entries import (
-    Answered,
+from .log_entries import (
     Appended,
     Arrived,
     Began,
     Closed,
     Entry,
-    Failed,
+    FailedCall,
     Heard,
     Inserted,
     OfAnswer,
+    OutputArrived,
     Restarted,
-    Shown,
+    ResultsShown,
     Withheld,
 )
 from .parsing import parse_at, parse_entry
@@ -82,9 +82,9 @@ class _Run:
             case Inserted(index=index, message=message):
                 self.messages.insert(self._start(index), _checked(message, index))
                 self.answers = {number: told for number, told in self.answers.items() if told.start != index}
-            case Failed(place=place, call=call, error=error, marks=marks):
+            case FailedCall(place=place, call=call, error=error, marks=marks):
                 self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place), **marks}
-            case Shown():
+            case ResultsShown():
                 for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
                     self.messages[index] = marked
             case Heard():
@@ -97,7 +97,7 @@ class _Run:
         match entry:
             case Arrived(answer=answer, start=start, index=index, call=call, place=place):
                 self._told(answer, start).arrived(index, call, place)
-            case Answered(answer=answer, start=start, output=output):
+            case OutputArrived(answer=answer, start=start, output=output):
                 self._told(answer, start).output = output
             case Restarted(answer=answer, by=by, start=start, kept=kept):
                 self.answers.pop(answer, None)

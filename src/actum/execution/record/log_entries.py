@@ -95,7 +95,7 @@ class Restarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class FailedCall:
     """A call has failed: of a call that a corrected answer doesn't repeat, only this says that it isn't open (L3).
 
     `marks` are those of the error that is left of it (C15).
@@ -113,7 +113,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class OutputArrived:
     """The output of an answer has arrived, its references unresolved."""
 
     answer: int
@@ -126,7 +126,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ResultsShown:
     """What calls have left so far is shown in a request: what of it is new, is marked (M9)."""
 
     request: int
@@ -167,6 +167,6 @@ class Closed:
         return {"answer": self.answer, "closed": True}
 
 
-OfAnswer: TypeAlias = Arrived | Answered | Restarted | Withheld | Closed
+OfAnswer: TypeAlias = Arrived | OutputArrived | Restarted | Withheld | Closed
 """What is told of an answer."""
-Entry: TypeAlias = Began | Appended | Inserted | Failed | Shown | Heard | OfAnswer
+Entry: TypeAlias = Began | Appended | Inserted | FailedCall | ResultsShown | Heard | OfAnswer

@@ -13,12 +13,12 @@ from ...schema.json import MAX_WRITTEN_DEPTH, nests_within
 from ..job import NO_ELEMENT, Failure, Job
 from ..record.plans import Standing
 from ..script import Script
-from .admission import check_offered, is_offered, judge, said_to_write
+from .admission import admit, check_offered, is_offered, said_to_write
 from .declared import Declared
 from .readiness import Readiness
 
 
-class Arriving:
+class Intake:
     """Takes in the calls of one run."""
 
     def __init__(self, readiness: Readiness) -> None:
@@ -35,7 +35,7 @@ class Arriving:
         try:
             if not self._ground.toolset.has_flow:
                 check_offered(call, self._ground.toolset, script)
-            job = judge(call, self._ground, node, script)
+            job = admit(call, self._ground, node, script)
             if not job.is_literal:
                 self.declared.check(job)
         except LimitExceeded:  # not what this call did: the run ends
@@ -137,7 +137,7 @@ class Arriving:
         """Note of a call that has ended what the run had noted as it arrived: its writes, and its result's type."""
         job = None
         try:
-            job = judge(call, self._ground, node, script)
+            job = admit(call, self._ground, node, script)
             self.declared.enter(job)
         except LimitExceeded:
             raise

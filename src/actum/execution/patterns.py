@@ -18,8 +18,8 @@ from ..protocol.solution import Result
 from ..spans import Tracer
 from .budget import Budget
 from .calls.approval import Approve
-from .calls.arriving import Arriving
-from .calls.outcome import Outcomes
+from .calls.intake import Intake
+from .calls.outcomes import Outcomes
 from .calls.readiness import Readiness
 from .emitter import Emitter
 from .ground import Ground
@@ -90,7 +90,7 @@ async def _run_group(script: Script, calls: Sequence[Call], running: Readiness, 
 
 async def _settle(script: Script, calls: Sequence[Call], running: Readiness, group: _Group) -> None:
     try:
-        arriving = Arriving(running)
+        arriving = Intake(running)
         for index, call in enumerate(calls):
             if not group.decided.is_set():
                 arriving.accept(script, index, call)

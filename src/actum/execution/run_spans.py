@@ -8,7 +8,7 @@ from typing import Literal
 from ..errors import ApprovalDenied
 from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call
-from ..protocol.marks import caller_of, trace_of
+from ..protocol.marks import caller_traceparent, traceparent_of
 from ..protocol.origin import told
 from ..protocol.place import Place
 from ..schema.json import JsonObject
@@ -26,8 +26,8 @@ def run_begun(run: str, model: Model | None, messages: Sequence[JsonObject], emi
         name=name,
         version=version,
         model="" if model is None else model.name,
-        goes_on_from=trace_of(messages),
-        below="" if emit.path else caller_of(messages),
+        goes_on_from=traceparent_of(messages),
+        below="" if emit.path else caller_traceparent(messages),
     )
 
 

@@ -20,24 +20,24 @@ from ..protocol.usage import Usage
 from ..schema.json import Json
 from ..spans import Span
 from .budget import Budget
-from .calls.arriving import Arriving
-from .calls.outcome import Outcomes
+from .calls.intake import Intake
+from .calls.outcomes import Outcomes
 from .emitter import Emitter
-from .record.entries import Restarted
+from .output_texts import Texts
 from .record.journal import Journal
+from .record.log_entries import Restarted
+from .run_spans import request_begun
 from .script import Script
-from .texts import Texts
-from .tracing import request_begun
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn:
+class Asking:
     """Receives an answer and pays for it (see `generation.ask`). Without `calls`, it is kept and nothing is made."""
 
     script: Script
     """The attempt under way: an answer that begins again is another one."""
     journal: Journal
-    calls: Arriving | None
+    calls: Intake | None
     budget: Budget
     emit: Emitter
     own: Budget = field(default_factory=lambda: Budget(Limits()))
@@ -96,7 +96,7 @@ class Turn:
         return span
 
     @property
-    def listener(self) -> Turn | None:
+    def listener(self) -> Asking | None:
         """Who is told of the output while it arrives: nobody where there is nobody to tell."""
         return self if self.emit.sink else None
 

@@ -14,7 +14,7 @@ from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, Path, Reference, call_index, print_path
 from ...errors import InvalidParameters
 from ...protocol.call import VALUE, WHEN
-from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, at, joined, source_of
+from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, at, join_sources, source_of
 from ...protocol.reader import Reader
 from ..ground import Ground
 from ..job import ERROR, ITEM, Job
@@ -62,7 +62,7 @@ class Lineage:
         found = {path: self._source(one, head) for one, path in zip(template.expressions, template.paths, strict=True)}
         job.came = {path: source for path, source in found.items() if source.is_brought}
         if head is not job:
-            head.came = {(): joined([source_of(came(head)), *job.came.values()])}
+            head.came = {(): join_sources([source_of(came(head)), *job.came.values()])}
 
     @staticmethod
     def _came(job: Job) -> Marks | None:
@@ -70,19 +70,19 @@ class Lineage:
         if isinstance(job.tool, Reader):
             return _READ
         if job.tool.is_delegated:
-            return made_of(job, is_handed_data=False)
+            return marks_of_delegate(job, is_handed_data=False)
         if not (job.is_value or job.is_latent):
             return None
         own = VALUE if job.is_value else _OUTPUT
         parts = {path[1:]: source for path, source in job.sources.items() if path[:1] == (own,)}
         if job.batch is None or not parts:
             return parts
-        return {(): joined(parts.values())}
+        return {(): join_sources(parts.values())}
 
     def _source(self, expression: Expression, job: Job) -> Source:
         """Where the value comes from that an expression has: of alternatives, the one that is taken (O5)."""
         if isinstance(expression, Computed):
-            read = joined(
+            read = join_sources(
                 source_of(self._marks(one, job)) for one in references(expression) if self._is_there(one, job)
             )
             return Source(read.is_brought, read.is_derived or (read.is_brought and not expression.only_refers))
@@ -111,7 +111,7 @@ class Lineage:
     def _of_items(self, job: Job) -> Marks:
         if job.batch is None:
             return NONE
-        whole = joined(self._source(one, job) for one in job.batch.items.expressions)
+        whole = join_sources(self._source(one, job) for one in job.batch.items.expressions)
         return {(): whole} if whole.is_brought else NONE
 
     def _node(self, reference: Reference, job: Job) -> Node | None:
@@ -134,7 +134,7 @@ def came(job: Job) -> Marks:
     return NONE if job.is_latent else WHOLE
 
 
-def made_of(job: Job, *, is_handed_data: bool) -> Marks:
+def marks_of_delegate(job: Job, *, is_handed_data: bool) -> Marks:
     """Where the result of a delegate comes from: of data that it was handed, a model in isolation has made it."""
     own = job.head
     is_of_data = is_handed_data or isinstance(job.tool, Reader) or any(_is_parameter(path) for path in own.sources)

@@ -11,7 +11,7 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import exported
 from ...dataflow.node import Status
 from ...errors import ActumError, CallError, SolutionError
-from ...protocol.accounts import Live
+from ...protocol.accounts import LiveCalls
 from ...protocol.call import Call
 from ...protocol.place import Place
 from ...schema.json import Json
@@ -36,7 +36,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Paused:
     """Nothing is left but calls that wait for decisions or gates (L4)."""
 
 
@@ -47,7 +47,7 @@ class GoOn:
     causes: Sequence[Failure] = ()
 
 
-Outcome: TypeAlias = Finished | Waiting | GoOn
+Outcome: TypeAlias = Finished | Paused | GoOn
 
 
 class Outcomes:
@@ -76,13 +76,13 @@ class Outcomes:
         await self._readiness.settle()
         if wanted is None:
             held = [job.node.status is Status.HELD for job in self._open()]
-            return Waiting() if held and all(held) and not self._ground.failures else GoOn()
+            return Paused() if held and all(held) and not self._ground.failures else GoOn()
         await self._readiness.drain(self._drain)
         if causes := withholding(wanted, self._ground):
             return GoOn(causes)
         turn = wanted.script.turn
         if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
-            return Waiting()
+            return Paused()
         try:
             return await self._finished(wanted)
         except (CallError, SolutionError) as error:
@@ -117,14 +117,14 @@ class Outcomes:
         return self._unsettled is not None
 
     @property
-    def live(self) -> Live:
+    def live(self) -> LiveCalls:
         """What is known of the calls that have begun, and of those that have failed."""
         live = self._readiness.results.live
         if not self._ground.jobs:
             return live
         jobs = [job for job in self._ground.jobs.values() if job.has_begun and job.batch is None]
         begun = {job.of: job.call for job in jobs if job.node.status not in SETTLED}
-        return Live({**begun, **live.made}, live.failures) if begun else live
+        return LiveCalls({**begun, **live.made}, live.failures) if begun else live
 
     @property
     def effects(self) -> set[int]:
