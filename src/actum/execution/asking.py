@@ -31,15 +31,37 @@ from .script import Script
 
 
 @dataclass(slots=True, kw_only=True)
-class Asking:
+class Paying:
+    """Pays for the text of an answer as it comes, and tells that it is asked for again."""
+
+    budget: Budget
+    emit: Emitter
+
+    def heard(self, text: str, signs: int) -> None:
+        """Count what is said as it is said, whatever it is: an answer may never come to an end (L5)."""
+        self.budget.heard(text, signs)
+
+    def arrived(self, text: str) -> None:
+        """Count what is about to be read: a call again, for the message that it leaves (L5)."""
+        self.budget.arrived(text)
+
+    def after(self, usage: Usage) -> None:
+        """Count what the request has cost."""
+        self.budget.pay(usage)
+
+    def again(self, error: ActumError) -> None:
+        """Say that the answer is asked for again."""
+        self.emit(Retried(error=error))
+
+
+@dataclass(slots=True, kw_only=True)
+class Asking(Paying):
     """Receives an answer and pays for it (see `generation.ask`). Without `calls`, it is kept and nothing is made."""
 
     script: Script
     """The attempt under way: an answer that begins again is another one."""
     journal: Journal
     calls: Intake | None
-    budget: Budget
-    emit: Emitter
     own: Budget = field(default_factory=lambda: Budget(Limits()))
     """What the run has spent itself, without its readers and delegates (S10)."""
     outcomes: Outcomes | None = None
@@ -50,14 +72,6 @@ class Asking:
 
     def __post_init__(self) -> None:
         self.texts = Texts(self.emit)
-
-    def heard(self, text: str, signs: int) -> None:
-        """Count what is said as it is said, whatever it is: an answer may never come to an end (L5)."""
-        self.budget.heard(text, signs)
-
-    def arrived(self, text: str) -> None:
-        """Count what is about to be read: a call again, for the message that it leaves (L5)."""
-        self.budget.arrived(text)
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""
@@ -153,13 +167,9 @@ class Asking:
         return request, frame
 
     def after(self, usage: Usage) -> None:
-        """Count what the request has cost."""
+        """Count what the request has cost, also as what the run has spent itself."""
         self.budget.pay(usage)
         self.own.pay(usage)
-
-    def again(self, error: ActumError) -> None:
-        """Say that the answer is asked for again."""
-        self.emit(Retried(error=error))
 
 
 def check_price(limits: Limits, model: Model) -> None:

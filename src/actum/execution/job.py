@@ -6,7 +6,7 @@ import ast
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..dataflow.computing.evaluator import Filter
 from ..dataflow.computing.text import Computed
@@ -396,23 +396,3 @@ def outcome_of(error: ActumError, job: Job) -> Outcome:
     if not job.has_begun:
         return "not made"
     return "failed" if error.outcome == "unknown" and job.tool.effects == "none" else error.outcome
-
-
-class Ends(Protocol):
-    """What is told how a call ends."""
-
-    def finish(self, job: Job, result: Yield) -> None:
-        """It is done."""
-        ...
-
-    def refuse(self, job: Job, error: ActumError) -> None:
-        """It was refused, or has failed."""
-        ...
-
-    def failed(self, job: Job, error: ActumError) -> None:
-        """It has failed when it was made, or when its values were known; its `_else` may stand for it (C14)."""
-        ...
-
-    def skip(self, job: Job, why: str) -> None:
-        """It is not to be made, which is no error."""
-        ...

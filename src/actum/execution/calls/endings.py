@@ -18,13 +18,13 @@ from ...schema.json import legible
 from ...spans import Returned, Waits
 from ..budget import MESSAGE
 from ..ground import Ground
-from ..job import Failure, Held, Job, Yield, outcome_of
+from ..job import Batch, Failure, Held, Job, Yield, outcome_of
+from ..record.journal import RETURNS
 from ..record.log_entries import FailedCall
 from ..run_spans import end_call, fail_call
 from .approval import Approvals
 from .attempts import Attempts
 from .expecting import check_expected, expected
-from .items import item_ended
 from .latent import Latent
 from .results import Results
 
@@ -87,7 +87,7 @@ class Endings:
         if job.is_latent and job.tool.output is not None:
             self._latent.pay(job)
         if job.parent is not None:
-            item_ended(job, None, self._ground.journal, self)
+            self.end_item(job)
 
     def land_next(self) -> None:
         """Let the first call write whose turn has come."""
@@ -163,7 +163,7 @@ class Endings:
         self.fail(failure)
         if job.followers:
             self._attempts.lead(job)
-        item_ended(job, error, self._ground.journal, self)
+        self.end_item(job, error)
 
     def skip(self, job: Job, why: str) -> None:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
@@ -181,7 +181,37 @@ class Endings:
             self._attempts.lead(job)
         if self._ground.emit.sink:
             self._ground.emit(CallSkipped(call=job.call, place=job.place, why=why))
-        item_ended(job, None, self._ground.journal, self)
+        self.end_item(job)
+
+    def end_item(self, item: Job, error: ActumError | None = None) -> None:
+        """Note that the call for an item has ended, for a call that is for one; the last ends the call for all."""
+        job = item.parent
+        if job is None or job.batch is None:
+            return
+        job.batch.open -= 1
+        if error is not None:
+            job.batch.errors[item.node.index] = error
+        if not job.batch.open:
+            self.gather(job, job.batch)
+
+    def gather(self, job: Job, own: Batch) -> None:
+        """End the call for all items: its result is the list of theirs; where one failed, the model is told the others.
+
+        Where an item was skipped, its place in the list is null (C10).
+        """
+        if any(item.node.status is Status.HELD for item in own.jobs):
+            job.hold()
+            end_call(job, Waits())
+            return
+        if not own.errors:
+            job.node.is_uncertain = job.otherwise is not None and any(item.node.is_uncertain for item in own.jobs)
+            values = [item.node.value if item.node.status is Status.DONE else None for item in own.jobs]
+            self.finish(job, Yield(value=values))
+            return
+        for item in own.jobs:
+            if item.node.status is Status.DONE and item.has_result and item.node.index not in own.told:
+                self._ground.journal.write(item.call, item.of, item.node.value, RETURNS, "set", item.node.instance)
+        self.refuse(job, own.failure(job.tool.name))
 
     def hold(self, job: Job, held: Held) -> None:
         """Keep a call for a later run; those that read what it will write wait with it (L6)."""
@@ -190,7 +220,7 @@ class Endings:
         end_call(job, Waits(held.waiting))
         if self._ground.emit.sink:
             self._ground.emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
-        item_ended(job, None, self._ground.journal, self)
+        self.end_item(job)
 
     def answer(self, job: Job, call: Call) -> None:
         """Take the result that the model wrote itself with a call, or let the model owe it (C4)."""

@@ -10,15 +10,13 @@ from collections.abc import Callable, Sequence
 
 from ...dataflow.node import Answer, Node, Status
 from ...dataflow.template import Template
-from ...errors import ActumError, InvalidResult
+from ...errors import InvalidResult
 from ...protocol.place import Place
-from ...spans import Waits
 from ..ground import Ground
-from ..job import Batch, Ends, Job, Yield
-from ..record.journal import RETURNS, Journal
+from ..job import Batch, Job
 from ..record.plans import ItemResults
-from ..run_spans import end_call
 from .approval import Approvals
+from .endings import Endings
 from .filling import Item
 
 
@@ -31,7 +29,7 @@ class Batches:
         self.before: dict[Place, ItemResults] = {}
         """The results of calls for single items from before this run, by the place of the call for all (L8)."""
 
-    def begin(self, job: Job, items: Sequence[Item], ends: Ends) -> None:
+    def begin(self, job: Job, items: Sequence[Item], ends: Endings) -> None:
         """Make a call for each item; those that were made before this run stand for themselves (L8)."""
         own = job.batch
         assert own is not None  # nothing else leads to items
@@ -50,7 +48,7 @@ class Batches:
                 self._ground.jobs[item.node.number] = item
                 self._ground.graph.add(item.node)
         if not own.open and job.node.status is Status.READY:
-            _gather(job, own, self._ground.journal, ends)
+            ends.gather(job, own)
 
     def _stands(self, item: Job, batch: Batch, before: ItemResults) -> bool:
         """Whether the call for an item had ended before this run; then it is settled."""
@@ -98,35 +96,3 @@ def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node
             )
         )
     return made
-
-
-def item_ended(item: Job, error: ActumError | None, journal: Journal, ends: Ends) -> None:
-    """Note that the call for an item has ended, for a call that is for one; the last ends the call for all."""
-    job = item.parent
-    if job is None or job.batch is None:
-        return
-    job.batch.open -= 1
-    if error is not None:
-        job.batch.errors[item.node.index] = error
-    if not job.batch.open:
-        _gather(job, job.batch, journal, ends)
-
-
-def _gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
-    """End the call for all items: its result is the list of theirs; where one failed, the model is told the others.
-
-    Where an item was skipped, its place in the list is null (C10).
-    """
-    if any(item.node.status is Status.HELD for item in own.jobs):
-        job.hold()
-        end_call(job, Waits())
-        return
-    if not own.errors:
-        job.node.is_uncertain = job.otherwise is not None and any(item.node.is_uncertain for item in own.jobs)
-        values = [item.node.value if item.node.status is Status.DONE else None for item in own.jobs]
-        ends.finish(job, Yield(value=values))
-        return
-    for item in own.jobs:
-        if item.node.status is Status.DONE and item.has_result and item.node.index not in own.told:
-            journal.write(item.call, item.of, item.node.value, RETURNS, "set", item.node.instance)
-    ends.refuse(job, own.failure(job.tool.name))

@@ -31,7 +31,7 @@ from .filling import Computing, Item, Resolved
 from .items import Batches
 from .latent import Latent
 from .results import Results
-from .standstill import MOST_ROUNDS, AtOnce, Standstill
+from .standstill import MOST_ROUNDS, Standstill
 from .workers import UnderWay, Workers
 
 _Work: TypeAlias = tuple[Job, Call]
@@ -149,7 +149,7 @@ class Readiness:
         """
         await self._quiet()
         if self._graph.waiting or self._graph.parked:
-            await self._judge_waiting(Standstill(self.ground, AtOnce(self.endings, self.pump)))
+            await self._judge_waiting(Standstill(self.ground, self.endings, self.pump))
         self.ground.forget()
         if self._latent.owed:
             self._latent.settle()

@@ -3,62 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference
 from ...dataflow.verdict import Fate, Verdict, verdicts
-from ...errors import ActumError, UnresolvedReference
+from ...errors import UnresolvedReference
 from ...events import CallWaiting
 from ...protocol.approvals import is_gate
 from ...protocol.call import ELSE
 from ..ground import Ground
-from ..job import Ends, Job, Yield
+from ..job import Job
 from .diagnosis import complaint
-from .items import item_ended
-
-
-class Lands(Ends, Protocol):
-    """What is told how a call ends, and that all write whose turn doesn't come (O8)."""
-
-    def land_all(self) -> None:
-        """Those that wait for their turn write now."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class AtOnce:
-    """How calls end that are judged at a standstill: what that makes ready starts at once."""
-
-    ends: Lands
-    start: Callable[[], None]
-
-    def finish(self, job: Job, result: Yield) -> None:
-        """Write what a call has returned, and start what waited for it."""
-        self.ends.finish(job, result)
-        self.start()
-
-    def land_all(self) -> None:
-        """Let all write that wait for their turn, and start what waited for them."""
-        self.ends.land_all()
-        self.start()
-
-    def refuse(self, job: Job, error: ActumError) -> None:
-        """Let a call fail, and start what waited for no more than its end."""
-        self.ends.refuse(job, error)
-        self.start()
-
-    def failed(self, job: Job, error: ActumError) -> None:
-        """Let what its `_else` says stand for a call that has failed, and start what waited for it."""
-        self.ends.failed(job, error)
-        self.start()
-
-    def skip(self, job: Job, why: str) -> None:
-        """Let a call not be made, and start what waited for no more than its end."""
-        self.ends.skip(job, why)
-        self.start()
-
+from .endings import Endings
 
 MOST_ROUNDS = 100
 """How often what waits at the end of a tick is judged again because some of it went on."""
@@ -71,9 +27,11 @@ _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Sta
 class Standstill:
     """Judges the calls of one run that wait, and lets each end as judged."""
 
-    def __init__(self, ground: Ground, ends: Lands) -> None:
+    def __init__(self, ground: Ground, ends: Endings, start: Callable[[], None]) -> None:
         self._ground = ground
         self._ends = ends
+        self._start = start
+        """Starts what has waited for no more than the end of a call."""
 
     def judge(self) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
@@ -86,6 +44,7 @@ class Standstill:
         if graph.parked:
             if len(graph.waiting) == before:  # what is to write before them waits for them, or stays for another tick
                 self._ends.land_all()
+                self._start()
             return False
         if free:
             found = verdicts(graph, nodes, is_gate, frees=False)
@@ -115,18 +74,21 @@ class Standstill:
                 continue
             if job.awaits_else:  # made and failed already: it can't be left for later
                 self._ends.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
+                self._start()
                 continue
             match verdict.fate:
                 case Fate.PROPOSAL:
                     self._propose(job, verdict.references)
-                    item_ended(job, None, self._ground.journal, self._ends)  # all items wait with it (C12)
+                    self._ends.end_item(job)  # all items wait with it (C12)
                 case Fate.SKIPPED | Fate.FREE:
                     paths = ", ".join(map(str, verdict.references))
                     self._ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
                 case Fate.OWED:
                     self._ground.graph.withdraw(job.node)
+                    continue
                 case _:
                     self._ends.refuse(job, complaint(verdict, job, self._ground.jobs, self._ground.journal))
+            self._start()
 
     def _propose(self, job: Job, references: Sequence[Reference]) -> None:
         self._ground.graph.settle(job.node, Status.HELD)

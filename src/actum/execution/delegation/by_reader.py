@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...errors import ActumError, DelegateError, Fenced, LimitExceeded, NotInValue
-from ...events import RequestFinished, RequestStarted, Retried
+from ...events import RequestFinished, RequestStarted
 from ...generation.ask import ask
 from ...generation.compile import Frame
 from ...generation.model import Model, ModelRequest
@@ -17,12 +17,10 @@ from ...protocol.reader import Reader
 from ...protocol.registry import Registry
 from ...protocol.solution import Solution
 from ...protocol.tool import Tool
-from ...protocol.usage import Usage
 from ...schema.infer import shape_of
 from ...schema.json import Json, JsonObject
 from ...spans import Span
-from ..budget import Budget
-from ..emitter import Emitter
+from ..asking import Paying
 from ..isolated import Delegate, Suspension
 from ..run_spans import request_begun
 from ..setup import Runtime, Setup
@@ -61,7 +59,7 @@ class ByReader:
         own = self.caller
         setup = self._setup(call, tool)
         emit = replace(own.emit.below(call, kept.place), run=context.key.rpartition("/")[0])
-        asking = _Asking(setup.context, own.budget, emit)
+        asking = _Asking(context=setup.context, budget=own.budget, emit=emit)
         assert setup.runtime.model is not None  # what it is made with
         try:
             answered, _ = await ask(
@@ -108,21 +106,11 @@ class ByReader:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
+@dataclass(slots=True, kw_only=True)
+class _Asking(Paying):
     """Pays for the request, and takes no calls of its answer."""
 
     context: Context
-    budget: Budget
-    emit: Emitter
-
-    def heard(self, text: str, signs: int) -> None:
-        """Count what is said as it is said (L5)."""
-        self.budget.heard(text, signs)
-
-    def arrived(self, text: str) -> None:
-        """Count what is about to be read (L5)."""
-        self.budget.arrived(text)
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """Ignore what tries to be a call."""
@@ -142,15 +130,7 @@ class _Asking:
             )
         return request, frame
 
-    def after(self, usage: Usage) -> None:
-        """Count what the request has cost."""
-        self.budget.pay(usage)
-
     def begin(self, model: Model, request: ModelRequest) -> Span:
         """Begin the span of the request, below that of the call."""
         assert self.emit.trace is not None
         return self.emit.trace.begin(request_begun(self.emit.run, self.emit.within, model, request))
-
-    def again(self, error: ActumError) -> None:
-        """Say that the answer is asked for again."""
-        self.emit(Retried(error=error))

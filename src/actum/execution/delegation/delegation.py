@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from ...errors import SchemaError
 from ...protocol.call import Call
@@ -18,21 +18,8 @@ from .by_server import ByServer
 from .caller import Caller
 from .spreading import context_of_item
 
-
-class Way(Protocol):
-    """One of the ways in which a delegated call is carried out."""
-
-    def takes(self, name: str, tool: Tool, /) -> bool:
-        """Whether it carries out the calls of a tool that go to the delegate of this name."""
-        ...
-
-    def carry(self, name: str, call: Call, tool: Tool, context: Context, kept: Suspension, /) -> Awaitable[Any]:
-        """What has come of a call; raises `Suspended` as `Delegate`."""
-        ...
-
-    def contract(self, name: str, tool: Tool, /) -> Awaitable[Tool]:
-        """The tool as its delegate is (D8)."""
-        ...
+Way: TypeAlias = ByCode | ByReader | ByServer | ByRun
+"""Who carries a delegated call out: it says which calls it `takes`, makes one, and says what is known of the tool."""
 
 
 class Delegation:

@@ -7,23 +7,10 @@ from typing import Any
 
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .log_entries import (
-    Appended,
-    Arrived,
-    Began,
-    Closed,
-    Entry,
-    FailedCall,
-    Heard,
-    Inserted,
-    OutputArrived,
-    Restarted,
-    ResultsShown,
-    Withheld,
-)
+from . import log_entries as log
 
 
-def parse_entry(entry: Mapping[str, Any]) -> Entry:
+def parse_entry(entry: Mapping[str, Any]) -> log.Entry:
     """Read an entry.
 
     Raises:
@@ -37,18 +24,18 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
         said = _number(entry, "said", 0)
         if said > len(own):
             raise _wrong("said", "at most the number of messages")
-        return Began(context=own, run=run, call=call, said=said, trace=trace)
+        return log.Began(context=own, run=run, call=call, said=said, trace=trace)
     if "inserted" in entry:
-        return Inserted(_number(entry, "index"), _object(entry, "inserted"))
+        return log.Inserted(_number(entry, "index"), _object(entry, "inserted"))
     if "message" in entry:
-        return Appended(_object(entry, "message"))
+        return log.Appended(_object(entry, "message"))
     if entry.get("heard") is True:
-        return Heard()
+        return log.Heard()
     if "shown" in entry:
-        return ResultsShown(_number(entry, "shown"))
+        return log.ResultsShown(_number(entry, "shown"))
     if "failed" in entry:
         place, call, error = _place(entry["failed"], "failed"), _object(entry, "call"), _text(entry, "error")
-        return FailedCall(place=place, call=call, error=error, marks=_members(entry, "marks"))
+        return log.FailedCall(place=place, call=call, error=error, marks=_members(entry, "marks"))
     if "answer" in entry:
         return _parse_answer(entry)
     raise ValueError("it is none of the entries that a run writes")
@@ -66,21 +53,21 @@ def parse_at(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(_place(one, "at")) for one in at)
 
 
-def _parse_answer(entry: Mapping[str, Any]) -> Entry:
+def _parse_answer(entry: Mapping[str, Any]) -> log.Entry:
     answer, start = _number(entry, "answer"), _number(entry, "start", 0)
     if "restarted" in entry:
         kept = {_place(place, "kept"): _call(call, "kept") for place, call in _members(entry, "kept").items()}
-        return Restarted(answer=answer, by=_number(entry, "restarted"), start=start, kept=kept)
+        return log.Restarted(answer=answer, by=_number(entry, "restarted"), start=start, kept=kept)
     if "call" in entry:
         index, call = _number(entry, "index"), _object(entry, "call")
         place = _place(entry["adopted"], "adopted") if "adopted" in entry else None
-        return Arrived(answer=answer, start=start, index=index, call=call, place=place)
+        return log.Arrived(answer=answer, start=start, index=index, call=call, place=place)
     if entry.get("withheld") is True:
-        return Withheld(answer)
+        return log.Withheld(answer)
     if entry.get("closed") is True:
-        return Closed(answer)
+        return log.Closed(answer)
     if "output" in entry:
-        return OutputArrived(answer=answer, start=start, output=entry["output"])
+        return log.OutputArrived(answer=answer, start=start, output=entry["output"])
     raise ValueError("it is none of the entries that a run writes about an answer")
 
 

@@ -12,21 +12,7 @@ from ...protocol.message import OF, OUTCOME, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .log_entries import (
-    Appended,
-    Arrived,
-    Began,
-    Closed,
-    Entry,
-    FailedCall,
-    Heard,
-    Inserted,
-    OfAnswer,
-    OutputArrived,
-    Restarted,
-    ResultsShown,
-    Withheld,
-)
+from . import log_entries as log
 from .parsing import parse_at, parse_entry
 
 _At: TypeAlias = tuple[str, ...]
@@ -71,45 +57,45 @@ class _Run:
     """The errors of the calls that have failed and that nobody has been told of, by place."""
     _done: set[str] | None = None
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: log.Entry) -> None:
         match entry:
-            case Began():
+            case log.Began():
                 pass  # another run takes the place of this one
-            case Appended(message=message):
+            case log.Appended(message=message):
                 self.messages.append(_checked(message, len(self.messages)))
                 if message.get("type") == "error":
                     self.failed.pop(str(message.get(OF)), None)
-            case Inserted(index=index, message=message):
+            case log.Inserted(index=index, message=message):
                 self.messages.insert(self._start(index), _checked(message, index))
                 self.answers = {number: told for number, told in self.answers.items() if told.start != index}
-            case FailedCall(place=place, call=call, error=error, marks=marks):
+            case log.FailedCall(place=place, call=call, error=error, marks=marks):
                 self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place), **marks}
-            case ResultsShown():
+            case log.ResultsShown():
                 for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
                     self.messages[index] = marked
-            case Heard():
+            case log.Heard():
                 self.messages += self.said
                 self.said = []
             case _:
                 self._take_of_answer(entry)
 
-    def _take_of_answer(self, entry: OfAnswer) -> None:
+    def _take_of_answer(self, entry: log.OfAnswer) -> None:
         match entry:
-            case Arrived(answer=answer, start=start, index=index, call=call, place=place):
+            case log.Arrived(answer=answer, start=start, index=index, call=call, place=place):
                 self._told(answer, start).arrived(index, call, place)
-            case OutputArrived(answer=answer, start=start, output=output):
+            case log.OutputArrived(answer=answer, start=start, output=output):
                 self._told(answer, start).output = output
-            case Restarted(answer=answer, by=by, start=start, kept=kept):
+            case log.Restarted(answer=answer, by=by, start=start, kept=kept):
                 self.answers.pop(answer, None)
                 if kept:
                     self.answers[by] = _Told(self._start(start), kept=dict(kept))
-            case Withheld(answer=answer):
+            case log.Withheld(answer=answer):
                 if answer in self.answers:
                     self.answers[answer].output = None
                 for index, message in enumerate(self.messages):
                     if message["type"] == "plan" and message.get(OF) == str(answer):
                         self.messages[index] = without_output(message)
-            case Closed(answer=answer):
+            case log.Closed(answer=answer):
                 self.answers.pop(answer, None)
 
     def _told(self, answer: int, start: int) -> _Told:
@@ -166,7 +152,7 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     runs: dict[_At, _Run] = {}
     for entry in entries:
         at, told = parse_at(entry), parse_entry(entry)
-        if isinstance(told, Began):
+        if isinstance(told, log.Began):
             if at in runs:
                 runs = {other: run for other, run in runs.items() if other[: len(at)] != at}
             messages = [_checked(message, index) for index, message in enumerate(told.context)]
