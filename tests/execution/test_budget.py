@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actum import Limits, errors
-from actum.execution.budget import Budget, Spent
+from actum.execution.budget import Budget, Spent, check_price
 from actum.protocol.usage import Usage
 
 pytestmark = pytest.mark.rule("L5")
@@ -141,11 +141,11 @@ def test_a_model_whose_price_is_not_known_is_named_where_money_is_limited() -> N
         def __str__(self) -> str:
             return "a model of mine"
 
-    Budget(Limits()).check_price([Priceless("m:1")])
-    Budget(Limits(usd=1)).check_price([object()])
+    check_price(Limits(), [Priceless("m:1")])
+    check_price(Limits(usd=1), [object()])
     for model, name in ((Priceless("m:1"), "m:1"), (Priceless(None), "a model of mine")):
         with pytest.raises(errors.ModelError) as caught:
-            Budget(Limits(usd=1)).check_price([object(), model])
+            check_price(Limits(usd=1), [object(), model])
         why = f"the price of {name} is not known, so Limits(usd=…) can't be held: give load(…, price=Price(…))"
         assert (str(caught.value), caught.value.code) == (why, "model_price")
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from ..dataflow.arriving import shown_so_far
 from ..dataflow.reference import Path
-from ..errors import ActumError, ModelError
+from ..errors import ActumError
 from ..events import OutputDelta, ReasoningDelta, RequestStarted, Retried
 from ..generation.ask import Begin
 from ..generation.compile import Frame
-from ..generation.fallback import chain_of
 from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call
 from ..protocol.config import Limits
@@ -170,18 +169,3 @@ class Asking(Paying):
         """Count what the request has cost, also as what the run has spent itself."""
         self.budget.pay(usage)
         self.own.pay(usage)
-
-
-def check_price(limits: Limits, model: Model) -> None:
-    """Whether the price of a model is known, and of what it falls back to, where a run has a limit in US dollars (W22).
-
-    A model that says nothing of it, such as one of the user's own, tells what it costs with each answer.
-
-    Raises:
-        ModelError: one is not.
-    """
-    for one in () if limits.usd is None else chain_of(model):
-        if not getattr(one, "has_price", True):
-            name = str(getattr(one, "name", one))
-            why = f"the price of {name} is not known, so Limits(usd=…) can't be held: give load(…, price=Price(…))"
-            raise ModelError(why, code="model_price")

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from ..dataflow.computing.allowance import Allowance, RunAllowance
-from ..errors import InvalidParameters, LimitExceeded
+from ..errors import InvalidParameters, LimitExceeded, ModelError
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
 from ..schema.json import NotJson
@@ -256,3 +256,18 @@ class Budget:
             yield "This is the last request: answer `output` now; no further calls can be made."
         elif left <= 1 + _LITTLE:
             yield f"{left} requests are left, this one included."
+
+
+def check_price(limits: Limits, models: Iterable[object]) -> None:
+    """Whether the price of each of these models is known, where a run has a limit in US dollars (W22).
+
+    A model that says nothing of it, such as one of the user's own, tells what it costs with each answer.
+
+    Raises:
+        ModelError: one is not.
+    """
+    for one in () if limits.usd is None else models:
+        if not getattr(one, "has_price", True):
+            name = str(getattr(one, "name", one))
+            why = f"the price of {name} is not known, so Limits(usd=…) can't be held: give load(…, price=Price(…))"
+            raise ModelError(why, code="model_price")

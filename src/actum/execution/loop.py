@@ -13,6 +13,7 @@ from ..dataflow.reference import Reference
 from ..errors import ActumError, ModelError, NoProgress
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
+from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..generation.offer import REVEALED
 from ..protocol.config import Limits
@@ -23,8 +24,8 @@ from ..protocol.turns import next_turn, turn_starts
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject, encode
 from ..spans import RunEnded, Span, within
-from .asking import Asking, check_price
-from .budget import Budget, Spent
+from .asking import Asking
+from .budget import Budget, Spent, check_price
 from .calls.intake import Intake
 from .calls.outcomes import Finished, GoOn, Outcome, Outcomes, Paused
 from .calls.readiness import Readiness
@@ -240,7 +241,7 @@ class Loop:
         )
         retries = self._config.retries
         settled = self._journal.settled
-        check_price(self._budget.limits, model)
+        check_price(self._budget.limits, chain_of(model))
         answered, self._frame = await ask(
             model,
             self._frame,

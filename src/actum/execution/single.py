@@ -6,11 +6,12 @@ from typing import Any
 
 from ..errors import ActumError
 from ..generation.ask import ask
+from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
-from .asking import Asking, check_price
-from .budget import Budget
+from .asking import Asking
+from .budget import Budget, check_price
 from .emitter import Emitter
 from .record.journal import Journal
 from .script import Script
@@ -32,7 +33,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     turn = Asking(script=script, journal=journal, calls=None, budget=budget, emit=emit)
     try:
         frame = setup.frame(setup.context)
-        check_price(budget.limits, model)
+        check_price(budget.limits, chain_of(model))
         answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries, begin=turn.begin)
     except ActumError as error:
         error.result = Result(output=None, context=setup.context, usage=budget.usage)
