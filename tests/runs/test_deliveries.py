@@ -120,12 +120,12 @@ async def test_who_was_frozen_and_ends_what_another_has_taken_loses_no_run(place
     async with Runs(place) as runs:
         for number in range(count):
             run = await runs.submit(chain(2), id=f"r{number}", queue="nobody's")
-            frozen = await runs.store.claim(run.id, "frozen")
-            owner = await runs.store.claim(run.id, "owner")
+            frozen = await runs.store.leases.claim(run.id, "frozen")
+            owner = await runs.store.leases.claim(run.id, "owner")
             assert frozen is not None
             assert owner is not None
             await runs.store.queue.cancel(run.id)  # what the frozen one did when it woke
-            assert not await runs.store.end(run.id, frozen.lease, Ending(state="done", output="stale"))
+            assert not await runs.store.leases.end(run.id, frozen.lease, Ending(state="done", output="stale"))
         # Now the owner dies: nobody works on them, and no delivery exists.
         async with serving(runs, desk.agent(), lease=0.4, queues={"nobody's": 50}):
             for number in range(count):

@@ -54,18 +54,18 @@ async def test_an_end_an_entry_and_a_release_of_who_has_lost_the_run_are_refused
 ) -> None:
     old, new = stores
     run = await submitted(old)
-    first = await old.claim(run, "a")
-    second = await new.claim(run, "b")
+    first = await old.leases.claim(run, "a")
+    second = await new.leases.claim(run, "b")
     assert first is not None
     assert second is not None
     assert (first.lease, second.lease) == (1, 2)
-    assert await old.append([entry(run, 1, 1)], []) == {run: 2}
-    assert not await old.end(run, 1, Ending(state="done", output="stale"))
-    assert not await old.release(run, 1)
-    assert await new.append([entry(run, 2, 1)], []) == {run: 2}
-    assert await new.end(run, 2, Ending(state="done", output="right"))
-    assert not await new.end(run, 2, Ending(state="failed"))
-    assert await old.claim(run, "a") is None
+    assert await old.leases.append([entry(run, 1, 1)], []) == {run: 2}
+    assert not await old.leases.end(run, 1, Ending(state="done", output="stale"))
+    assert not await old.leases.release(run, 1)
+    assert await new.leases.append([entry(run, 2, 1)], []) == {run: 2}
+    assert await new.leases.end(run, 2, Ending(state="done", output="right"))
+    assert not await new.leases.end(run, 2, Ending(state="failed"))
+    assert await old.leases.claim(run, "a") is None
     row = await old.get(run)
     assert row is not None
     assert (row.state, row.output) == ("done", "right")
@@ -75,8 +75,8 @@ async def test_an_end_an_entry_and_a_release_of_who_has_lost_the_run_are_refused
 async def test_who_has_lost_a_run_or_ended_it_has_no_call_of_it_carried_out(stores: tuple[SqlStore, SqlStore]) -> None:
     old, new = stores
     run = await submitted(old)
-    await old.claim(run, "a")
-    await new.claim(run, "b")
+    await old.leases.claim(run, "a")
+    await new.leases.claim(run, "b")
 
     async def spread(store: SqlStore, child: str, lease: int) -> None:
         await store.submit(Submission(id=child, idea=chain(1), parent=run), lease=lease)
@@ -84,7 +84,7 @@ async def test_who_has_lost_a_run_or_ended_it_has_no_call_of_it_carried_out(stor
     with pytest.raises(errors.Fenced):
         await spread(old, "stale", 1)
     await spread(new, "part", 2)
-    await new.end(run, 2, Ending(state="done", output=1))
+    await new.leases.end(run, 2, Ending(state="done", output=1))
     with pytest.raises(errors.Fenced):
         await spread(new, "late", 2)
     assert [await old.get(child) is not None for child in ("stale", "part", "late")] == [False, True, False]
@@ -127,12 +127,12 @@ class Halting:
 async def missed_by_a_claim(old: SqlStore, new: SqlStore, change: Callable[[Halting], None] | None = None) -> list[int]:
     """The entries that stood in the record after whoever had claimed the run had read all of it."""
     run = await submitted(new)
-    row = await new.claim(run, "a")
+    row = await new.leases.claim(run, "a")
     assert row is not None
     halting = Halting(old.database)
     if change is not None:
         change(halting)
-    appending = asyncio.create_task(SqlStore(halting, old.queue).append([entry(run, row.lease, 1)], []))
+    appending = asyncio.create_task(SqlStore(halting, old.queue).leases.append([entry(run, row.lease, 1)], []))
     await asyncio.wait_for(halting.is_at.wait(), PATIENCE)
     claiming = asyncio.create_task(_claimed(new, run))
     await asyncio.wait([claiming], timeout=1.0)
@@ -145,8 +145,8 @@ async def missed_by_a_claim(old: SqlStore, new: SqlStore, change: Callable[[Halt
 
 
 async def _claimed(store: SqlStore, run: str) -> list[int]:
-    assert await store.claim(run, "b") is not None
-    taken = await store.taken(run)
+    assert await store.leases.claim(run, "b") is not None
+    taken = await store.leases.taken(run)
     return list(range(1, taken.seq + 1))
 
 
@@ -174,9 +174,9 @@ async def test_takeovers_during_appends_fence_the_old_owner_and_miss_nothing(
     seen: list[tuple[int, set[int]]] = []
     for number in range(trials(500)):
         store = stores[number % 2]
-        row = await store.claim(run, f"w{number}")
+        row = await store.leases.claim(run, f"w{number}")
         assert row is not None
-        taken = await store.taken(run)
+        taken = await store.leases.taken(run)
         told = {int(one["message"]["text"].split("-")[1]) for one in taken.entries}
         seen.append((row.lease, told))
         if appending is not None:
@@ -185,7 +185,7 @@ async def test_takeovers_during_appends_fence_the_old_owner_and_miss_nothing(
         appending = asyncio.create_task(_append_until_fenced(store, run, row.lease, taken.seq, ahead))
         await asyncio.wait_for(ahead.wait(), PATIENCE)
     assert appending is not None
-    await stores[0].claim(run, "last")
+    await stores[0].leases.claim(run, "last")
     await asyncio.wait_for(appending, PATIENCE)
     kept = await stores[0].entries(run, most=100_000)
     leases = [int(one["message"]["text"].split("-")[0]) for _, one in kept]
@@ -198,7 +198,7 @@ async def test_takeovers_during_appends_fence_the_old_owner_and_miss_nothing(
 async def _append_until_fenced(store: SqlStore, run: str, lease: int, seq: int, ahead: asyncio.Event) -> int:
     while True:
         seq += 1
-        leases = await store.append([entry(run, lease, seq)], [])
+        leases = await store.leases.append([entry(run, lease, seq)], [])
         ahead.set()
         if leases[run] != lease:
             return seq

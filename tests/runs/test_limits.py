@@ -80,9 +80,9 @@ async def test_a_run_that_is_taken_over_counts_once_and_one_that_waits_not_at_al
     async with Runs(place) as runs:
         await runs.limits.set(tenant="acme", runs=1)
         first, second = [await runs.submit(chain(1), tenant="acme") for _ in range(2)]
-        assert (await runs.store.claim(first.id, "dead")) is not None
-        assert (await runs.store.claim(second.id, "other")) is None
-        assert (await runs.store.claim(first.id, "next")) is not None  # taken over
+        assert (await runs.store.leases.claim(first.id, "dead")) is not None
+        assert (await runs.store.leases.claim(second.id, "other")) is None
+        assert (await runs.store.leases.claim(first.id, "next")) is not None  # taken over
         assert (await second.refresh()).is_parked
         async with serving(runs, desk.agent(approve=hold), lease=1.5):
             for run in (first, second):
@@ -179,7 +179,7 @@ async def test_nothing_stays_parked_whoever_dies_and_whatever_is_cancelled(place
             for tenant in [drawn.choice("abc")]
         ]
         for run in drawn.sample(submitted, count // 6):  # owned by those who are dead
-            await runs.store.claim(run.id, "dead")
+            await runs.store.leases.claim(run.id, "dead")
             await runs.store.queue.cancel(run.id)
         gone = drawn.sample(submitted, count // 8)
         for run in gone:

@@ -57,7 +57,7 @@ async def test_a_run_that_every_worker_dies_of_fails_instead_of_killing_them_for
         run, other = await runs.submit(chain(1)), await runs.submit(chain(1))
         for one, dead in ((run, 3), (other, 2)):
             for _ in range(dead):
-                assert await runs.store.claim(one.id, "one that dies") is not None
+                assert await runs.store.leases.claim(one.id, "one that dies") is not None
         async with sql(runs).database.transaction() as within:
             for one in (run, other):
                 await runs.store.queue.push(Delivery(run=one.id), within)

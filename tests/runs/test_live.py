@@ -133,7 +133,7 @@ async def test_nothing_is_sent_for_a_run_that_nobody_listens_to() -> None:
 
     desk = Desk()
     async with Runs(":memory:") as runs:
-        channel = sql(runs).channel = Counting()
+        channel = sql(runs).database.channel = Counting()
         run = await runs.submit(chain(3))
         async with serving(runs, desk.agent()):
             await run.result(timeout=PATIENCE)

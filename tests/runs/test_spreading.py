@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Config, Limits, Run, Runs, errors, models
+from actum.runs.folder_deliveries import FolderDeliveries
 from actum.runs.row import Ending, Row, Submission
 from actum.runs.run_folder import RunFolder
 from actum.runs.run_spreading import child_id
@@ -120,7 +121,7 @@ async def test_whoever_was_killed_before_it_let_the_parent_go_on_is_made_up_for(
     # Only in a folder: elsewhere the end of the last part and the parent's delivery are one transaction.
     desk = Desk()
 
-    async def killed(store: RunFolder, parent: str) -> None:
+    async def killed(store: FolderDeliveries, parent: str) -> None:
         del store, parent
 
     async def idle(store: RunFolder) -> None:
@@ -129,7 +130,7 @@ async def test_whoever_was_killed_before_it_let_the_parent_go_on_is_made_up_for(
     async with Runs(tmp_path) as runs:
         run = await runs.submit(two())
         with monkeypatch.context() as patched:
-            patched.setattr(RunFolder, "_wake", killed)
+            patched.setattr(FolderDeliveries, "wake", killed)
             patched.setattr(RunFolder, "review", idle)
             async with serving(runs, agent(desk)) as worker:
                 await until(lambda: _true(len(desk.made) == 2 and not worker.carried))
@@ -142,24 +143,25 @@ async def test_whoever_was_killed_before_it_let_the_parent_go_on_is_made_up_for(
 async def test_what_follows_the_end_of_a_part_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[int] = []
 
-    async def looking(store: RunFolder, parent: str) -> None:
-        assert parent == "parent"
-        known.extend((await store.leases(["part"])).values())
-
-    monkeypatch.setattr(RunFolder, "_wake", looking)
     async with Runs(tmp_path) as runs:
+
+        async def looking(_: FolderDeliveries, parent: str) -> None:
+            assert parent == "parent"
+            known.extend((await runs.store.leases.current(["part"])).values())
+
+        monkeypatch.setattr(FolderDeliveries, "wake", looking)
         await runs.submit(PART, id="parent")
         for ending in (Ending(state="waiting"), Ending(state="done", output=1)):
             if ending.state == "waiting":
                 await runs.store.submit(Submission(id="part", idea=plan(output=1), parent="parent"))
             else:
                 await runs.store.send("part", [{"over": True}])
-            row = await runs.store.claim("part", "a")
+            row = await runs.store.leases.claim("part", "a")
             assert row is not None
-            assert not await runs.store.end("part", row.lease + 1, ending)
-            assert await runs.store.leases(["part"]) == {"part": row.lease}
-            assert await runs.store.end("part", row.lease, ending)
-            assert await runs.store.leases(["part"]) == {"part": -1}
+            assert not await runs.store.leases.end("part", row.lease + 1, ending)
+            assert await runs.store.leases.current(["part"]) == {"part": row.lease}
+            assert await runs.store.leases.end("part", row.lease, ending)
+            assert await runs.store.leases.current(["part"]) == {"part": -1}
     assert known == [2]
 
 
@@ -177,7 +179,7 @@ async def test_a_parent_that_cant_be_read_ends_no_worker_and_no_part(tmp_path: P
 async def test_parts_of_a_run_that_was_cancelled_are_cancelled_by_whoever_looks_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def killed(store: RunFolder, row: Row) -> None:
+    async def killed(store: FolderDeliveries, row: Row) -> None:
         del store, row
 
     desk = Desk()
@@ -186,7 +188,7 @@ async def test_parts_of_a_run_that_was_cancelled_are_cancelled_by_whoever_looks_
         async with serving(runs, agent(desk, part("wait"))) as worker:
             await until(lambda: _true(len(desk.made) == 2))
             with monkeypatch.context() as patched:
-                patched.setattr(RunFolder, "_over", killed)
+                patched.setattr(FolderDeliveries, "over", killed)
                 await run.cancel()
             await until(lambda: _true(not worker.carried))
         assert {one.state for one in await runs.list()} == {"cancelled"}

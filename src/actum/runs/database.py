@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
 from .live.channel import Channel
@@ -14,8 +14,6 @@ class Transaction(Protocol):
 
     connection: Any
     """The driver's own, for a queue that lives in the same database."""
-    afterwards: list[Callable[[], object]]
-    """What is called once it is committed."""
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
@@ -37,11 +35,8 @@ class Database(Protocol):
     share: str
     update: str
     alone: str
-
-    @property
-    def channel(self) -> Channel:
-        """What carries what runs tell while it happens."""
-        ...
+    channel: Channel
+    """What carries what runs tell while it happens."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that is committed at the end of the block.
@@ -63,3 +58,13 @@ class Database(Protocol):
     async def aclose(self) -> None:
         """Let go of what is open."""
         ...
+
+
+@asynccontextmanager
+async def transaction_in(database: Database, within: Transaction | None) -> AsyncGenerator[Transaction]:
+    """The transaction that is under way, or where there is none, one that is committed at the end of the block."""
+    if within is not None:
+        yield within
+        return
+    async with database.transaction() as own:
+        yield own

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ..app.idea import Idea
 from ..errors import ActumError, IdeaError, RunError, StoreUnavailable
@@ -22,6 +23,7 @@ from .kept_run import with_origin
 from .row import Row, State, Submission
 from .sent_file import SentFile
 
+T = TypeVar("T")
 _LOG = logging.getLogger("actum.worker")
 _TRIES = 10
 _Stamp: TypeAlias = tuple[int, int, int] | None
@@ -34,6 +36,7 @@ class FolderFiles:
     def __init__(self, folder: Path, files: Mapping[str, Path]) -> None:
         self._folder = folder
         self._files = files
+        self._one_at_a_time = asyncio.Lock()
         self.damaged: dict[Path, str] = {}
         """What is wrong with the files that couldn't be read when the runs were last looked through."""
         self._told: set[Path] = set()
@@ -42,6 +45,14 @@ class FolderFiles:
         """The rows of the files, without what they were sent, each with the file as it was when that was read."""
         self._loaded: OrderedDict[Path, tuple[_Stamp, Idea]] = OrderedDict()
         """The files that were read last, as they were then."""
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        """What a piece of work returns that reads and writes files, on a thread."""
+        async with self._one_at_a_time:
+            try:
+                return await asyncio.to_thread(work)
+            except OSError as error:
+                raise RunError(f"{self._folder}: {error.strerror or error}") from error
 
     def path(self, run: str) -> Path:
         """The file of a run."""

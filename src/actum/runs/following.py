@@ -42,7 +42,7 @@ async def entries_written(
             yield Entry(seq, data)
         row = await look()
         if row.is_under_way:
-            await store.changed(run, LOOK)
+            await store.database.changed(run, LOOK)
         elif not await store.entries(run, after, 1):
             return
 
@@ -51,7 +51,7 @@ async def entries_and_live(
     store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
 ) -> AsyncGenerator[Entry | Live]:
     """The same, and beside it what no record holds, each in its place among the entries."""
-    async with Hearing(store.channel, run).open() as hearing:
+    async with Hearing(store.database.channel, run).open() as hearing:
         while True:
             row = await look()
             hearing.owned(row.lease)
@@ -67,7 +67,7 @@ async def entries_and_live(
             if not row.is_under_way and not await store.entries(run, after, 1):
                 return
             await hearing.keep()
-            changed = asyncio.ensure_future(store.changed(run, LOOK))
+            changed = asyncio.ensure_future(store.database.changed(run, LOOK))
             try:
                 while not changed.done():
                     await asyncio.wait([changed, hearing.arrived()], return_when=asyncio.FIRST_COMPLETED)

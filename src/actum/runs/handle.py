@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,25 +14,21 @@ from typing import Any, Literal, overload
 
 from ..app.forking import forked
 from ..app.idea import Idea
-from ..errors import ActumError, NotWaiting, RunEnded, RunError, RunNotFound
-from ..execution.record.recovery import recovered
-from ..ideas.course import COURSE, Course, Sums, is_note, whole_course
-from ..ideas.ticks import ID, RUN, begun_with, passed_on, solutions_of
-from ..protocol import approvals
+from ..errors import ActumError, RunEnded, RunError
+from ..ideas.ticks import passed_on
 from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
 from . import given
+from .deciding import RunDecisions
 from .following import LOOK, Entry, Live, entries_and_live, entries_written
-from .held import submitted_idea
 from .kept_run import with_origin
-from .progress import damaged, ticks_in
-from .row import Row, State, Submission, check_id
-from .run_spreading import parts_waited_for
+from .row import Row, State, check_id
+from .run_record import RunRecord, found_row
 from .run_store import RunStore
-from .sending import ANEW, RESUME, check_taken, decision, result_given, signal, with_sent
+from .sending import ANEW, RESUME
 
 
 class Run:
@@ -44,6 +40,8 @@ class Run:
     def __init__(self, store: RunStore, row: Row, deciding: asyncio.Lock) -> None:
         self._store = store
         self._deciding = deciding
+        self._record = RunRecord(store, row.id)
+        self._decisions = RunDecisions(store, row.id, deciding)
         self.row = row
 
     @property
@@ -65,13 +63,8 @@ class Run:
         Raises:
             RunNotFound: there is no such run any more.
         """
-        self.row = self._there(await self._store.get(self.id))
+        self.row = await self._record.row()
         return self.row
-
-    def _there(self, row: Row | None) -> Row:
-        if row is None:
-            raise RunNotFound(f"there is no run {self.id}")
-        return row
 
     @overload
     def follow(self, after: int = 0, *, live: Literal[False] = False) -> AsyncGenerator[Entry]: ...
@@ -91,7 +84,7 @@ class Run:
 
     async def changed(self, seconds: float) -> None:
         """Wait until something of it may have changed, no longer than so many seconds."""
-        await self._store.changed(self.id, seconds)
+        await self._store.database.changed(self.id, seconds)
 
     async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
@@ -108,66 +101,26 @@ class Run:
             left = LOOK if end is None else min(LOOK, end - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"run {self.id} was still {row.state}")
-            await self._store.changed(self.id, left)
+            await self._store.database.changed(self.id, left)
         if row.state == "cancelled":
-            raise await self._ended(RunEnded(f"run {self.id} was cancelled"))
-        if row.error is not None:
-            told = f"run {self.id} failed: {row.error.get('message')}"
-            raise await self._ended(RunEnded(told, code=str(row.error.get("code"))))
-        return await self._reached()
-
-    async def _reached(self) -> Result[Any]:
-        """How far it has come."""
-        entries, context = await self._entries(), await self.context()
-        sums, course = Sums.of(self.row.about, entries), Course.of({COURSE: whole_course(entries)})
-        return Result(
-            output=self.row.output,
-            context=context,
-            solutions=solutions_of(ticks_in(entries, self.id), course, context.instances),
-            usage=sums.usage,
-            waiting=list(self.row.waiting),
-            makers=dict(sums.makers),
-        )
-
-    async def _ended(self, error: RunEnded) -> RunEnded:
-        """The error with what had been done, unless that can't be read."""
-        with suppress(ActumError, ValueError):
-            error.result = await self._reached()
-        return error
+            error = RunEnded(f"run {self.id} was cancelled")
+        elif row.error is not None:
+            error = RunEnded(f"run {self.id} failed: {row.error.get('message')}", code=str(row.error.get("code")))
+        else:
+            return await self._record.reached(row)
+        with suppress(ActumError, ValueError):  # what had been done, unless that can't be read
+            error.result = await self._record.reached(row)
+        raise error
 
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed; that of its Idea if it hasn't begun."""
-        source = await self._source()
-        own = [entry for entry in await self._entries() if not is_note(entry)]
-        idea = submitted_idea(source)
-        try:
-            return Context(recovered(own), origin=idea.context.origin) if own else idea.context
-        except ValueError as error:
-            raise damaged(self.id, error) from None
+        return await self._record.context()
 
     async def pending(self) -> Sequence[Pending]:
         """The calls of it that wait for a decision, with what each is about; those of its parts among
         them, not those that were decided on already."""
-        found = approvals.pending(await self._decided())
-        for place, part in await self._parts():
-            found += [replace(one, of=f"{place}/{one.of}") for one in await part.pending()]
-        return found
-
-    async def _parts(self) -> Sequence[tuple[str, Run]]:
-        """The runs that it waits for, by the places of the calls that they carry out."""
-        found = list[tuple[str, Run]]()
-        for one in parts_waited_for((await self.refresh()).waiting):
-            source = await self._store.source(one)
-            if source is not None and source.child is not None and (row := await self._store.get(one)) is not None:
-                found.append((source.child["place"], Run(self._store, row, self._deciding)))
-        return found
-
-    async def _within(self, of: str) -> tuple[Run, str]:
-        """The part of it in which a place or a gate lies, or itself, and what that is called there."""
-        for place, part in await self._parts():
-            if of.startswith(f"{place}/"):
-                return await part._within(of.removeprefix(f"{place}/"))
-        return self, of
+        await self.refresh()
+        return await self._decisions.pending()
 
     async def decide(
         self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
@@ -211,19 +164,9 @@ class Run:
             NotWaiting: no call waits there (any more), or another one than was shown.
             RunError, IdeaError: as `Runs.decide`.
         """
-        named = None if places is None else [*given.as_several(places, "the places of calls")]
-        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
-            waiting = {one.of: one for one in await self.pending()}
-            if named is None and not waiting:
-                raise NotWaiting(f"{self.id}: no call waits for a decision")
-            found: dict[str, tuple[Run, list[JsonObject]]] = {}
-            for of in [*waiting] if named is None else named:
-                part, own = await self._within(given.as_text(of, "the place of a call"))
-                found.setdefault(part.id, (part, []))[1].append(decision(own, ruling, reason, parameters))
-                if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
-                    raise NotWaiting(f"{of}: another call waits there now: look at it first")
-            await self._send_all(found.values())
-        return [waiting[of] for of in (waiting if named is None else named) if of in waiting]
+        return await self._decisions.decide_all(
+            places, ruling, reason=reason, parameters=parameters, is_as_shown=is_as_shown
+        )
 
     async def give(self, of: str, value: Json) -> None:
         """Give the result of the call at a place that whoever has begun the run makes (`_activity: "elsewhere"`).
@@ -232,8 +175,7 @@ class Run:
             RunError: the run is over.
             IdeaError: no such call waits.
         """
-        part, own = await self._within(given.as_text(of, "the place of a call"))
-        await self._send_all([(part, [result_given(own, value)])])
+        await self._decisions.give(of, value)
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at a gate; raises as `Runs.signal`.
@@ -243,47 +185,15 @@ class Run:
             value: what is put there, any JSON.
             at: when; at once by default.
         """
-        due = None if at is None else given.as_moment(at, "`at`")
-        part, own = await self._within(given.as_text(name, "the name of a gate"))
-        item = signal(own, value)
-        check_taken(await part.context(), item)
-        await part._send([item], due)
-
-    async def _decided(self) -> Context:
-        """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
-        sent = await self._store.sent(self.id)  # first: what is taken up meanwhile stands in the context
-        return with_sent(await self.context(), sent)
-
-    async def _send_all(self, items: Iterable[tuple[Run, Sequence[JsonObject]]]) -> None:
-        """Send runs what all of them take, or nothing at all."""
-        sent = list(items)
-        for part, own in sent:
-            context = await part._decided()
-            for item in own:
-                check_taken(context, item)
-        for part, own in sent:
-            await part._send(own, None)
-
-    async def _send(self, items: Sequence[JsonObject], due: float | None) -> None:
-        row = self._there(await self._store.send(self.id, items, due))
-        if row.is_over:
-            raise RunError(f"run {self.id} is {row.state}: nothing can be sent to it any more")
+        await self._decisions.signal(name, value, at=at)
 
     async def cancel(self) -> None:
         """End it for good; raises as `Runs.cancel`."""
-        self._there(await self._store.cancel(self.id))
+        found_row(await self._store.cancel(self.id), self.id)
 
     async def idea(self) -> Idea:
         """The run as an Idea whose context is what it has left: saved to a file, it is a kept run (`actum.kept`)."""
-        source, entries = await self._source(), await self._entries()
-        row = await self.refresh()
-        idea = submitted_idea(source)
-        ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
-        sums = Sums.of(row.about, entries).to_dict()
-        about = {ID: self.id, **row.about, **sums, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
-        about |= {COURSE: course} if (course := whole_course(entries)) else {}
-        about |= begun_with(idea.meta)
-        return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
+        return await self._record.idea(await self.refresh())
 
     async def fork(
         self,
@@ -316,7 +226,7 @@ class Run:
         row = await self.refresh()
         if not row.is_cut:
             raise RunError(f"run {self.id} is {row.state}: only a run that was cut is resumed by hand")
-        await self._send([ANEW if anew else RESUME], None)
+        await self._decisions.send([ANEW if anew else RESUME])
 
     async def again(self, id: str | None = None) -> Run:
         """Submit a new run that goes on from what this one has left; calls whose results it holds are not made again.
@@ -327,7 +237,7 @@ class Run:
         row = await self.refresh()
         if not row.is_over:
             raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
-        source, idea = await self._source(), await self.idea()
+        source, idea = await self._record.source(), await self.idea()
         left = replace(idea, meta=passed_on(idea.meta))
         new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
         row, _ = await self._store.submit(new)
@@ -341,17 +251,3 @@ class Run:
         """
         idea = await self.idea()
         with_origin(idea, path_given(path), idea.context.origin).save(path)
-
-    async def _source(self) -> Submission:
-        source = await self._store.source(self.id)
-        if source is None:
-            raise RunNotFound(f"there is no run {self.id}")
-        return source
-
-    async def _entries(self) -> Sequence[JsonObject]:
-        entries: list[JsonObject] = []
-        after = 0
-        while page := await self._store.entries(self.id, after):
-            entries += [data for _, data in page]
-            after = page[-1][0]
-        return entries

@@ -174,6 +174,11 @@ class KeptRun:
         return about_of(self.idea.meta, str(self.path))
 
     @property
+    def row(self) -> JsonObject:
+        """Its row, as workers write it; empty where its user keeps it by hand."""
+        return self.about.get(ROW, {})
+
+    @property
     def ticks(self) -> list[Tick]:
         """The requests that it has made.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
+from collections.abc import AsyncGenerator, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from ..errors import RunError, StoreUnavailable, concealed
 from .database import Transaction
+from .live.channel import Channel
 from .live.notices import NoticeChannel
 from .postgres_listening import CHANNEL, Changes, notice_of
 from .tables import FIRST, Tables
@@ -33,7 +34,6 @@ class PostgresTransaction:
 
     def __init__(self, connection: AsyncConnection[Any]) -> None:
         self.connection: Any = connection
-        self.afterwards: list[Callable[[], object]] = []
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
@@ -61,7 +61,7 @@ class PostgresDatabase:
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = asyncio.Lock()
         self._changes = Changes(url)
-        self.channel = NoticeChannel(url, self._notify)
+        self.channel: Channel = NoticeChannel(url, self._notify)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
@@ -69,10 +69,7 @@ class PostgresDatabase:
         with self.judged():
             pool = await self.pool()
             async with pool.connection(timeout=_PATIENCE) as connection, connection.transaction():
-                transaction = PostgresTransaction(connection)
-                yield transaction
-        for call in transaction.afterwards:
-            call()
+                yield PostgresTransaction(connection)
 
     @contextmanager
     def judged(self) -> Generator[None]:

@@ -8,12 +8,12 @@ that is owed and has no live delivery is delivered again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from .database import Transaction
-from .row import QUEUE
+from .database import Database, Transaction
+from .row import QUEUE, Row
 
 Carry: TypeAlias = Callable[[str], Awaitable[None]]
 """Carries out the run of a delivery as far as it comes. It raises nothing; cancelled, it lets go of the run."""
@@ -69,3 +69,20 @@ class Queue(Protocol):
     async def aclose(self) -> None:
         """Let go of what is open."""
         ...
+
+
+def delivery_of(row: Row, **changes: Any) -> Delivery:
+    """The delivery that a run is to have."""
+    return Delivery(run=row.id, queue=lane(row.queue, row.tag), priority=row.priority, **{"at": row.at, **changes})
+
+
+async def redeliver(database: Database, queue: Queue, rows: Sequence[Row]) -> list[str]:
+    """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
+    async with database.transaction() as within:
+        if not rows or not (await within.rows(database.alone))[0][0]:
+            return []
+        live = await queue.live([row.id for row in rows], within)
+        lost = [row for row in rows if row.id not in live]
+        for row in lost:
+            await queue.push(delivery_of(row), within)
+    return [row.id for row in lost]

@@ -1,4 +1,4 @@
-"""The port of a place that keeps runs. Every write of a record is judged by the lease of its run, where it is made."""
+"""The ports of a place that keeps runs: each write of a record is judged by the lease of its run, where it is made."""
 
 from __future__ import annotations
 
@@ -7,66 +7,12 @@ from typing import Protocol
 
 from ..schema.json import JsonObject
 from .database import Database, Transaction
-from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, RunPage, State, Submission, Taken, Told
 
 
-class RunStore(Protocol):
-    """Keeps runs, and has them delivered by its queue.
-
-    All of it raises StoreUnavailable where the place can't be reached now, RunError where it can't be used.
-    """
-
-    @property
-    def queue(self) -> Queue:
-        """What delivers its runs."""
-        ...
-
-    @property
-    def database(self) -> Database:
-        """Where its schedules are kept, and its deliveries where it has no other queue."""
-        ...
-
-    async def submit(
-        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
-    ) -> tuple[Row, bool]:
-        """Keep a run and have it delivered, unless there is one of its id; whether it is new.
-
-        With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
-        only if that still has this `lease`; raises Fenced.
-        """
-        ...
-
-    @property
-    def limits_tenants(self) -> bool:
-        """Whether it can limit how many runs of a tenant are carried out at once."""
-        ...
-
-    @property
-    def channel(self) -> Channel:
-        """What carries what its runs tell while it happens."""
-        ...
-
-    async def get(self, run: str) -> Row | None:
-        """How far a run is; None if there is none."""
-        ...
-
-    async def listed(self, page: RunPage) -> list[Row]:
-        """A page of the runs, the newest first; those that can't be read are left out."""
-        ...
-
-    async def damaged(self) -> list[str]:
-        """What is wrong with the runs that can't be read, a line each."""
-        ...
-
-    async def source(self, run: str) -> Submission | None:
-        """What a run was made of."""
-        ...
-
-    async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
-        """Entries of a run's record behind a number, each with its own."""
-        ...
+class RunLeases(Protocol):
+    """Who owns the runs of a place, and what owners write; raises as `RunStore`."""
 
     async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it, or nobody can own it now.
@@ -87,7 +33,7 @@ class RunStore(Protocol):
         """
         ...
 
-    async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
+    async def current(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now."""
         ...
 
@@ -105,6 +51,55 @@ class RunStore(Protocol):
 
     async def forget(self, run: str, lease: int) -> None:
         """Hold nothing for a run any more that was claimed here under this lease and is lost."""
+        ...
+
+
+class RunStore(Protocol):
+    """Keeps runs, and has them delivered by its queue.
+
+    All of it raises StoreUnavailable where the place can't be reached now, RunError where it can't be used.
+    """
+
+    queue: Queue
+    """What delivers its runs."""
+    database: Database
+    """Where its schedules are kept, and its deliveries where it has no other queue; what tells of changes."""
+    limits_tenants: bool
+    """Whether it can limit how many runs of a tenant are carried out at once."""
+
+    @property
+    def leases(self) -> RunLeases:
+        """Who owns its runs."""
+        ...
+
+    async def submit(
+        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
+    ) -> tuple[Row, bool]:
+        """Keep a run and have it delivered, unless there is one of its id; whether it is new.
+
+        With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
+        only if that still has this `lease`; raises Fenced.
+        """
+        ...
+
+    async def get(self, run: str) -> Row | None:
+        """How far a run is; None if there is none."""
+        ...
+
+    async def listed(self, page: RunPage) -> list[Row]:
+        """A page of the runs, the newest first; those that can't be read are left out."""
+        ...
+
+    async def damaged(self) -> list[str]:
+        """What is wrong with the runs that can't be read, a line each."""
+        ...
+
+    async def source(self, run: str) -> Submission | None:
+        """What a run was made of."""
+        ...
+
+    async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
+        """Entries of a run's record behind a number, each with its own."""
         ...
 
     async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
@@ -129,20 +124,12 @@ class RunStore(Protocol):
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
         ...
 
-    async def redeliver(self, rows: Sequence[Row]) -> list[str]:
-        """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
-        ...
-
     async def sweep(self, state: State, before: float, most: int) -> int:
         """Delete runs of a state that were over before a time, so many at most; how many there were."""
         ...
 
     async def review(self) -> None:
         """Have parked runs delivered that there is room for by now."""
-        ...
-
-    async def changed(self, run: str, seconds: float) -> None:
-        """Wait until something of a run may have changed, no longer than so many seconds."""
         ...
 
     async def aclose(self) -> None:

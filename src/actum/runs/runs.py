@@ -26,6 +26,7 @@ from .retention import sweep_runs
 from .row import QUEUE, Row, RunPage, State, check_id
 from .run_folder import RunFolder
 from .run_places import open_runs
+from .run_record import found_row
 from .run_store import RunStore
 from .schedules import Missed, Schedule, Schedules
 from .submitting import Given, submission_of
@@ -172,10 +173,7 @@ class Runs:
         Raises:
             RunNotFound: there is none.
         """
-        row = await self.store.get(check_id(id))
-        if row is None:
-            raise RunNotFound(f"there is no run {id}")
-        return self.run_of(row)
+        return self.run_of(found_row(await self.store.get(check_id(id)), id))
 
     async def decide(
         self, id: str, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None

@@ -5,7 +5,7 @@ It is kept as JSON beside the run until whoever claims the run next has taken it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..protocol.approvals import Ruling
 from ..protocol.context import Context
 from ..schema.json import Json, JsonObject
 from . import given
+from .row import Row
 
 DEADLINE: JsonObject = {"deadline": True}
 """The time for decisions is over: the calls that still wait for one are refused."""
@@ -27,9 +28,11 @@ _LONGEST_REASON = 100_000
 _TOO_LATE = "nobody has decided on it in time"
 
 
-def deadline(escalate: str | None, escalated: str | None) -> JsonObject:
-    """What is sent when the time for decisions is over: first that others are to decide, where there are such."""
-    return DEADLINE if escalate is None or escalated is not None else {"escalate": escalate}
+def deadlines(row: Row) -> Sequence[JsonObject]:
+    """What a run that waits for decisions is sent when the time for them is over: first, that others are to decide."""
+    if not any(one.startswith("approval ") for one in row.waiting):
+        return ()
+    return [DEADLINE if row.escalate is None or row.escalated is not None else {"escalate": row.escalate}]
 
 
 def escalated_to(sent: Iterable[JsonObject]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,15 @@ class SentFile:
 
     def _unreadable(self, why: object) -> IdeaError:
         return IdeaError(f"{self.path}: what the run was sent can't be read: {why}")
+
+    def due(self) -> list[tuple[int, JsonObject]]:
+        """What of it is to be taken up now, each with its number from 1; raises as `read`."""
+        now = time.time()
+        return [(number, one) for number, one in enumerate(self.read(), 1) if is_due(one, now)]
+
+    def add(self, items: Iterable[JsonObject], due: float | None) -> None:
+        """Write what else the run is sent, from a time on; raises as `read`."""
+        self.write([*self.read(), *({"item": item, "due": due} for item in items)])
 
     def write(self, sent: Sequence[JsonObject]) -> None:
         """Write what the run was sent."""

@@ -8,7 +8,6 @@ from typing import Any
 from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
 from .database import Transaction
-from .queue import Delivery, lane
 from .row import STANDING, Row, Submission
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
@@ -65,11 +64,6 @@ def row_from(values: Sequence[Any]) -> Row:
         name=name,
         **standing,
     )
-
-
-def delivery_of(row: Row, **changes: Any) -> Delivery:
-    """The delivery that a run is to have."""
-    return Delivery(run=row.id, queue=lane(row.queue, row.tag), priority=row.priority, **{"at": row.at, **changes})
 
 
 def kept_object(text: Any) -> JsonObject:

@@ -35,7 +35,6 @@ class SqliteTransaction:
         self._database = database
         self.connection: Any = connection
         self.before = connection.total_changes
-        self.afterwards: list[Callable[[], object]] = []
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
@@ -118,8 +117,6 @@ class SqliteDatabase:
             self._writes += 1
             written, self._written = self._written, asyncio.Event()
             written.set()
-        for call in committed.afterwards:
-            call()
 
     def _unusable(self, error: Exception) -> RunError:
         kind = StoreUnavailable if isinstance(error, sqlite3.Error) and not is_lasting(error) else RunError

@@ -25,6 +25,7 @@ from . import given
 from .held import RunCarrier, Runner
 from .live.broadcasting import LiveRuns
 from .pacing import Pacing
+from .queue import redeliver
 from .record import Committer, LeasedRecord
 from .retention import checked_days, sweep_runs
 from .row import CHILDREN, QUEUE, Ending, Row, State, Taken, check_tag
@@ -119,8 +120,8 @@ class Worker:
             roots=[path_given(root) for root in given.as_several(roots, "the roots of a worker")] or [Path.cwd()],
             attempts=given.as_whole(attempts, "the attempts at a run", least=1),
         )
-        self._committer = Committer(self._store, self._lease / 2)
-        self._live = LiveRuns(self._store.channel)
+        self._committer = Committer(self._store.leases, self._lease / 2)
+        self._live = LiveRuns(self._store.database.channel)
         self._reached = -math.inf
         """When the runs were last reached, by the monotonic clock."""
         self._owned: dict[str, _Owned] = {}
@@ -199,7 +200,7 @@ class Worker:
     async def _carry(self, run: str) -> None:
         try:
             asked = time.monotonic()
-            row = await self._store.claim(run, self.name, self._tags)
+            row = await self._store.leases.claim(run, self.name, self._tags)
             if row is None:
                 return  # it is over, or waits: a needless delivery
             await self._carry_out(row, asked)
@@ -215,12 +216,12 @@ class Worker:
         if before is not None and before.record is not None:
             before.record.lose()  # a needless delivery, to ourselves
         try:
-            taken = await self._store.taken(row.id)
+            taken = await self._store.leases.taken(row.id)
             record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
             record.confirmed, record.gate = asked, self._gate
             ending = await self._told(row, taken, record)
             await record.settled()
-            await self._store.end(row.id, row.lease, ending, row.parent)
+            await self._store.leases.end(row.id, row.lease, ending, row.parent)
         except Fenced:
             return
         except asyncio.CancelledError:
@@ -230,7 +231,7 @@ class Worker:
         finally:
             if self._owned.get(row.id) is owned:
                 del self._owned[row.id]
-            await self._store.forget(row.id, row.lease)
+            await self._store.leases.forget(row.id, row.lease)
 
     async def _told(self, row: Row, taken: Taken, record: LeasedRecord) -> Ending:
         """Carry a run out, and tell those who listen what happens meanwhile."""
@@ -247,7 +248,7 @@ class Worker:
         try:
             if owned.record is not None:
                 await owned.record.settled()
-            await self._store.release(owned.row.id, owned.row.lease)
+            await self._store.leases.release(owned.row.id, owned.row.lease)
         except RunError:
             return  # it stays owed, and is delivered again
 
@@ -271,7 +272,7 @@ class Worker:
             return
         asked = time.monotonic()
         try:
-            leases = await self._store.leases([record.run for record in records])
+            leases = await self._store.leases.current([record.run for record in records])
         except RunError:
             return
         for record in records:
@@ -288,7 +289,9 @@ class Worker:
                 live = await self._store.queue.live([row.id for row in owed])
                 lost = [row for row in owed if row.id not in live and row.id not in self._owned]
                 # Only what was missed the last time, too: a delivery that just ends is not one that is lost.
-                again = await self._store.redeliver([row for row in lost if row.id in before])
+                again = await redeliver(
+                    self._store.database, self._store.queue, [row for row in lost if row.id in before]
+                )
                 await self._store.review()
             except StoreUnavailable:
                 continue

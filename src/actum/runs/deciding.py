@@ -1,0 +1,110 @@
+"""What is decided on a run that waits: on its own calls, and on those of the runs that it waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ..errors import NotWaiting, RunError
+from ..protocol import approvals
+from ..protocol.approvals import Pending, Ruling
+from ..schema.json import Json, JsonObject
+from . import given
+from .run_record import RunRecord, found_row
+from .run_spreading import parts_waited_for
+from .run_store import RunStore
+from .sending import check_taken, decision, result_given, signal
+
+
+class RunDecisions:
+    """The decisions on one run. `deciding` is the lock of those that are taken in this process."""
+
+    def __init__(self, store: RunStore, run: str, deciding: asyncio.Lock) -> None:
+        self.run = run
+        self._store = store
+        self._deciding = deciding
+        self._record = RunRecord(store, run)
+
+    async def pending(self) -> Sequence[Pending]:
+        """The calls of it that wait for a decision, with what each is about; those of its parts among
+        them, not those that were decided on already."""
+        found = approvals.pending(await self._record.decided())
+        for place, part in await self._parts():
+            found += [replace(one, of=f"{place}/{one.of}") for one in await part.pending()]
+        return found
+
+    async def _parts(self) -> Sequence[tuple[str, RunDecisions]]:
+        """The runs that it waits for, by the places of the calls that they carry out."""
+        found = list[tuple[str, RunDecisions]]()
+        for one in parts_waited_for((await self._record.row()).waiting):
+            source = await self._store.source(one)
+            if source is not None and source.child is not None:
+                found.append((source.child["place"], RunDecisions(self._store, one, self._deciding)))
+        return found
+
+    async def _within(self, of: str) -> tuple[RunDecisions, str]:
+        """The part of it in which a place or a gate lies, or itself, and what that is called there."""
+        for place, part in await self._parts():
+            if of.startswith(f"{place}/"):
+                return await part._within(of.removeprefix(f"{place}/"))
+        return self, of
+
+    async def decide_all(
+        self,
+        places: Sequence[str] | None,
+        ruling: Ruling,
+        *,
+        reason: str,
+        parameters: Mapping[str, Any] | None,
+        is_as_shown: Callable[[Pending], bool] | None,
+    ) -> Sequence[Pending]:
+        """Decide on the calls that wait at these places, or on all; as `Run.decide_all`."""
+        named = None if places is None else [*given.as_several(places, "the places of calls")]
+        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
+            waiting = {one.of: one for one in await self.pending()}
+            if named is None and not waiting:
+                raise NotWaiting(f"{self.run}: no call waits for a decision")
+            found: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
+            for of in [*waiting] if named is None else named:
+                part, own = await self._within(given.as_text(of, "the place of a call"))
+                found.setdefault(part.run, (part, []))[1].append(decision(own, ruling, reason, parameters))
+                if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
+                    raise NotWaiting(f"{of}: another call waits there now: look at it first")
+            await self._send_all(found.values())
+        return [waiting[of] for of in (waiting if named is None else named) if of in waiting]
+
+    async def give(self, of: str, value: Json) -> None:
+        """Give the result of a call; as `Run.give`."""
+        part, own = await self._within(given.as_text(of, "the place of a call"))
+        await self._send_all([(part, [result_given(own, value)])])
+
+    async def signal(self, name: str, value: Json, *, at: datetime | None) -> None:
+        """Put a value at a gate; as `Run.signal`."""
+        due = None if at is None else given.as_moment(at, "`at`")
+        part, own = await self._within(given.as_text(name, "the name of a gate"))
+        item = signal(own, value)
+        check_taken(await part._record.context(), item)
+        await part.send([item], due)
+
+    async def _send_all(self, items: Iterable[tuple[RunDecisions, Sequence[JsonObject]]]) -> None:
+        """Send runs what all of them take, or nothing at all."""
+        sent = list(items)
+        for part, own in sent:
+            context = await part._record.decided()
+            for item in own:
+                check_taken(context, item)
+        for part, own in sent:
+            await part.send(own)
+
+    async def send(self, items: Sequence[JsonObject], due: float | None = None) -> None:
+        """Send the run what it takes up when it goes on.
+
+        Raises:
+            RunError: it is over.
+        """
+        row = found_row(await self._store.send(self.run, items, due), self.run)
+        if row.is_over:
+            raise RunError(f"run {self.run} is {row.state}: nothing can be sent to it any more")

@@ -1,0 +1,71 @@
+"""What the runs of a folder are sent, when they are delivered, and what ends with a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..schema.json import JsonObject
+from .database import Transaction
+from .folder_files import FolderFiles
+from .queue import Queue, delivery_of
+from .row import Row
+from .sending import OVER
+
+
+class FolderDeliveries:
+    """Has runs delivered by a queue. `queued` is the file of the queue that lies in the folder."""
+
+    def __init__(self, files: FolderFiles, queue: Queue, queued: Path) -> None:
+        self._files = files
+        self._queue = queue
+        self._queued = queued
+
+    async def push(self, row: Row, at: float | None, within: Transaction | None = None) -> None:
+        """Have a run delivered, from a time on."""
+        if row.is_by_hand and not self._queued.exists():
+            return  # nobody serves the folder: whoever will, finds that the run is owed
+        await self._queue.push(delivery_of(row, at=at), within)
+
+    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+        """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
+
+        def write() -> Row | None:
+            file = self._files.sent(run)
+            with file.locked():
+                row = self._files.row(run)
+                if row is not None and not row.is_over:
+                    file.add(items, due)
+                return row
+
+        row = await self._files.off_loop(write)
+        if row is not None and row.state == "waiting":
+            await self.push(row, due)
+        return row
+
+    async def cancel(self, run: str) -> Row | None:
+        """End a run for good: who works on it finds out when it next asks whether it still may."""
+        row = await self.send(run, [{"cancel": True}])
+        if row is not None:
+            await self._queue.cancel(run)
+            if not row.is_over:
+                await self.over(replace(row, state="cancelled"))
+        return row
+
+    async def over(self, row: Row) -> None:
+        """Let a run be over: of what it has begun nothing goes on, and who has waited for it may."""
+        if row.state != "done":
+            for part in await self._parts(row.id):
+                await self.cancel(part)
+        if row.parent is not None:
+            await self.wake(row.parent)
+
+    async def wake(self, parent: str) -> None:
+        """Call a run that waits for others, if they are all over."""
+        if not await self._parts(parent):
+            await self.send(parent, [OVER])
+
+    async def _parts(self, run: str) -> list[str]:
+        rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
+        return [row.id for row in rows if row.parent == run and not row.is_over]

@@ -1,0 +1,76 @@
+"""What has the runs of a database delivered, in the transactions that write them, and what ends with a run.
+
+Of runs that carry out calls of others it is known here who waits for whom. What locks both locks the parent first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import Fenced
+from .database import Database, Transaction
+from .parking import Admission
+from .queue import Queue, delivery_of
+from .row import Row
+from .sql_rows import COLUMNS, row_from
+
+_OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
+_ANY_OPEN = f"EXISTS (SELECT 1 FROM actum_runs part WHERE part.parent = ? AND part.{_OPEN})"
+_WAKE = (
+    f"UPDATE actum_runs SET state = 'queued' WHERE id = ? AND state = 'waiting' AND NOT {_ANY_OPEN} RETURNING {COLUMNS}"
+)
+_CANCEL = (
+    "UPDATE actum_runs SET state = 'cancelled', lease = lease + 1, worker = NULL, ended = ? "
+    f"WHERE id = ? AND {_OPEN} RETURNING id"
+)
+IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
+"""Whether a run was sent something that it is to take up now."""
+SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
+SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
+
+
+class SqlDeliveries:
+    """Has runs delivered, as soon as their tenants may have them so."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self.database = database
+        self.queue = queue
+        self.admission = Admission(self.push)
+
+    async def push(self, row: Row, within: Transaction, **changes: Any) -> None:
+        """Have a run delivered; `changes` are what its delivery has otherwise than its row."""
+        await self.queue.push(delivery_of(row, **changes), within)
+
+    async def check_lease(self, within: Transaction, parent: str, lease: int) -> None:
+        """Judge whether a run may still have calls carried out, until the transaction ends.
+
+        Raises:
+            Fenced: another process owns it by now, or nobody may.
+        """
+        found = await within.rows(f"SELECT lease, state FROM actum_runs WHERE id = ?{self.database.share}", parent)
+        if not found or (int(found[0][0]), found[0][1]) != (lease, "running"):
+            raise Fenced(f"{parent}: another process owns the run by now")
+
+    async def wake(self, within: Transaction, parent: str | None) -> None:
+        """Let a run go on that has waited for others, if the last of them is over."""
+        if parent is not None and (found := await within.rows(_WAKE, parent, parent)):
+            await self.push(row_from(found[0]), within, at=None)
+
+    async def cancel_all(self, within: Transaction, runs: Sequence[str]) -> None:
+        """Cancel runs and all that carry out calls of them."""
+        left = [*runs]
+        while left:
+            run = left.pop()
+            if await within.rows(_CANCEL, time.time(), run):
+                await self.queue.cancel(run, within)
+                await self.database.tell(within, [run])
+            left += await self.open_parts(within, run)
+
+    async def open_parts(self, within: Transaction, run: str) -> Sequence[str]:
+        """The runs that carry out calls of a run and are not over."""
+        found = await within.rows(
+            f"SELECT id FROM actum_runs WHERE parent = ? AND {_OPEN} ORDER BY id{self.database.update}", run
+        )
+        return [str(part) for (part,) in found]
