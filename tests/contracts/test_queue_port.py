@@ -292,8 +292,11 @@ async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None
         nonlocal looks
         looks += 1
 
+    async def beat() -> None:
+        """Nobody else is there to hear of it."""
+
     stop = asyncio.Event()
-    serving = asyncio.create_task(Slots({"runs": 2}, carried, take, ended).until(stop, wait))
+    serving = asyncio.create_task(Slots({"runs": 2}, carried, take, ended, beat).until(stop, wait, LEASE))
     for _ in range(100):
         await asyncio.sleep(0)
     assert (carried.runs, looks) == (["a", "b"], 0)

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from os import urandom
 
-from ...errors import StoreUnavailable
-from ..database import Database, Transaction
+from ..database import Database, Transaction, transaction_in
 from ..queue import Carry, Delivery, lanes
-from .slots import Slots
+from .slots import BEATS, Slots
 
 _TAKE = (
     "UPDATE actum_deliveries SET taker = ?, heard = ? WHERE number IN (SELECT number FROM actum_deliveries "
     "WHERE queue IN ({lanes}) AND begins <= ? AND (taker IS NULL OR heard < ?) ORDER BY priority DESC, number LIMIT ?) "
     "RETURNING number, run"
 )
-_BEATS = 4
-"""How often, in the time after which it counts as lost, who has taken something is heard of."""
 _GLANCE = 0.1
 """Seconds between two looks for deliveries that other processes have pushed, or that are due."""
 
@@ -32,22 +28,16 @@ class EmbeddedQueue:
 
     async def push(self, delivery: Delivery, within: Transaction | None = None) -> None:
         """Have a run delivered; with `within` only if that transaction is committed."""
-        if within is None:
-            async with self._database.transaction() as own:
-                await self.push(delivery, own)
-            return
-        await within.each(
-            "INSERT INTO actum_deliveries (run, queue, priority, begins) VALUES (?, ?, ?, ?)",
-            [(delivery.run, delivery.queue, delivery.priority, delivery.at or 0.0)],
-        )
+        async with transaction_in(self._database, within) as own:
+            await own.each(
+                "INSERT INTO actum_deliveries (run, queue, priority, begins) VALUES (?, ?, ?, ?)",
+                [(delivery.run, delivery.queue, delivery.priority, delivery.at or 0.0)],
+            )
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
         """Forget the deliveries of a run that nobody has taken."""
-        if within is None:
-            async with self._database.transaction() as own:
-                await self.cancel(run, own)
-            return
-        await within.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
+        async with transaction_in(self._database, within) as own:
+            await own.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
 
     async def serve(
         self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
@@ -73,27 +63,17 @@ class EmbeddedQueue:
         async def wait() -> None:
             await self._database.changed("", _GLANCE)
 
-        beating = asyncio.create_task(self._beat(server, lease))
-        try:
-            await Slots(slots, carry, take, ended).until(stop, wait)
-        finally:
-            beating.cancel()
-            await asyncio.wait([beating])
+        async def beat() -> None:
+            async with self._database.transaction() as within:
+                await within.each("UPDATE actum_deliveries SET heard = ? WHERE taker = ?", [(time.time(), server)])
 
-    async def _beat(self, server: str, lease: float) -> None:
-        while True:
-            await asyncio.sleep(lease / _BEATS)
-            with suppress(StoreUnavailable):  # it is tried again, and others may take over meanwhile
-                async with self._database.transaction() as within:
-                    await within.each("UPDATE actum_deliveries SET heard = ? WHERE taker = ?", [(time.time(), server)])
+        await Slots(slots, carry, take, ended, beat).until(stop, wait, lease / BEATS)
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
-        if within is None:
-            async with self._database.transaction() as own:
-                return await self.live(runs, own)
         marks = ", ".join("?" * len(runs)) or "NULL"
-        found = await within.rows(f"SELECT DISTINCT run FROM actum_deliveries WHERE run IN ({marks})", *runs)
+        async with transaction_in(self._database, within) as own:
+            found = await own.rows(f"SELECT DISTINCT run FROM actum_deliveries WHERE run IN ({marks})", *runs)
         return {run for (run,) in found}
 
     async def aclose(self) -> None:
