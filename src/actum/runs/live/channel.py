@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ...schema.json import NotJson, decode, encode, is_object
 
 Heard: TypeAlias = Callable[[str], None]
 """Takes one message."""
 Asked: TypeAlias = Callable[[str, bool], None]
 """Takes that somebody listens to a run; whether what has been told so far is to be told again."""
+Kind: TypeAlias = Literal["live", "asked"]
+"""What messages are for: what runs tell, or that somebody listens to one."""
 
 
 class Channel(Protocol):
@@ -94,3 +98,71 @@ class LocalChannel:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+class Station(Protocol):
+    """Carries the messages of one kind between processes, to those who have it open; also to this one."""
+
+    async def send(self, messages: Sequence[str]) -> None:
+        """Send messages; what can't be sent is dropped."""
+        ...
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Listen as long as the block lasts."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of what is open."""
+        ...
+
+
+class SharedChannel(LocalChannel):
+    """Between processes, by a station for each kind of message."""
+
+    def __init__(self, station: Callable[[Kind, Callable[[str], None]], Station]) -> None:
+        super().__init__()
+        self._live = station("live", self._arrived)
+        self._wanted = station("asked", self._was_asked)
+
+    async def tell(self, run: str, messages: Sequence[str]) -> None:
+        """Send messages about a run to all who listen to it."""
+        await self._live.send(messages)
+
+    @asynccontextmanager
+    async def hear(self, run: str, heard: Heard) -> AsyncGenerator[None]:
+        """Take the messages about a run, as long as the block lasts."""
+        async with super().hear(run, heard), self._live.open():
+            yield
+
+    async def ask(self, run: str, *, anew: bool) -> None:
+        """Say that somebody listens to a run."""
+        await self._wanted.send([encode({"run": run, "anew": anew})])
+
+    @asynccontextmanager
+    async def asked(self, asked: Asked) -> AsyncGenerator[None]:
+        """Take what is asked, as long as the block lasts."""
+        async with super().asked(asked), self._wanted.open():
+            yield
+
+    def _arrived(self, message: str) -> None:
+        if (run := _said(message).get("run")) is not None:
+            self.pass_on(run, message)
+
+    def _was_asked(self, message: str) -> None:
+        said = _said(message)
+        if (run := said.get("run")) is not None:
+            self.pass_asked(run, anew=said.get("anew") is True)
+
+    async def aclose(self) -> None:
+        """Let go of the stations."""
+        await self._live.aclose()
+        await self._wanted.aclose()
+
+
+def _said(message: str) -> dict[str, Any]:
+    """What a message says of a run; nothing where it was no worker that has sent it."""
+    try:
+        said: Any = decode(message)
+    except NotJson:
+        return {}
+    return said if is_object(said) and isinstance(said.get("run"), str) else {}

@@ -11,12 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Literal, TypeAlias
 
-from ...schema.json import NotJson, decode, encode, is_object
-from .channel import Asked, Heard, LocalChannel
-
-Kind: TypeAlias = Literal["live", "asked"]
+from .channel import Kind, SharedChannel
 
 _MOST_WAITING = 4 << 20
 """How many bytes may wait for one who doesn't read them; what comes then is dropped."""
@@ -24,60 +20,21 @@ _LONGEST_PATH = 100
 """How many bytes the name of a socket may have; systems take 103 or 107."""
 
 
-class MachineChannel:
+class MachineChannel(SharedChannel):
     """Between all processes of one user that use one store. Who listens has a socket, and who tells writes to each.
 
     Where there can be no such sockets, it reaches those of this process alone.
     """
 
-    most = LocalChannel.most
-
     def __init__(self, store: Path) -> None:
         digest = hashlib.sha256(os.fsencode(os.path.realpath(store))).hexdigest()[:16]
-        self._here = LocalChannel()
-        self._live = _Station(digest, "live", self._heard)
-        self._wanted = _Station(digest, "asked", self._was_asked)
-
-    async def tell(self, run: str, messages: Sequence[str]) -> None:
-        """Send messages about a run to all who listen to it."""
-        await self._here.tell(run, messages)
-        await self._live.send(messages)
-
-    @asynccontextmanager
-    async def hear(self, run: str, heard: Heard) -> AsyncGenerator[None]:
-        """Take the messages about a run, as long as the block lasts."""
-        async with self._here.hear(run, heard), self._live.open():
-            yield
-
-    async def ask(self, run: str, *, anew: bool) -> None:
-        """Say that somebody listens to a run."""
-        await self._here.ask(run, anew=anew)
-        await self._wanted.send([encode({"run": run, "anew": anew})])
-
-    @asynccontextmanager
-    async def asked(self, asked: Asked) -> AsyncGenerator[None]:
-        """Take what is asked, as long as the block lasts."""
-        async with self._here.asked(asked), self._wanted.open():
-            yield
-
-    def _heard(self, run: str, message: str, said: Any) -> None:
-        del said
-        self._here.pass_on(run, message)
-
-    def _was_asked(self, run: str, message: str, said: Any) -> None:
-        del message
-        self._here.pass_asked(run, anew=said.get("anew") is True)
-
-    async def aclose(self) -> None:
-        """Let go of the sockets."""
-        await self._live.aclose()
-        await self._wanted.aclose()
+        super().__init__(lambda kind, heard: _SocketStation(digest, kind, heard))
 
 
-class _Station:
+class _SocketStation:
     """The sockets of one kind: this process's own, while anybody here listens, and the lines to those of others."""
 
-    def __init__(self, store: str, kind: Kind, heard: Callable[[str, str, Any], None]) -> None:
+    def __init__(self, store: str, kind: Kind, heard: Callable[[str], None]) -> None:
         self._store = store
         self._kind: Kind = kind
         self._heard = heard
@@ -98,7 +55,7 @@ class _Station:
                     with suppress(OSError, NotImplementedError):
                         loop = asyncio.get_running_loop()
                         path = str(folder / self._own)
-                        self._server = await loop.create_unix_server(lambda: _Ear(self._take, self._ears), path)
+                        self._server = await loop.create_unix_server(lambda: _Ear(self._heard, self._ears), path)
             yield
         finally:
             self._listening -= 1
@@ -106,7 +63,9 @@ class _Station:
                 self._end()
 
     async def send(self, messages: Sequence[str]) -> None:
-        """Send lines to all others who listen; what can't be sent is dropped."""
+        """Send lines to all who listen; what can't be sent is dropped."""
+        for message in messages:
+            self._heard(message)
         text = "".join(f"{message}\n" for message in messages).encode(errors="backslashreplace")
         async with self._one_at_a_time:
             for path in await asyncio.to_thread(_sockets, self._store, self._kind):
@@ -128,13 +87,6 @@ class _Station:
             return None
         self._lines[path] = line
         return line
-
-    def _take(self, message: str) -> None:
-        with suppress(NotJson):
-            said: Any = decode(message)
-            run = said.get("run") if is_object(said) else None
-            if isinstance(run, str):
-                self._heard(run, message, said)
 
     def _end(self) -> None:
         """Listen no more."""
