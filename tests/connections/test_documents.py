@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from actum import connections, errors
 from actum.connections.adapting import adapted
-from actum.connections.openapi.document import Document, origin_of
-from actum.connections.openapi.operations import Listed, listed
-from actum.connections.openapi.parameters import Hidden
+from actum.connections.openapi.document import Document, scheme_and_host
+from actum.connections.openapi.operations import ListedOperations, listed_operations
+from actum.connections.openapi.parameters import AlwaysSent
 from actum.connections.openapi.paths import Unsendable
 from actum.connections.openapi.requests import request_of
 from actum.schema.json import encode, is_list, is_object
@@ -29,9 +29,11 @@ EMPTY: Json = {}
 NOWHERE = "it refers to what isn't in the document"
 
 
-def found(document: Json) -> Listed:
+def found(document: Json) -> ListedOperations:
     """What is offered of a document, as `Servers` take it."""
-    own = listed(Document.parse(encode(document)), OWN.offers, Hidden(query=["api_key"]), 1_000, OWN.most_bytes)
+    own = listed_operations(
+        Document.parse(encode(document)), OWN.offers, AlwaysSent(query=["api_key"]), 1_000, OWN.most_bytes
+    )
     for name in [*own.tools]:
         try:
             adapted(own.tools[name], OWN)
@@ -41,7 +43,7 @@ def found(document: Json) -> Listed:
     return own
 
 
-def one(operation: Json, path: str = "/a", **more: Any) -> Listed:
+def one(operation: Json, path: str = "/a", **more: Any) -> ListedOperations:
     """What is offered of a document with one good operation beside this one."""
     paths = {path: {"post": {"operationId": "one", **operation}}, "/good": {"get": {"operationId": "good"}}}
     own = found({"openapi": "3.1.0", "paths": paths, **more})
@@ -158,7 +160,7 @@ def test_a_query_of_where_the_document_was_found_is_no_part_of_where_calls_go() 
 def test_an_origin_of_no_address_is_an_error_of_the_schema() -> None:
     for url in ("http://[x", "http://a:99999"):
         with pytest.raises(errors.SchemaError):
-            origin_of(url)
+            scheme_and_host(url)
 
 
 @pytest.mark.rule("E6")

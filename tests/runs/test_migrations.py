@@ -15,18 +15,18 @@ from actum.runs.postgres_database import PostgresDatabase
 from actum.runs.row import RunPage
 from actum.runs.run_places import open_runs
 from actum.runs.sqlite_database import SqliteDatabase
-from actum.runs.tables import FIRST, VERSIONS, Tables, Version
+from actum.runs.tables import FIRST, VERSIONS, Tables, TablesVersion
 
 from .desks import PATIENCE, Desk, chain, serving, sql
 
 pytestmark = pytest.mark.rule("L8")
 
-LATER = Version(adds="ALTER TABLE actum_runs ADD COLUMN of_tomorrow TEXT; CREATE TABLE actum_tomorrow (day TEXT)")
-CLOSED = Version(adds="ALTER TABLE actum_runs RENAME COLUMN idea TO thought", oldest=FIRST + len(VERSIONS))
+LATER = TablesVersion(adds="ALTER TABLE actum_runs ADD COLUMN of_tomorrow TEXT; CREATE TABLE actum_tomorrow (day TEXT)")
+CLOSED = TablesVersion(adds="ALTER TABLE actum_runs RENAME COLUMN idea TO thought", oldest=FIRST + len(VERSIONS))
 
 
 @asynccontextmanager
-async def knowing(place: str, versions: Sequence[Version]) -> AsyncGenerator[Any]:
+async def knowing(place: str, versions: Sequence[TablesVersion]) -> AsyncGenerator[Any]:
     """A place as a program opens it that knows these versions."""
     if place.startswith("postgresql"):
         tables = Tables(counting="BIGSERIAL PRIMARY KEY", real="DOUBLE PRECISION", versions=versions)
@@ -40,7 +40,7 @@ async def knowing(place: str, versions: Sequence[Version]) -> AsyncGenerator[Any
     await database.aclose()
 
 
-async def migrated(place: str, *more: Version) -> None:
+async def migrated(place: str, *more: TablesVersion) -> None:
     """Let a program of tomorrow open a place."""
     async with knowing(place, (*VERSIONS, *more)):
         pass

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Tools, errors
-from actum.sources.fetch import Fetched, Fetcher, shown
+from actum.sources.fetch import Fetched, Fetcher, shown_url
 
 from ..rules.scripts import plan_fails
 
@@ -461,5 +461,5 @@ async def test_an_agent_fetches_its_delegates_under_its_own_config() -> None:
 
 
 def test_what_may_hold_secrets_is_not_shown() -> None:
-    assert shown("https://me:pw@example.com/a?token=1#x") == "'https://example.com/a'"
-    assert len(shown("https://example.com/" + "a" * 9_000)) < 250
+    assert shown_url("https://me:pw@example.com/a?token=1#x") == "'https://example.com/a'"
+    assert len(shown_url("https://example.com/" + "a" * 9_000)) < 250

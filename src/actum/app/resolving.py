@@ -21,7 +21,7 @@ from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
 from ..protocol.origin import is_url, told
 from ..protocol.tool import Tool
-from ..sources.fetch import Fetcher, joined
+from ..sources.fetch import Fetcher, joined_url
 from ..sources.remote import SCHEMES
 from ..sources.roots import locate, read_below
 from .saved import SavedIdea
@@ -81,7 +81,7 @@ class DelegateResolver:
         if is_url(reference):
             return await self._fetched(reference)
         if is_foreign and not reference.startswith(_IDEA) and "://" not in reference:
-            return await self._fetched(joined(str(tool.origin), reference))
+            return await self._fetched(joined_url(str(tool.origin), reference))
         if is_foreign:
             raise DelegateForbidden(f"a delegate from outside can't reach {told(reference)!r}")
         if reference.startswith(_IDEA):

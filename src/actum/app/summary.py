@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import MessageError
 from ..execution.delegation.delegation import Delegation
 from ..execution.isolated import Suspension
-from ..messages.media import MEDIA, name_of
+from ..messages.media import MEDIA, media_name
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
@@ -88,7 +88,7 @@ def _told(context: Context, gone: Collection[int]) -> Iterator[str]:
         elif message.get("type") == "error":
             yield f"¶error\n{_short(message['error'])}"
         elif message.get("type") in MEDIA:
-            yield f"¶{message['type']} {name_of(message)}"
+            yield f"¶{message['type']} {media_name(message)}"
         elif "_call" not in message:
             yield f"¶{'user' if is_users(message) else 'assistant'}\n{_text(_words_of(message))}"
 

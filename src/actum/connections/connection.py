@@ -189,11 +189,11 @@ class Connection:
             return process_of(self.server, {**self.environment, **self.server.env}, self.tail, self._ended)
         from mcp.client.streamable_http import streamable_http_client
 
-        from ..sources.calling import check_address, client_of
+        from ..sources.calling import check_address, judged_client
 
         allowed = self.server.allow_hosts
         await check_address(url, allowed)
-        client = client_of(url, headers=self.server.headers, allow_hosts=allowed, most_bytes=most)
+        client = judged_client(url, headers=self.server.headers, allow_hosts=allowed, most_bytes=most)
         return streamable_http_client(url, http_client=await stack.enter_async_context(client), max_sse_event_size=most)
 
     def _ended(self, why: str) -> None:

@@ -36,7 +36,7 @@ class Content(NamedTuple):
     media: tuple[Media, ...]
 
 
-def content_of(result: JsonObject, server: str, *, is_declared: bool) -> Content:
+def result_content(result: JsonObject, server: str, *, is_declared: bool) -> Content:
     """What a result holds; `is_declared` says whether the tool has promised data.
 
     Raises:

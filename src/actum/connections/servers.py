@@ -21,7 +21,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from .adapting import Adapted, adapted
 from .connection import Connection
-from .content import content_of
+from .content import result_content
 from .openapi.api import Api
 from .pins import Drift, Pins
 from .server import Server
@@ -87,7 +87,7 @@ class Servers:
         connection, own = self._adapted[name]
         arguments = own.arguments(dict(parameters))
         result = await connection.call(own.listed["name"], arguments, own.listed, progress)
-        found = content_of(result, connection.server.name, is_declared="outputSchema" in own.listed)
+        found = result_content(result, connection.server.name, is_declared="outputSchema" in own.listed)
         return Output(found.value, beside=found.media)
 
     def _activity(self, name: str) -> Callable[..., Any]:

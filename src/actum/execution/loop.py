@@ -12,7 +12,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..errors import ActumError, ModelError, NoProgress
 from ..events import RequestFinished, RunFinished
-from ..generation.ask import Answered, ask
+from ..generation.ask import ArrivedAnswer, ask
 from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..generation.offer import REVEALED
@@ -272,7 +272,7 @@ class Loop:
             self._calls.forget()
         return outcome
 
-    def _wanted(self, script: Script, answered: Answered) -> Wanted | None:
+    def _wanted(self, script: Script, answered: ArrivedAnswer) -> Wanted | None:
         if answered.output is None:
             return None
         instances = self._journal.instances if self._config.instanced_output else ()
@@ -283,7 +283,7 @@ class Loop:
         finished = self._judge.finished if answered.output.expressions else judged
         return Wanted(output=answered.output, script=script, finished=finished, instances=instances)
 
-    def _record(self, script: Script, answered: Answered) -> Any:
+    def _record(self, script: Script, answered: ArrivedAnswer) -> Any:
         """Keep the answer as a solution; return its output unless that must be resolved first."""
         output: Any = None
         shown: Any = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dataflow.node import Answer, Node
 from ..dataflow.template import Template
-from ..generation.ask import Answered
+from ..generation.ask import ArrivedAnswer
 from ..protocol.call import THEN, Call
 from ..protocol.marks import Authored, plan_marks, plan_message
 from ..protocol.place import Place
@@ -74,7 +74,7 @@ class Script(Answer):
         """The place of its call with this index (C9)."""
         return self.places.get(index) or Place(self.number, index)
 
-    def solution(self, answered: Answered, output: Any, instances: list[str]) -> Solution[Any]:
+    def solution(self, answered: ArrivedAnswer, output: Any, instances: list[str]) -> Solution[Any]:
         """The answer for the caller; `output` is None while it isn't known."""
         return Solution(
             meta=answered.meta,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dataflow.template import Reading
 from ..generation.ask import Judge
-from ..generation.compile import Frame, Handler, frame
+from ..generation.compile import Frame, Handler, framed
 from ..generation.media import MediaSource, takes_of
 from ..generation.model import Model
 from ..generation.offer import offered, per_instance
@@ -94,7 +94,7 @@ class Setup:
 
     def frame(self, context: Context) -> Frame:
         """What the requests of a run over this context share."""
-        return frame(
+        return framed(
             context,
             self.shape.schema,
             self.runtime.registry,

@@ -19,7 +19,7 @@ from ..schema.validator import Validator
 from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
-from .fallback import chain_of, otherwise, speaker
+from .fallback import chain_of, next_frame, speaker
 from .gate import Gate, Gated
 from .model import PASSING, Model, ModelRequest, Reasoning
 from .strings import OutputTexts
@@ -133,7 +133,7 @@ class Judge:
 
 
 @dataclass(slots=True)
-class Answered:
+class ArrivedAnswer:
     """What has arrived of an answer; `output` may hold references (O7), `authored` is as it was written.
 
     `finished` is the output as the caller's type, None where it refers to something.
@@ -168,7 +168,7 @@ async def ask(
     settled: Callable[[], Awaitable[None]] | None = None,
     begin: Begin | None = None,
     gate: Gate | None = None,
-) -> tuple[Answered, Frame]:
+) -> tuple[ArrivedAnswer, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
     another of the models that stand for one where that has answered. `settled` is awaited before each request; `begin`
     is there where the requests are traced, `gate` where others ask the same models.
@@ -184,14 +184,14 @@ async def ask(
         request = await frame.sent(request)
         if settled is not None:
             await settled()
-        answered, asked = Answered(), speaker(model, frame)
+        answered, asked = ArrivedAnswer(), speaker(model, frame)
         let_in = asked if gate is None else Gated(asked, gate, settled, is_last=asked is chain_of(model)[-1])
         attempt = _attempt(let_in, request, answered, frame, judge, receiver, asker, listener)
         try:
             await (attempt if begin is None else _traced(begin(asked, request), attempt, answered))
             return answered, frame
         except ModelError as error:
-            other = otherwise(model, frame, error)
+            other = next_frame(model, frame, error)
             if other is not None:
                 frame = other
                 receiver.restart()
@@ -223,7 +223,7 @@ async def _waited(model: Model, error: ModelError, failed: int) -> bool:
     return seconds is not None
 
 
-async def _traced(span: Span, attempt: Awaitable[None], answered: Answered) -> None:
+async def _traced(span: Span, attempt: Awaitable[None], answered: ArrivedAnswer) -> None:
     """Make a request with its span current: what the model's library traces hangs below it."""
     try:
         with span.current():
@@ -238,7 +238,7 @@ async def _traced(span: Span, attempt: Awaitable[None], answered: Answered) -> N
 async def _attempt(
     model: Model,
     request: ModelRequest,
-    answered: Answered,
+    answered: ArrivedAnswer,
     frame: Frame,
     judge: Judge,
     receiver: Receiver,
@@ -327,7 +327,7 @@ def _failed(model: Model, error: Exception) -> ModelError:
     return ModelError(f"the model {model.name!r} failed: {raised_words(error)}")
 
 
-def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:
+def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: Judge, receiver: Receiver) -> None:
     receiver.arrived(part.text)
     if isinstance(part, Element):
         if part.text == "null" and not frame.composition.tools:
@@ -413,7 +413,7 @@ class _Following:
             self._told = length
             self._listener.partial(self._parser.partial_output.text, is_literal=self._is_literal)
 
-    def end(self, answered: Answered) -> None:
+    def end(self, answered: ArrivedAnswer) -> None:
         """Tell what is left, now that the output is complete."""
         self._tell_texts(self._parser.new_output())
         self._has_ended = True

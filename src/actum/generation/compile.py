@@ -20,8 +20,8 @@ from ..schema.json import JsonObject, copy, encode
 from .media import EVERYTHING, MediaSource, Takes, takes_of, with_content
 from .model import Model, ModelRequest
 from .offer import REVEAL, Composition, Toolset, composition, offered
-from .render import render
-from .sealing import authored, named
+from .render import render_context
+from .sealing import authored, named_texts
 
 if TYPE_CHECKING:
     from ..schema.lowering import Dialect, Lowered, Rung
@@ -64,7 +64,7 @@ class Frame:
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
-        messages, stable, shared = render(
+        messages, stable, shared = render_context(
             context,
             self.toolset,
             waiting=waiting,
@@ -152,7 +152,7 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
     )
 
 
-def frame(
+def framed(
     context: Context,
     output: JsonObject,
     registry: Registry,
@@ -171,7 +171,7 @@ def frame(
     """
     own = authored(context) if config.sealed else context
     toolset = offered(own, registry, config.tools, contracts)
-    revealed = set(named(context, REVEAL, "names")) if config.sealed else None
+    revealed = set(named_texts(context, REVEAL, "names")) if config.sealed else None
     toolset, composed = composition(toolset, own, output, config, revealed)
     lowered, schema = _lowered(composed, dialect, None)
     return Frame(

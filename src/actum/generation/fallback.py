@@ -33,7 +33,7 @@ def speaker(model: Model, frame: Frame) -> Model:
     return chain_of(model)[frame.speaker]
 
 
-def otherwise(model: Model, frame: Frame, error: ModelError) -> Frame | None:
+def next_frame(model: Model, frame: Frame, error: ModelError) -> Frame | None:
     """The frame in which a request that failed so is made again at once: in another form or for another model."""
     if error.schema_refused and (lower := frame.lower()) is not None:
         return lower

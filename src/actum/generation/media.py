@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ..errors import MessageError
 from ..messages import Block
-from ..messages.media import name_of
+from ..messages.media import media_name
 from ..protocol.context import Context
 from ..protocol.message import is_brought
 from ..protocol.origin import media_origin
@@ -17,7 +17,7 @@ from ..schema.json import JsonObject
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .model import Media, ModelMessage, ModelRequest
+    from .model import ModelMessage, ModelRequest, SentMedia
 
 _SAID = ("url", "path", "data", "media_type", "detail", "fetch")
 
@@ -49,7 +49,7 @@ def takes_of(model: object) -> Takes:
 class MediaSource(Protocol):
     """Reads what messages name: files and URLs."""
 
-    async def __call__(self, media: Media, takes: Takes) -> Media:
+    async def __call__(self, media: SentMedia, takes: Takes) -> SentMedia:
         """The same with its content, size and digest; or as it is, where the provider is to read its address.
 
         Raises:
@@ -83,12 +83,12 @@ def placed(blocks: Sequence[Block], context: Context, takes: Takes) -> Iterator[
             yield {"role": block.role, "content": block.text, "media": media}
 
 
-def _media(message: JsonObject, at: int, origin: str | None) -> Media:
+def _media(message: JsonObject, at: int, origin: str | None) -> SentMedia:
     said: dict[str, Any] = {key: message[key] for key in _SAID if key in message}
     start = media_origin(message, origin)
     if start is not None:
         said["origin"] = start
-    return cast("Media", {"kind": message["type"], "at": at, "name": name_of(message), **said})
+    return cast("SentMedia", {"kind": message["type"], "at": at, "name": media_name(message), **said})
 
 
 async def with_content(request: ModelRequest, read: MediaSource | None, takes: Takes) -> ModelRequest:

@@ -19,7 +19,7 @@ PASSING = frozenset({"model_rate_limit", "model_server", "model_connection", "mo
 beside it: a provider that is down is asked as often as the adapter says."""
 
 
-class Media(TypedDict):
+class SentMedia(TypedDict):
     """What goes along with a message: an image, audio or a file (M10).
 
     What a model is sent has `data`, its content in base64, with `media_type`, `size` in bytes and `sha256` in hex; or
@@ -46,7 +46,7 @@ class ModelMessage(TypedDict):
 
     role: Literal["system", "user", "assistant"]
     content: str
-    media: NotRequired[Media]
+    media: NotRequired[SentMedia]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from .offer import Toolset
 from .view import ContextView
 
 
-def render(
+def render_context(
     context: Context,
     toolset: Toolset,
     *,
@@ -48,7 +48,7 @@ def render(
         MessageError: the model doesn't take a kind of message that the context holds.
     """
     preamble = [(_FIRST, block) for block in _preamble(toolset, prompted, primer, types)]
-    sealed = Block("system", sealing.words(reads=READER in toolset.tools.values()))
+    sealed = Block("system", sealing.sealed_words(reads=READER in toolset.tools.values()))
     view = sealing.SealedView(context) if is_sealed else ContextView(context)
     if is_sealed:
         preamble.append((_FIRST, sealed))

@@ -40,7 +40,7 @@ _WORDS = (
 )
 
 
-def words(*, reads: bool) -> str:
+def sealed_words(*, reads: bool) -> str:
     """What the model is told of a sealed run; `reads` says whether it is offered the reader."""
     return _WORDS.format(compute=", compute with it, and `read` it" if reads else " and compute with it")
 
@@ -63,7 +63,7 @@ def _own(message: JsonObject, kind: str | None) -> JsonObject | None:
     return None if part is MISSING else data_message(kind, part, notes)
 
 
-def named(context: Context, tool: str, parameter: str) -> Iterator[str]:
+def named_texts(context: Context, tool: str, parameter: str) -> Iterator[str]:
     """The texts in a list that was written out in a parameter of calls of a tool, whatever data may have added."""
     for message in context.messages:
         call: Any = message.get("_call")

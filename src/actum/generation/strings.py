@@ -23,7 +23,7 @@ _ESCAPE = re.compile(
 _LONGEST_ESCAPE = 12
 
 
-class Piece(NamedTuple):
+class StringPiece(NamedTuple):
     """What is new of the string at a path; `is_last` ends it."""
 
     path: Path
@@ -43,7 +43,7 @@ class StringReader:
         self._rest = ""
         """An escape that isn't whole."""
 
-    def feed(self, text: str) -> Iterator[Piece]:
+    def feed(self, text: str) -> Iterator[StringPiece]:
         """Take in the next piece of the value's text."""
         text, self._rest = self._rest + text, ""
         position = 0
@@ -56,7 +56,7 @@ class StringReader:
                         self._way[-1] = "".join(self._key)
                         self._key.clear()
                 elif found or is_last:
-                    yield Piece(self._path, found, is_last)
+                    yield StringPiece(self._path, found, is_last)
                 if self._rest:
                     return
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kind import Key, Kind, hidden
+from .kind import Key, Kind, show_nothing
 
 _OF = Key(types=("string",), is_required=True, about="The place of the call, such as 3.0.")
 _CALL = Key(types=("object",), is_required=True, about="The call that it is about.")
@@ -33,7 +33,7 @@ KINDS = [
             ),
             "given": Key(types=("object",), about="The result of the call, as `value`: it is not made here."),
         },
-        show=hidden,
+        show=show_nothing,
     ),
     Kind(
         type="suspended",
@@ -48,6 +48,6 @@ KINDS = [
                 about="The messages of the delegate.",
             ),
         },
-        show=hidden,
+        show=show_nothing,
     ),
 ]

@@ -176,6 +176,6 @@ NOTES = {
 ROLE = Key(choices=("system", "user", "assistant"), about="Who says it; the user by default.")
 
 
-def hidden(_message: JsonObject, _view: View) -> Iterable[Block]:
+def show_nothing(_message: JsonObject, _view: View) -> Iterable[Block]:
     """Show nothing of a message."""
     return ()

@@ -70,14 +70,14 @@ class File(Media):
     type = "file"
 
 
-def name_of(message: JsonObject) -> str:
+def media_name(message: JsonObject) -> str:
     """What a message is called: its name, else the last part of its path or URL; empty where it has neither."""
     where = str(message.get("path") or message.get("url", "").partition("?")[0].partition("#")[0])
     return str(message.get("name") or where.rstrip("/").replace("\\", "/").rpartition("/")[2])
 
 
 def _show(message: JsonObject, _: View) -> Iterable[Block]:
-    name = name_of(message)
+    name = media_name(message)
     head = f"{BLOCK_SIGIL}{message['type']}"
     yield Block("user", f"{head} {name}" if name else head, of_origin(message), media=message)
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ..schema.json import JsonObject, encode, is_object
 from ..schema.quoting import told
 from .block import BLOCK_SIGIL, Block, Volatility
-from .kind import Key, Kind, hidden
+from .kind import Key, Kind, show_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,6 @@ KINDS = [
         },
         judge=_complaint,
         value=Plan,
-        show=hidden,
+        show=show_nothing,
     )
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..schema.json import JsonObject
-from .kind import Key, Kind, hidden
+from .kind import Key, Kind, show_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,6 @@ KINDS = [
             )
         },
         value=ToolMessage,
-        show=hidden,
+        show=show_nothing,
     )
 ]

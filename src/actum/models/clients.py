@@ -11,7 +11,7 @@ import httpx2
 
 from ..sources.event_stream import EventSize
 from . import failures
-from .pool import IDLE_SECONDS, Client, check_content, client_of
+from .pool import IDLE_SECONDS, Client, check_content, pooled_client
 
 if TYPE_CHECKING:
     import ssl
@@ -29,12 +29,12 @@ _SILENCE = 600.0
 _opened: ContextVar[list[httpx2.Response] | None] = ContextVar("_opened", default=None)
 
 
-async def model_of(
+async def library_model(
     asked: WireRequest, connected: Callable[[WireRequest, httpx2.AsyncClient], Model[Any]]
 ) -> Model[Any]:
     """The library's model on its endpoint's client, noting who uses it; `connected` makes it the first time."""
     endpoint = asked.endpoint
-    client = await client_of(endpoint, asked.user, lambda trusted: _client(endpoint.provider, trusted))
+    client = await pooled_client(endpoint, asked.user, lambda trusted: _client(endpoint.provider, trusted))
     if (known := client.models.get(asked.model)) is None:
         known = client.models[asked.model] = connected(asked, client.http)
     return known
@@ -75,7 +75,7 @@ def _bound(response: httpx2.Response) -> None:
 
 
 @asynccontextmanager
-async def opened(stream: AbstractAsyncContextManager[T], responses: list[httpx2.Response]) -> AsyncGenerator[T]:
+async def opened_stream(stream: AbstractAsyncContextManager[T], responses: list[httpx2.Response]) -> AsyncGenerator[T]:
     """Open a stream, noting the response under it, and close that too on leaving.
 
     google-genai leaves that to the garbage collector when its generators are not read to their end; the model would

@@ -73,7 +73,7 @@ def translated(error: Exception, name: str, *, answered: bool) -> ModelError:
             return _foreign(error, name, answered)
 
 
-def plain(error: Exception, name: str, *, answered: bool) -> ModelError:
+def transport_failure(error: Exception, name: str, *, answered: bool) -> ModelError:
     """The same for what is raised without a library in between."""
     return _own(error) or _foreign(error, name, answered)
 
@@ -110,7 +110,7 @@ def of_status(name: str, status: int, headers: Mapping[str, str], body: str) -> 
     )
 
 
-def within(name: str, error: object) -> ModelError:
+def reported_failure(name: str, error: object) -> ModelError:
     """Build the error for one that the host reports inside its stream."""
     said = _message_in({"error": error}) or json.dumps(error)
     return ModelError(f"{name}: {_short(said)}", code="model_server", retryable=True)
@@ -231,7 +231,7 @@ def unfit_content(name: str, content_type: str, start: str) -> ModelError:
     return ModelError(f"{name} sent {kind} where a stream was expected: {_short(start)!r}", code="model_content")
 
 
-def redirected(name: str, status: int, location: str) -> ModelError:
+def redirect_failure(name: str, status: int, location: str) -> ModelError:
     """Build the error for a redirect; it is not followed, because the key would go along."""
     return ModelError(
         f"{name} redirects to {location}: give the host that is meant as base_url", code="model_rejected", status=status

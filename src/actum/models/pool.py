@@ -60,7 +60,7 @@ class _Clients:
             self.by_endpoint.clear()
 
 
-async def client_of(endpoint: Endpoint, user: object, make: Callable[[ssl.SSLContext], Client]) -> Client:
+async def pooled_client(endpoint: Endpoint, user: object, make: Callable[[ssl.SSLContext], Client]) -> Client:
     """The endpoint's client on this loop, noting who uses it; if there is none, `make` opens it."""
     loop = asyncio.get_running_loop()
     if (clients := _clients.get(loop)) is None:
@@ -107,7 +107,7 @@ async def check_content(
         ModelError: `model_content` with how the content begins, or `model_rejected` of a redirect.
     """
     if 300 <= status < 400 and "location" in headers:
-        raise failures.redirected(provider, status, headers["location"])
+        raise failures.redirect_failure(provider, status, headers["location"])
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if not 200 <= status < 300 or kind in _STREAMS:
         return

@@ -14,7 +14,7 @@ from ..errors import RunError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class TablesVersion:
     """What a version adds, as statements; `{real}` and `{counting}` are types that databases name differently."""
 
     adds: str
@@ -25,7 +25,7 @@ class Version:
 FIRST = 10
 """The number of the baseline: those before it were never published, and nothing reads them any more."""
 VERSIONS = (
-    Version(
+    TablesVersion(
         adds="""
     CREATE TABLE actum_oldest (version BIGINT NOT NULL);
     CREATE TABLE actum_runs (
@@ -85,7 +85,7 @@ class Tables:
     """The type of a column that counts by itself."""
     real: str
     """The type of a column of floats."""
-    versions: Sequence[Version] = VERSIONS
+    versions: Sequence[TablesVersion] = VERSIONS
 
     @property
     def last(self) -> int:

@@ -26,7 +26,7 @@ _SECONDS = httpx2.Timeout(30.0, read=None)
 """An answer may take as long as its caller waits for it."""
 
 
-def client_of(
+def judged_client(
     url: str,
     *,
     headers: Mapping[str, str],

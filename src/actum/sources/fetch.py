@@ -85,7 +85,7 @@ class Fetcher:
             async with asyncio.timeout(self._seconds):
                 return await self._followed(_parsed(url))
         except TimeoutError:
-            raise DelegateError(f"{shown(url)}: took longer than {self._seconds:g} seconds") from None
+            raise DelegateError(f"{shown_url(url)}: took longer than {self._seconds:g} seconds") from None
 
     async def _followed(self, url: URL) -> Fetched:
         for _ in range(self._redirects + 1):
@@ -93,13 +93,13 @@ class Fetcher:
             if isinstance(found, Fetched):
                 return found
             if url.scheme == "https" and found.scheme == "http":
-                raise DelegateForbidden(f"{shown(url)} redirects from https to http")
+                raise DelegateForbidden(f"{shown_url(url)} redirects from https to http")
             url = found
-        raise DelegateForbidden(f"{shown(url)}: redirected more than {self._redirects} times")
+        raise DelegateForbidden(f"{shown_url(url)}: redirected more than {self._redirects} times")
 
     async def _hop(self, url: URL) -> Fetched | URL:
         """The content of one address, or the address that it redirects to."""
-        network = Network(shown(url), self._allow_hosts, resolve=self._resolve, connect=self._connect)
+        network = Network(shown_url(url), self._allow_hosts, resolve=self._resolve, connect=self._connect)
         kept = await asyncio.to_thread(self._cache.find, str(url))
         if kept is not None and kept.is_fresh:
             await network.addresses(url.raw_host.decode("ascii"), _port(url))
@@ -107,7 +107,7 @@ class Fetcher:
         async with self._answered(url, network, kept) as response:
             headers = _headers(response)
             if response.status in _REDIRECTS and "location" in headers:
-                return _parsed(joined(str(url), headers["location"]))
+                return _parsed(joined_url(str(url), headers["location"]))
             if response.status == 304 and kept is not None:
                 await asyncio.to_thread(self._cache.keep, str(url), kept.content, headers)
                 return _fetched(url, kept.content)
@@ -131,11 +131,11 @@ class Fetcher:
                 yield response
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as error:
             why = " ".join(str(error).split()) or type(error).__name__
-            raise DelegateError(f"{shown(url)} can't be fetched: {why}") from error
+            raise DelegateError(f"{shown_url(url)} can't be fetched: {why}") from error
 
     async def _content(self, url: URL, response: Response, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":
-            raise DelegateForbidden(f"{shown(url)} sent compressed content, which wasn't asked for")
+            raise DelegateForbidden(f"{shown_url(url)} sent compressed content, which wasn't asked for")
         content = bytearray()
         announced = headers.get("content-length", "0")
         is_large = not announced.isdigit() or len(announced) > 18 or int(announced) > self._most_bytes
@@ -145,7 +145,7 @@ class Fetcher:
             if is_large:
                 break
         if is_large:
-            raise DelegateForbidden(f"{shown(url)} is larger than {self._most_bytes} bytes")
+            raise DelegateForbidden(f"{shown_url(url)} is larger than {self._most_bytes} bytes")
         return bytes(content)
 
 
@@ -155,12 +155,12 @@ async def _chunks(response: Response, is_large: bool) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def shown(url: object) -> str:
+def shown_url(url: object) -> str:
     """A URL as it is told in errors."""
     return repr(told(str(url)))
 
 
-def joined(base: str, reference: str) -> str:
+def joined_url(base: str, reference: str) -> str:
     """The URL that a reference means where it was found.
 
     Raises:
@@ -169,7 +169,7 @@ def joined(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
     except ValueError:
-        raise DelegateForbidden(f"{shown(reference)} is not a URL") from None
+        raise DelegateForbidden(f"{shown_url(reference)} is not a URL") from None
 
 
 def _parsed(url: str) -> URL:
@@ -178,19 +178,19 @@ def _parsed(url: str) -> URL:
     except ImportError:
         raise DelegateError("fetching needs httpx2: pip install 'actum[http]'") from None
     if len(url) > _LONGEST_URL or "\\" in url or any(ord(one) <= 0x20 or ord(one) == 0x7F for one in url):
-        raise DelegateForbidden(f"{shown(url)} is not a URL")
+        raise DelegateForbidden(f"{shown_url(url)} is not a URL")
     try:
         parsed = httpx2.URL(url).copy_with(fragment=None)
         has_credentials = "@" in urlsplit(url).netloc
         port = _port(parsed)
     except (httpx2.InvalidURL, ValueError, TypeError):
-        raise DelegateForbidden(f"{shown(url)} is not a URL") from None
+        raise DelegateForbidden(f"{shown_url(url)} is not a URL") from None
     if parsed.scheme not in {"http", "https"}:
-        raise DelegateForbidden(f"{shown(url)}: only http and https are fetched")
+        raise DelegateForbidden(f"{shown_url(url)}: only http and https are fetched")
     if has_credentials or parsed.userinfo:
-        raise DelegateForbidden(f"{shown(url)}: a URL with credentials isn't fetched")
+        raise DelegateForbidden(f"{shown_url(url)}: a URL with credentials isn't fetched")
     if not parsed.raw_host or b"%" in parsed.raw_host or not 0 < port < 65_536:
-        raise DelegateForbidden(f"{shown(url)} names no host")
+        raise DelegateForbidden(f"{shown_url(url)} names no host")
     return parsed
 
 
@@ -205,9 +205,9 @@ def _headers(response: Response) -> dict[str, str]:
 
 def _check_status(url: URL, status: int) -> None:
     if status in _GONE:
-        raise DelegateNotFound(f"there is nothing at {shown(url)} ({status})")
+        raise DelegateNotFound(f"there is nothing at {shown_url(url)} ({status})")
     if status != 200:
-        raise DelegateError(f"{shown(url)} answers with {status}")
+        raise DelegateError(f"{shown_url(url)} answers with {status}")
 
 
 def _fetched(url: URL, content: bytes) -> Fetched:

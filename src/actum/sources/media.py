@@ -14,10 +14,10 @@ from typing import NamedTuple, TypeAlias
 
 from ..errors import DelegateError, MessageError
 from ..generation.media import Takes
-from ..generation.model import Media
+from ..generation.model import SentMedia
 from ..protocol.origin import is_url, media_origin
 from ..schema.json import JsonObject
-from .fetch import Fetcher, joined
+from .fetch import Fetcher, joined_url
 from .media_types import media_type_of
 from .roots import locate, read_below
 
@@ -64,7 +64,7 @@ class MediaReader:
         """The same reader for a delegate whose files may lie below these folders, too."""
         return replace(self, roots=[*self.roots, *(root for root in roots if root not in self.roots)])
 
-    async def __call__(self, media: Media, takes: Takes) -> Media:
+    async def __call__(self, media: SentMedia, takes: Takes) -> SentMedia:
         """The content of what a message names, or its address, where the provider is to read that.
 
         Raises:
@@ -79,7 +79,7 @@ class MediaReader:
                 if key not in self._read:
                     self._read[key] = await self._content(media)
             data, size, digest, found = self._read[key]
-            own: Media = {"kind": media["kind"], "name": media["name"]}
+            own: SentMedia = {"kind": media["kind"], "name": media["name"]}
             if "detail" in media:
                 own["detail"] = media["detail"]
             own["media_type"] = _fitting(media, media.get("media_type") or found, takes)
@@ -90,7 +90,7 @@ class MediaReader:
             raise _error(media, error.reason) from None
 
     @staticmethod
-    def _is_handed_on(media: Media, takes: Takes) -> bool:
+    def _is_handed_on(media: SentMedia, takes: Takes) -> bool:
         """Whether the provider is to read the address. One from outside may lead anywhere: it is read by our rules."""
         if "url" not in media or is_url(media.get("origin")) or media.get("fetch") is True:
             return False
@@ -101,15 +101,15 @@ class MediaReader:
         return False
 
     @staticmethod
-    def _address(media: Media, takes: Takes) -> Media:
-        own: Media = {"kind": media["kind"], "name": media["name"], "url": media.get("url", "")}
+    def _address(media: SentMedia, takes: Takes) -> SentMedia:
+        own: SentMedia = {"kind": media["kind"], "name": media["name"], "url": media.get("url", "")}
         if "detail" in media:
             own["detail"] = media["detail"]
         if (known := _type_by_name(media)) is not None:
             own["media_type"] = _fitting(media, known, takes)
         return own
 
-    async def _content(self, media: Media) -> _Content:
+    async def _content(self, media: SentMedia) -> _Content:
         left = self.most - self._spent.size
         content = await self._bytes(media, left)
         if len(content) > self.most - self._spent.size:
@@ -117,12 +117,12 @@ class MediaReader:
         self._spent.size += len(content)
         return await asyncio.to_thread(_described, content, media["name"])
 
-    async def _bytes(self, media: Media, left: int) -> bytes:
+    async def _bytes(self, media: SentMedia, left: int) -> bytes:
         if "data" in media:
             return await asyncio.to_thread(_decoded, media["data"], left)
         origin = media.get("origin")
         if "url" in media or is_url(origin):
-            url = media["url"] if "url" in media else joined(str(origin), media.get("path", ""))
+            url = media["url"] if "url" in media else joined_url(str(origin), media.get("path", ""))
             return (await self.fetcher.bounded(left, _CONTENT).fetch(url)).content
         return await asyncio.to_thread(_below, media.get("path", ""), origin, self.roots, left)
 
@@ -155,7 +155,7 @@ class _Refused(Exception):
     """Why something can't go along, in words."""
 
 
-def _error(media: Media, reason: str) -> MessageError:
+def _error(media: SentMedia, reason: str) -> MessageError:
     named = f" {media['name']!r}" if media["name"] else ""
     return MessageError(f"the {media['kind']}{named}: {reason}", index=media.get("at"))
 
@@ -175,11 +175,11 @@ def _described(content: bytes, name: str) -> _Content:
     )
 
 
-def _type_by_name(media: Media) -> str | None:
+def _type_by_name(media: SentMedia) -> str | None:
     return media.get("media_type") or media_type_of(b"", media["name"])
 
 
-def _fitting(media: Media, found: str | None, takes: Takes) -> str:
+def _fitting(media: SentMedia, found: str | None, takes: Takes) -> str:
     """The media type, where the message may have it and the model takes it."""
     kind = media["kind"]
     if found is None:

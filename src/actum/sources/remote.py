@@ -194,10 +194,9 @@ class Remote:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _client(self) -> Any:
-        from .calling import client_of
 
         bearer = {} if self.token is None else {"authorization": f"Bearer {self.token}"}
-        return client_of(
+        return judged_client(
             self.base, headers=bearer, allow_hosts=self.allow_hosts, most_bytes=self.most_bytes, trusts_written=False
         )
 

@@ -198,7 +198,7 @@ class FolderStore:
             raise IdeaError(f"{self._folder}: its format.json is damaged") from None
         if not isinstance(known, int):
             raise IdeaError(f"{self._folder}: its format.json is damaged")
-        rows.check_format(known, self._folder)
+        rows.check_store_format(known, self._folder)
 
 
 _CHUNK = 4_096

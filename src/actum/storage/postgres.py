@@ -117,7 +117,7 @@ class PostgresStore:
                 await database.execute("CREATE TABLE IF NOT EXISTS actum_store (format BIGINT NOT NULL)")
                 found = await _one(database, "SELECT max(format) FROM actum_store", [])
                 known = int(found[0]) if found is not None and found[0] is not None else 0
-                rows.check_format(known, "the store in PostgreSQL")
+                rows.check_store_format(known, "the store in PostgreSQL")
                 if known == 0:
                     await _check_free(database)
                     for statement in filter(str.strip, rows.SCHEMA.format(blob="BYTEA").split(";")):

@@ -117,7 +117,7 @@ def line_in(row: Any) -> Line:
             raise _damaged("a line")
 
 
-def check_format(known: int, where: object) -> None:
+def check_store_format(known: int, where: object) -> None:
     """Refuse a store of a later format.
 
     Raises:

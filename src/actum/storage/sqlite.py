@@ -93,7 +93,7 @@ class SqliteStore:
         database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             known = int(database.execute("PRAGMA user_version").fetchone()[0])
-            rows.check_format(known, self._path)
+            rows.check_store_format(known, self._path)
             if known == 0:
                 self._make(database)
             database.execute("PRAGMA synchronous = NORMAL")

@@ -14,7 +14,7 @@ class Unreadable(Exception):
     """An answer that isn't what it says that it is, or not what was promised."""
 
 
-def result_of(media_type: str, content: bytes, *, is_declared: bool) -> JsonObject:
+def answer_result(media_type: str, content: bytes, *, is_declared: bool) -> JsonObject:
     """The result of a call that went well; `is_declared` says whether its operation promises data.
 
     Raises:
@@ -33,7 +33,7 @@ def result_of(media_type: str, content: bytes, *, is_declared: bool) -> JsonObje
     return {"content": [_block(kind, content)]}
 
 
-def text_of(content: bytes, most: int) -> str:
+def answer_text(content: bytes, most: int) -> str:
     """The beginning of a content as text, for people."""
     return content[: 4 * most].decode(errors="replace")[:most]
 

@@ -17,10 +17,10 @@ from ...protocol.origin import is_url, told
 from ...schema.json import JsonObject
 from ...sources.files import read_text
 from ..server import Server
-from .answers import Unreadable, result_of, text_of
-from .document import Document, origin_of
-from .operations import HTTP, Listed, listed
-from .parameters import Hidden
+from .answers import Unreadable, answer_result, answer_text
+from .document import Document, scheme_and_host
+from .operations import HTTP, ListedOperations, listed_operations
+from .parameters import AlwaysSent
 from .paths import Unsendable
 from .requests import Request, request_of
 
@@ -38,7 +38,7 @@ class Api:
     """The API of one document, as `Connection` is one MCP server; `own` is what its task does."""
 
     server: Server
-    found: Listed = field(default_factory=Listed)
+    found: ListedOperations = field(default_factory=ListedOperations)
     starts: int = 0
     """Whether its document has been read."""
     _base: str = ""
@@ -134,10 +134,10 @@ class Api:
 
     def _result(self, answer: Answer, own: JsonObject) -> JsonObject:
         if not 200 <= answer.status_code < 300:
-            said, outcome = text_of(answer.content, _MOST_SAID), _UNANSWERED.get(answer.status_code)
+            said, outcome = answer_text(answer.content, _MOST_SAID), _UNANSWERED.get(answer.status_code)
             raise self._error(f"answers with {answer.status_code}", said=said, outcome=outcome)
         media_type: str = answer.headers.get("content-type", "")
-        return result_of(media_type, answer.content, is_declared="outputSchema" in own)
+        return answer_result(media_type, answer.content, is_declared="outputSchema" in own)
 
     async def _text(self) -> tuple[str, str | None]:
         """The text of the document, and its address where it has one."""
@@ -163,7 +163,7 @@ class Api:
     def _is_own(self, source: str) -> bool:
         """Whether the document is at the host that calls go to, which what is given with every call is for."""
         try:
-            return self.server.url is None or origin_of(self.server.url) == origin_of(source)
+            return self.server.url is None or scheme_and_host(self.server.url) == scheme_and_host(source)
         except SchemaError:
             raise self._error(
                 "can't be used: its url, or that of its document, is no address", "server_config"
@@ -173,8 +173,8 @@ class Api:
         document = Document.parse(text)
         self._base = self.server.url or document.base(found_at)
         headers = frozenset(name.lower() for name in self.server.headers)
-        hidden = Hidden(headers=headers, query=frozenset(self.server.query))
-        self.found = listed(document, self.server.offers, hidden, _MOST_OPERATIONS, self.server.most_bytes)
+        hidden = AlwaysSent(headers=headers, query=frozenset(self.server.query))
+        self.found = listed_operations(document, self.server.offers, hidden, _MOST_OPERATIONS, self.server.most_bytes)
         for one in self.listed.values():
             one["_meta"][HTTP]["at"] = told(self._base)
 
@@ -184,14 +184,14 @@ class Api:
         `is_given`: it is the user who has named the host.
         """
         try:
-            from ...sources.calling import check_address, client_of
+            from ...sources.calling import check_address, judged_client
         except ModuleNotFoundError:
             raise self._error("needs an extra: pip install 'actum[http]'", "server_config") from None
         own = self.server
         headers = own.headers if has_given else dict[str, str]()
         hosts, most = own.allow_hosts, own.most_bytes
         await check_address(url, hosts, trusts_written=is_given)
-        return client_of(url, headers=headers, allow_hosts=hosts, most_bytes=most, trusts_written=is_given)
+        return judged_client(url, headers=headers, allow_hosts=hosts, most_bytes=most, trusts_written=is_given)
 
     def _error(self, reason: str, code: str = "server", said: str = "", outcome: Outcome | None = None) -> ServerError:
         own = self.server

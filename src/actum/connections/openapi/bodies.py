@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import SchemaError
 from ...schema.json import JsonObject, encode, is_object
 from .document import Document
-from .schemas import alone, judge
+from .schemas import alone, judge_schema
 
 _FORM = "application/x-www-form-urlencoded"
 _SENT = {_FORM, "text/plain", "*/*", "application/*"}
@@ -31,7 +31,7 @@ class Body:
     """What the document says of it."""
 
 
-def body_of(document: Document, given: Any) -> Body | None:
+def request_body(document: Document, given: Any) -> Body | None:
     """What an operation takes beside its parameters, None for nothing.
 
     Raises:
@@ -73,7 +73,7 @@ def given_by(document: Document, operation: JsonObject) -> JsonObject | None:
         if not promised:
             return None
         for schema in promised:
-            judge(schema)
+            judge_schema(schema)
             found[encode(schema)] = schema
     distinct = [*found.values()]
     if [*found] in ([], [_NOTHING]) or True in distinct or {} in distinct:

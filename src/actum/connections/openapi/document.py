@@ -84,17 +84,17 @@ class Document:
         if not isinstance(url, str):
             raise SchemaError("it names no address: give `url`")
         whole = _seen_from(found_at, _filled(url, first.get("variables")))
-        scheme, _ = origin = origin_of(whole)
+        scheme, _ = origin = scheme_and_host(whole)
         if scheme not in {"http", "https"} or not whole.isprintable() or " " in whole:
             raise SchemaError("it names no whole address: give `url`")
         if "?" in whole or "#" in whole:  # in which the path of an operation would land
             raise SchemaError("it names an address with a query: give `url`")
-        if found_at is not None and origin != origin_of(found_at):
+        if found_at is not None and origin != scheme_and_host(found_at):
             raise SchemaError("it names the address of another host than its own: give `url`")
         return whole
 
 
-def origin_of(url: str) -> tuple[str, str]:
+def scheme_and_host(url: str) -> tuple[str, str]:
     """The scheme and the host with its port.
 
     Raises:

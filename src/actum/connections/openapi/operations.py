@@ -12,10 +12,10 @@ from typing import Any
 
 from ...errors import SchemaError
 from ...schema.json import JsonObject, encode, is_object
-from .bodies import body_of, given_by
+from .bodies import given_by, request_body
 from .document import Document
-from .parameters import Hidden, Parameters
-from .paths import judge
+from .parameters import AlwaysSent, Parameters
+from .paths import judge_path
 
 HTTP = "http"
 """The member of a listed tool's `_meta` that says how its calls travel: see `Operation`."""
@@ -27,7 +27,7 @@ _LONGEST_SAID = 20_000
 
 
 @dataclass(slots=True)
-class Listed:
+class ListedOperations:
     """The operations of a document, by the names of their tools; and why others are left out."""
 
     tools: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
@@ -52,13 +52,15 @@ class _Operation:
         return re.sub(r"[^A-Za-z0-9_.-]+", "_", bounded).strip("_")[:_LONGEST_NAME] or self.method or "path"
 
 
-def listed(document: Document, wanted: Callable[[str], bool], hidden: Hidden, most: int, most_bytes: int) -> Listed:
+def listed_operations(
+    document: Document, wanted: Callable[[str], bool], hidden: AlwaysSent, most: int, most_bytes: int
+) -> ListedOperations:
     """The operations that are wanted, at most so many, and as large: they share what each holds a copy of.
 
     Raises:
         SchemaError: there are more, or the document has no paths.
     """
-    found, size = Listed(), 0
+    found, size = ListedOperations(), 0
     for operation in _operations(document):
         name = operation.name
         if not wanted(name):
@@ -96,18 +98,18 @@ def _operations(document: Document) -> Iterator[_Operation]:
                 yield _Operation(method=method, path=path, shared=shared, own=shared[method])
 
 
-def _tool(document: Document, operation: _Operation, hidden: Hidden) -> JsonObject:
+def _tool(document: Document, operation: _Operation, hidden: AlwaysSent) -> JsonObject:
     shared = document.resolved(operation.shared)
     own, method, path = operation.own, operation.method, operation.path
     if not is_object(own):
         raise SchemaError("it is no object")
     if "servers" in shared or "servers" in own:
         raise SchemaError("it has an address of its own, which is not called")
-    judge(path)
+    judge_path(path)
     parameters = Parameters(document, hidden)
     parameters.take(shared.get("parameters"))
     parameters.take(own.get("parameters"))
-    body = body_of(document, own.get("requestBody"))
+    body = request_body(document, own.get("requestBody"))
     schema = parameters.schema(body)
     http: JsonObject = {"method": method.upper(), "path": path, "parameters": parameters.wire}
     if body is not None:

@@ -28,7 +28,7 @@ _MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hidden:
+class AlwaysSent:
     """What whoever has named the API gives with every call: no parameters."""
 
     headers: Collection[str] = ()
@@ -42,7 +42,7 @@ class Hidden:
 class Parameters:
     """The parameters of one operation, in the order in which they are said; one of the operation's own wins."""
 
-    def __init__(self, document: Document, hidden: Hidden) -> None:
+    def __init__(self, document: Document, hidden: AlwaysSent) -> None:
         self._document = document
         self._hidden = hidden
         self._found: dict[tuple[str, str], JsonObject] = {}

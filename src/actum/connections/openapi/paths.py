@@ -15,7 +15,7 @@ class Unsendable(Exception):
     """A value that can't travel where it has to; the message quotes nothing of it."""
 
 
-def judge(template: str) -> None:
+def judge_path(template: str) -> None:
     """Judge a path as a document says it.
 
     Raises:
@@ -29,7 +29,7 @@ def judge(template: str) -> None:
         raise SchemaError("its path would lead to another one")
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
+def filled_path(template: str, values: Mapping[str, str]) -> str:
     """A path with its values.
 
     Raises:
@@ -39,7 +39,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     def written(match: re.Match[str]) -> str:
         if not (value := values.get(match[1], "")):
             raise Unsendable("a part of its path is empty")
-        return quoted(value)
+        return percent_quoted(value)
 
     path = _PLACE.sub(written, template)
     if _leads_elsewhere(path):
@@ -51,6 +51,6 @@ def _leads_elsewhere(path: str) -> bool:
     return any(unquote(segment) in {".", ".."} for segment in path.split("/"))
 
 
-def quoted(text: str) -> str:
+def percent_quoted(text: str) -> str:
     """A text within an address, where none of its signs means anything."""
     return quote(text, safe="", errors="replace")

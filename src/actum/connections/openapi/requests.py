@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from ...schema.json import JsonObject, encode, is_list, is_object
 from ..server import is_header_value
-from .paths import Unsendable, filled, quoted
+from .paths import Unsendable, filled_path, percent_quoted
 
 _BETWEEN = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
@@ -29,7 +29,7 @@ def request_of(http: JsonObject, base: str, query: Mapping[str, str], arguments:
         Unsendable: a value can't travel.
     """
     given = [(one, arguments[one["as"]]) for one in http["parameters"] if one["as"] in arguments]
-    pairs = [f"{quoted(name)}={quoted(value)}" for name, value in query.items()]
+    pairs = [f"{percent_quoted(name)}={percent_quoted(value)}" for name, value in query.items()]
     headers: dict[str, str] = {"accept": "application/json, text/*;q=0.9, */*;q=0.5"}
     in_path: dict[str, str] = {}
     for one, value in given:
@@ -39,10 +39,10 @@ def request_of(http: JsonObject, base: str, query: Mapping[str, str], arguments:
             headers[one["name"]] = _header(_simple(one, value))
         elif value is not None:
             pairs += _queried(one, value)
-    taken = {quoted(name) for name in query}
+    taken = {percent_quoted(name) for name in query}
     if any(pair.partition("=")[0] in taken for pair in pairs[len(query) :]):
         raise Unsendable("a value would take the place of what goes with every call")
-    url = base.rstrip("/") + filled(http["path"], in_path) + (f"?{'&'.join(pairs)}" if pairs else "")
+    url = base.rstrip("/") + filled_path(http["path"], in_path) + (f"?{'&'.join(pairs)}" if pairs else "")
     body = http.get("body")
     if body is None or body["as"] not in arguments:
         return Request(http["method"], url, headers, None)
@@ -63,25 +63,25 @@ def _simple(one: JsonObject, value: Any) -> str:
 
 
 def _queried(one: JsonObject, value: Any) -> Iterator[str]:
-    name, style = quoted(one["name"]), one["style"]
+    name, style = percent_quoted(one["name"]), one["style"]
     if style == "json":
-        yield f"{name}={quoted(encode(value))}"
+        yield f"{name}={percent_quoted(encode(value))}"
     elif is_list(value):
-        texts = [quoted(_text(item)) for item in value]
+        texts = [percent_quoted(_text(item)) for item in value]
         if one["explode"]:
             yield from (f"{name}={text}" for text in texts)
         elif texts:
             yield f"{name}={_BETWEEN.get(style, ',').join(texts)}"
     elif is_object(value):
-        members = [(key, quoted(_text(member))) for key, member in value.items()]
+        members = [(key, percent_quoted(_text(member))) for key, member in value.items()]
         if style == "deepObject":
-            yield from (f"{name}[{quoted(key)}]={text}" for key, text in members)
+            yield from (f"{name}[{percent_quoted(key)}]={text}" for key, text in members)
         elif one["explode"]:
-            yield from (f"{quoted(key)}={text}" for key, text in members)
+            yield from (f"{percent_quoted(key)}={text}" for key, text in members)
         elif members:
-            yield f"{name}={_BETWEEN.get(style, ',').join(f'{quoted(key)},{text}' for key, text in members)}"
+            yield f"{name}={_BETWEEN.get(style, ',').join(f'{percent_quoted(key)},{text}' for key, text in members)}"
     else:
-        yield f"{name}={quoted(_text(value))}"
+        yield f"{name}={percent_quoted(_text(value))}"
 
 
 def _content(media_type: str, value: Any) -> bytes:

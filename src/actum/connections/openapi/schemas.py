@@ -37,7 +37,7 @@ def alone(document: Document, raw: Any, direction: Direction) -> Any:
     return {**own, "$defs": gathering.found} if gathering.found and is_object(own) else own
 
 
-def judge(raw: Any) -> None:
+def judge_schema(raw: Any) -> None:
     """Judge a part of a document before it is written out or gone through: many operations may share a large one.
 
     Raises:
@@ -83,7 +83,7 @@ class _Gathering:
         """A schema with references to the definitions here."""
         if not is_object(raw) and not isinstance(raw, bool):
             raise SchemaError("one of its schemas is malformed")
-        judge(raw)
+        judge_schema(raw)
         self._size += len(encode(raw))
         if self._size > LARGEST:
             raise SchemaError(_TOO_LARGE)

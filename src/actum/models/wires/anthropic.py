@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.media import Takes
-from ...generation.model import Media
+from ...generation.model import SentMedia
 from ..port import Endpoint, WireRequest
 from .library import PROFILE, LibraryWire
 
@@ -43,7 +43,7 @@ class Anthropic(LibraryWire):
         types = {"image": images, "file": ("application/pdf", "text/plain")}
         return Takes(types=types, urls=frozenset({"image"}))
 
-    def closeness(self, media: Media) -> None:
+    def closeness(self, media: SentMedia) -> None:
         """Nothing: the wire has no place for it."""
 
     def kept(self, asked: WireRequest) -> Mapping[str, Any]:

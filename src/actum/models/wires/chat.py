@@ -19,11 +19,11 @@ from pydantic_core import from_json
 
 from ...errors import ModelError
 from ...generation.media import Takes
-from ...generation.model import Media, ModelMessage, Reasoning, Usage
+from ...generation.model import ModelMessage, Reasoning, SentMedia, Usage
 from ...schema.json import JsonObject, encode, is_object
 from ...sources.event_stream import EventReader
 from .. import failures
-from ..pool import IDLE_SECONDS, Client, check_content, client_of
+from ..pool import IDLE_SECONDS, Client, check_content, pooled_client
 from ..port import AnswerEnd, Endpoint, Wire, WireRequest
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Chat(Wire):
         name, answered, endpoint = asked.name, False, asked.endpoint
         url = (endpoint.base_url or _URL).rstrip("/")
         try:
-            client = await client_of(endpoint, asked.user, lambda trusted: _client(url, trusted))
+            client = await pooled_client(endpoint, asked.user, lambda trusted: _client(url, trusted))
             patience = asked.request.settings.get("timeout", asked.silence)
             http: aiohttp.ClientSession = client.http
             async with http.post(
@@ -119,7 +119,7 @@ class Chat(Wire):
                     await _drain(content)
                 yield events.ended(name)
         except Exception as error:
-            raise failures.plain(error, name, answered=answered) from error
+            raise failures.transport_failure(error, name, answered=answered) from error
 
 
 def _client(url: str, trusted: ssl.SSLContext) -> Client:
@@ -209,7 +209,7 @@ def _content(message: ModelMessage) -> str | list[JsonObject]:
     return [{"type": "text", "text": message["content"]}, _part(media)]
 
 
-def _part(media: Media) -> JsonObject:
+def _part(media: SentMedia) -> JsonObject:
     held = f"data:{media.get('media_type', '')};base64,{media.get('data', '')}"
     match media["kind"]:
         case "image":
@@ -296,7 +296,7 @@ class _Events:
 
     def _taken(self, event: JsonObject, name: str) -> str:
         if (error := event.get("error")) is not None:
-            raise failures.within(name, error)
+            raise failures.reported_failure(name, error)
         try:
             self._began = True
             self._model = event.get("model") or self._model

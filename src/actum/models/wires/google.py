@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.media import Takes
-from ...generation.model import Media
+from ...generation.model import SentMedia
 from ..port import Endpoint, WireRequest
 from .library import PROFILE, LibraryWire
 
@@ -36,7 +36,7 @@ class Google(LibraryWire):
         """Pictures, audio, PDFs, texts and videos."""
         return Takes(types={"image": ("image/",), "audio": ("audio/",), "file": ("application/pdf", "text/", "video/")})
 
-    def closeness(self, media: Media) -> dict[str, Any] | None:
+    def closeness(self, media: SentMedia) -> dict[str, Any] | None:
         """How closely to look."""
         return {"media_resolution": {"level": media["detail"]}} if "detail" in media else None
 

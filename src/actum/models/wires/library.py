@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
-from ...generation.model import Media, ModelMessage, Reasoning, Usage
+from ...generation.model import ModelMessage, Reasoning, SentMedia, Usage
 from ...schema.json import copy
 from .. import failures
 from ..port import AnswerEnd, Wire, WireRequest
@@ -55,7 +55,7 @@ class LibraryWire(Wire):
         """Behind which messages, by index, the provider is asked to keep what was said, and for how long."""
         return ()
 
-    def closeness(self, media: Media) -> dict[str, Any] | None:
+    def closeness(self, media: SentMedia) -> dict[str, Any] | None:
         """How closely to look, in the place that the wire has for it."""
         return {"detail": media["detail"]} if "detail" in media else None
 
@@ -67,7 +67,7 @@ class LibraryWire(Wire):
 
         responses: list[httpx2.Response] = []
         try:
-            model = await clients.model_of(asked, self.connected)
+            model = await clients.library_model(asked, self.connected)
             stream = model_request_stream(
                 model,
                 self._messages(asked, model),
@@ -75,7 +75,7 @@ class LibraryWire(Wire):
                 model_request_parameters=_parameters(asked, by_tool=self.is_loose_by_tool),
                 instrument=False,
             )
-            async with clients.opened(stream, responses) as response:
+            async with clients.opened_stream(stream, responses) as response:
                 async for event in response:
                     if text := _text(event):
                         yield text
