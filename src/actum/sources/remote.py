@@ -194,6 +194,7 @@ class Remote:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _client(self) -> Any:
+        from .calling import judged_client
 
         bearer = {} if self.token is None else {"authorization": f"Bearer {self.token}"}
         return judged_client(
