@@ -26,6 +26,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
+from ..generation.model import PASSING
 from ..protocol.raised import raised_words
 from ..schema.json import is_object
 
@@ -40,6 +41,18 @@ _CONNECTION = {
     *("TransportError", "StreamError", "ConnectionError"),  # httpx2's
     *("ClientConnectionError", "ClientPayloadError", "ClientResponseError"),  # aiohttp's
 }
+_CODES = {
+    "ModelTimeoutError": "model_timeout",
+    "ModelRequestTimeout": "model_timeout",
+    "ModelConnectionError": "model_connection",
+    "ModelQuotaExceededError": "model_quota",
+    "ModelRateLimitError": "model_rate_limit",
+    "ModelUnavailableError": "model_server",
+    "ModelServerError": "model_server",
+    "ModelAuthenticationError": "model_auth",
+    "ModelRequestRejectedError": "model_rejected",
+}
+"""The codes by the library's classes of errors; of two that one is of, the nearer counts."""
 _SCHEMA_WORDS = (
     "schema",
     "response_format",
@@ -99,13 +112,13 @@ def of_status(name: str, status: int, headers: Mapping[str, str], body: str) -> 
     except ValueError:
         told = None
     reason = _short(_message_in(told) or body or "no reason")
-    code, retryable = _of_status(status, body)
+    code = _of_status(status, body)
     return ModelError(
         f"{name} answered {status}: {reason}",
         code=code,
         status=status,
         retry_after=_wait(headers),
-        retryable=retryable,
+        retryable=code in PASSING,
         schema_refused=status in (400, 422) and not _is_too_long(body) and _names_schema(body),
     )
 
@@ -116,13 +129,13 @@ def reported_failure(name: str, error: object) -> ModelError:
     return ModelError(f"{name}: {_short(said)}", code="model_server", retryable=True)
 
 
-def _of_status(status: int, body: str) -> tuple[str, bool]:
+def _of_status(status: int, body: str) -> str:
     if status == 429 and "insufficient_quota" not in body:
-        return "model_rate_limit", True
+        return "model_rate_limit"
     if status >= 500:
-        return "model_server", True
+        return "model_server"
     known = {401: "model_auth", 403: "model_auth", 402: "model_quota", 429: "model_quota", 408: "model_timeout"}
-    return known.get(status, "model_rejected"), status == 408
+    return known.get(status, "model_rejected")
 
 
 def _is_too_long(body: str) -> bool:
@@ -148,42 +161,20 @@ def _api_error(error: ModelAPIError, name: str) -> ModelError:
 
     status = error.status_code if isinstance(error, library.ModelHTTPError) else None
     reason = _SILENT if isinstance(error, library.ModelTimeoutError) else _reason(error)
-    said = f"{name} answered {status}: {reason}" if status is not None else f"{name}: {reason}"
-    kind = _kind(error)
-    if kind is None:
-        return _uncategorised(error, name, status, said)
-    code, retryable = kind
+    code = next((_CODES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _CODES), None)
+    if code is None and status is not None and status >= 400:
+        code = _of_status(status, "")
+    if code is None and any(isinstance(one, json.JSONDecodeError | UnicodeDecodeError) for one in _causes(error)):
+        return garbled(name, str(error))
+    code = code or ("model_server" if error.in_stream else "model_content")
     return ModelError(
-        said,
+        f"{name} answered {status}: {reason}" if status is not None else f"{name}: {reason}",
         code=code,
         status=status,
         retry_after=error.retry_after,
-        retryable=retryable,
+        retryable=code in PASSING,
         schema_refused=code == "model_rejected" and _is_about_schema(error),
     )
-
-
-def _kind(error: ModelAPIError) -> tuple[str, bool] | None:
-    """Name an error's code and say if it is retryable, where the library has a category for it."""
-    from pydantic_ai import exceptions as library
-
-    match error:
-        case library.ModelTimeoutError() | library.ModelRequestTimeout():
-            return "model_timeout", True
-        case library.ModelConnectionError():
-            return "model_connection", True
-        case library.ModelQuotaExceededError():
-            return "model_quota", False
-        case library.ModelRateLimitError():
-            return "model_rate_limit", True
-        case library.ModelUnavailableError() | library.ModelServerError():
-            return "model_server", True
-        case library.ModelAuthenticationError():
-            return "model_auth", False
-        case library.ModelRequestRejectedError():
-            return "model_rejected", False
-        case _:
-            return None
 
 
 def _is_about_schema(error: ModelAPIError) -> bool:
@@ -192,21 +183,6 @@ def _is_about_schema(error: ModelAPIError) -> bool:
     if isinstance(error, library.ModelContextWindowExceededError | library.ModelNotFoundError):
         return False
     return _names_schema(f"{error.message} {error.provider_error_code} {error.body}")
-
-
-def _uncategorised(error: ModelAPIError, name: str, status: int | None, said: str) -> ModelError:
-    if status == 408:
-        return ModelError(said, code="model_timeout", status=status, retryable=True)
-    if status is not None and status >= 500:
-        return ModelError(said, code="model_server", status=status, retryable=True)
-    if status is not None and status >= 400:
-        return ModelError(said, code="model_rejected", status=status)
-    if "finish_reason" in str(error):
-        return _cut(name)
-    if any(isinstance(cause, json.JSONDecodeError | UnicodeDecodeError) for cause in _causes(error)):
-        return garbled(name, str(error))
-    code = "model_server" if error.in_stream else "model_content"
-    return ModelError(said, code=code, retryable=error.in_stream)
 
 
 def _foreign(error: Exception, name: str, answered: bool) -> ModelError:

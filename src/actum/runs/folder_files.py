@@ -158,23 +158,24 @@ class FolderFiles:
 
     def entries(self, run: str, after: int, most: int) -> list[tuple[int, JsonObject]]:
         """Entries of a run's record behind a number; its file is one that says how far it has come."""
-        damage = ""
+        path, log = self.path(run), RunLog(self.path(run))
+        unread = None
         for _ in range(_TRIES):
-            idea = self._load(self.path(run))
-            taken_up, log = seq_in(idea), RunLog(self.path(run))
-            log.run = run_id(idea.meta[RUN])
+            idea = self._load(path)
+            taken_up, log.run = seq_in(idea), run_id(idea.meta[RUN])
             try:
                 with log.reading():
                     told = list(enumerate(log.entries(), taken_up + 1))
             except IdeaError as error:
-                if error.message == damage:
-                    raise RunError(f"run {run}: what it has done can't be read: {damage}") from None
-                damage = error.message  # or it was taken up into the file while it was read
+                stamps = _stamp(path), _stamp(log.path)
+                if stamps == unread:
+                    raise RunError(f"run {run}: what it has done can't be read: {error.message}") from None
+                unread = stamps  # or it was taken up into the file while it was read
                 continue
-            if seq_in(self._load(self.path(run))) == taken_up:
+            if seq_in(self._load(path)) == taken_up:
                 known = [(taken_up, one) for one in known_of(idea, run)] if after < taken_up else []
                 return [*known, *(one for one in told if one[0] > after)][:most]
-        raise StoreUnavailable(f"{self.path(run)}: it changes too fast to be read")
+        raise StoreUnavailable(f"{path}: it changes too fast to be read")
 
     def sent(self, run: str) -> SentFile:
         """What a run was sent."""

@@ -3,74 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import IdeaError, concealed
-from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
+from .database_store import DatabaseStore
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
+T = TypeVar("T")
 _LOCK = 0x41637475
 """The advisory lock that writers take: `Actu`."""
 
 
-class PostgresStore:
-    """Connects when it is first used, and makes its tables where they are missing.
-
-    Raises:
-        IdeaError: the database can't be reached, or the store is of a later version than this one knows.
-    """
+class PostgresStore(DatabaseStore):
+    """A database, on one connection."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._open: AsyncConnection[Any] | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
-        """Append to a line whose end is `after`; None if it has another end."""
-        async with self._connected() as database, database.transaction():
-            await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            end = await _one(database, *rows.last_of(draft.line))
-            if (None if end is None else int(end[0])) != after:
-                return None
-            last = await _one(database, rows.LAST_OF_ALL, [])
-            entry = rows.appended(draft, last, time.time_ns() // 1_000)
-            await database.execute(_sql(rows.ADD_CONTENT), [entry.digest, draft.content])
-            await database.execute(_sql(rows.ADD_ENTRY), rows.values_of_entry(entry))
-        return entry
-
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
-        """The last entry of a line."""
+    async def _done(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
         async with self._connected() as database:
-
-            async def find(query: str, values: list[Any]) -> StoredVersion | None:
-                found = await _one(database, query, values)
-                return None if found is None else rows.entry_of(found)
-
-            return await rows.latest(find, line, version, at)
-
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
-        """A page of a line's entries, the last first."""
-        async with self._connected() as database:
-            found = await _all(database, *rows.page_of(line, before, most))
-        return [rows.entry_of(row) for row in found]
-
-    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
-        """The lines below a path."""
-        async with self._connected() as database:
-            found = await _all(database, *rows.lines_below(domain, prefix))
-        return [rows.line_in(row) for row in found]
-
-    async def content(self, digest: str) -> bytes:
-        """A content, checked against its digest."""
-        async with self._connected() as database:
-            found = await _one(database, rows.CONTENT, [digest])
-        return rows.checked_content(None if found is None else found[0], digest)
+            if not writes:
+                return await _carried(database, steps)
+            async with database.transaction():
+                await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+                return await _carried(database, steps)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -152,5 +115,11 @@ async def _one(database: AsyncConnection[Any], query: str, values: Sequence[Any]
     return await (await database.execute(_sql(query), values)).fetchone()
 
 
-async def _all(database: AsyncConnection[Any], query: str, values: Sequence[Any]) -> list[Any]:
-    return await (await database.execute(_sql(query), values)).fetchall()
+async def _carried(database: AsyncConnection[Any], steps: rows.Steps[T]) -> T:
+    try:
+        query, values = next(steps)
+        while True:
+            cursor = await database.execute(_sql(query), values)
+            query, values = steps.send(await cursor.fetchall() if cursor.description else ())
+    except StopIteration as ended:
+        return ended.value

@@ -1,17 +1,20 @@
-"""What the two databases share: one schema, four statements, and rows as entries. SQL text only, no driver."""
+"""What the databases share: one schema, what a store does as queries, and rows as entries. No driver is known here."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+import time
+from collections.abc import Generator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from ..errors import IdeaError
 from ..ideas.store import Draft, Line, StoredVersion
 from ..ideas.version import Version
 
-Find: TypeAlias = Callable[[str, list[Any]], Awaitable[StoredVersion | None]]
-"""Runs a query and returns the entry in its one row, None if it has none."""
+T = TypeVar("T")
+Query: TypeAlias = tuple[str, Sequence[Any]]
+Steps: TypeAlias = Generator[Query, Sequence[Any], T]
+"""Yields queries with their values, is sent the rows of each, and returns what has come of it."""
 FORMAT = 1
 """The version of the schema below; a store of a later one is left alone."""
 
@@ -34,13 +37,24 @@ _COLUMNS = "sequence, domain, path, branch, breaking, compatible, solution, dige
 _LINE = "domain = ? AND path = ? AND branch = ?"
 _NUMBERS = ("breaking", "compatible", "solution")
 _THEN = f"SELECT {_COLUMNS} FROM entries WHERE {_LINE} AND created_at <= ? ORDER BY created_at DESC LIMIT 1"
-LAST_OF_ALL = "SELECT sequence, created_at FROM entries ORDER BY sequence DESC LIMIT 1"
-ADD_CONTENT = "INSERT INTO contents (digest, content) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
+_LAST_OF_ALL = "SELECT sequence, created_at FROM entries ORDER BY sequence DESC LIMIT 1"
+_ADD_CONTENT = "INSERT INTO contents (digest, content) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 ADD_ENTRY = f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
-CONTENT = "SELECT content FROM contents WHERE digest = ?"
 
 
-async def latest(find: Find, line: Line, version: Sequence[int], at: int | None) -> StoredVersion | None:
+def appending(draft: Draft, after: int | None) -> Steps[StoredVersion | None]:
+    """Append to a line whose end is `after`; None if it has another end."""
+    end = yield last_of(draft.line)
+    if (int(end[0][0]) if end else None) != after:
+        return None
+    last = yield _LAST_OF_ALL, ()
+    entry = appended(draft, last[0] if last else None, time.time_ns() // 1_000)
+    yield _ADD_CONTENT, (entry.digest, draft.content)
+    yield ADD_ENTRY, values_of_entry(entry)
+    return entry
+
+
+def latest(line: Line, version: Sequence[int], at: int | None) -> Steps[StoredVersion | None]:
     """The last entry of a line, of a version and of a moment.
 
     Versions rise with time. So the last entry of a moment is the answer if it is of that version; if it is of a later
@@ -48,14 +62,30 @@ async def latest(find: Find, line: Line, version: Sequence[int], at: int | None)
     """
     wanted = tuple(version)
     if at is not None:
-        then = await find(_THEN, [line.domain, line.path, line.branch, at])
+        found = yield _THEN, (line.domain, line.path, line.branch, at)
+        then = entry_of(found[0]) if found else None
         own = () if then is None else (then.version.breaking, then.version.compatible, then.version.solution)
         if then is None or own[: len(wanted)] <= wanted:
             return then if own[: len(wanted)] == wanted else None
-    return await find(*last_of(line, wanted))
+    found = yield last_of(line, wanted)
+    return entry_of(found[0]) if found else None
 
 
-def last_of(line: Line, version: Sequence[int] = ()) -> tuple[str, list[Any]]:
+def page(line: Line, before: int | None, most: int) -> Steps[list[StoredVersion]]:
+    """A page of a line's entries, the last first."""
+    bound, values = ("", ()) if before is None else (" AND sequence < ?", (before,))
+    query = f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?"
+    found = yield query, (line.domain, line.path, line.branch, *values, most)
+    return [entry_of(row) for row in found]
+
+
+def content(digest: str) -> Steps[bytes]:
+    """A content, checked against its digest."""
+    found = yield "SELECT content FROM contents WHERE digest = ?", (digest,)
+    return checked_content(found[0][0] if found else None, digest)
+
+
+def last_of(line: Line, version: Sequence[int] = ()) -> Query:
     """The query for the last entry of a line, of those whose version begins so."""
     where = [_LINE, *(f"{name} = ?" for name, _ in zip(_NUMBERS, version, strict=False))]
     order = ", ".join(f"{name} DESC" for name in _NUMBERS)
@@ -63,18 +93,8 @@ def last_of(line: Line, version: Sequence[int] = ()) -> tuple[str, list[Any]]:
     return query, [line.domain, line.path, line.branch, *version]
 
 
-def page_of(line: Line, before: int | None, most: int) -> tuple[str, list[Any]]:
-    """The query for a page of a line's entries, the last first."""
-    own: list[Any] = [line.domain, line.path, line.branch]
-    bound = ""
-    if before is not None:
-        bound = " AND sequence < ?"
-        own.append(before)
-    return f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?", [*own, most]
-
-
-def lines_below(domain: str | None, prefix: str) -> tuple[str, list[Any]]:
-    """The query for the lines below a path, of a domain or, for None, of all."""
+def lines_below(domain: str | None, prefix: str) -> Steps[list[Line]]:
+    """The lines below a path, of a domain or, for None, of all."""
     where, values = ["1 = 1"], list[Any]()
     if domain is not None:
         where.append("domain = ?")
@@ -84,7 +104,8 @@ def lines_below(domain: str | None, prefix: str) -> tuple[str, list[Any]]:
         where.append("(path = ? OR substr(path, 1, ?) = ?)")
         values += [prefix, len(below), below]
     columns = "domain, path, branch"
-    return f"SELECT DISTINCT {columns} FROM entries WHERE {' AND '.join(where)} ORDER BY {columns}", values
+    found = yield f"SELECT DISTINCT {columns} FROM entries WHERE {' AND '.join(where)} ORDER BY {columns}", values
+    return [line_in(row) for row in found]
 
 
 def entry_of(row: Any) -> StoredVersion:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..errors import IdeaError
-from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
+from .database_store import DatabaseStore
 from .sqlite_files import said, strange
 
 T = TypeVar("T")
@@ -21,47 +20,13 @@ _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 
 
-class SqliteStore:
-    """Opens the file when it is first used, and makes it if it is missing.
-
-    Raises:
-        IdeaError: it is not a store, is of a later version than this one knows, or can't be read or written.
-    """
+class SqliteStore(DatabaseStore):
+    """A file, which is made if it is missing."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-store")
         self._open: sqlite3.Connection | None = None
-
-    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
-        """Append to a line whose end is `after`; None if it has another end."""
-        return await self._on_thread(lambda database: self._append(database, draft, after))
-
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
-        """The last entry of a line."""
-
-        async def find(query: str, values: list[Any]) -> StoredVersion | None:
-            found = await self._on_thread(lambda database: database.execute(query, values).fetchone())
-            return None if found is None else rows.entry_of(found)
-
-        return await rows.latest(find, line, version, at)
-
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
-        """A page of a line's entries, the last first."""
-        query, values = rows.page_of(line, before, most)
-        found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
-        return [rows.entry_of(row) for row in found]
-
-    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
-        """The lines below a path."""
-        query, values = rows.lines_below(domain, prefix)
-        found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
-        return [rows.line_in(row) for row in found]
-
-    async def content(self, digest: str) -> bytes:
-        """A content, checked against its digest."""
-        found = await self._on_thread(lambda database: database.execute(rows.CONTENT, [digest]).fetchone())
-        return rows.checked_content(None if found is None else found[0], digest)
 
     async def aclose(self) -> None:
         """Close the file."""
@@ -70,12 +35,13 @@ class SqliteStore:
             self._open = None
         self._thread.shutdown(wait=False)
 
-    async def _on_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _done(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
         def run() -> T:
             with self._clear():
                 if self._open is None:
                     self._open = self._opened()
-                return work(self._open)
+                with _transaction(self._open) if writes else nullcontext():
+                    return _carried(self._open, steps)
 
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, run))
 
@@ -114,18 +80,14 @@ class SqliteStore:
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {rows.FORMAT}")
 
-    @staticmethod
-    def _append(database: sqlite3.Connection, draft: Draft, after: int | None) -> StoredVersion | None:
-        with _transaction(database):
-            query, values = rows.last_of(draft.line)
-            end = database.execute(query, values).fetchone()
-            if (None if end is None else int(end[0])) != after:
-                return None
-            last = database.execute(rows.LAST_OF_ALL).fetchone()
-            entry = rows.appended(draft, last, time.time_ns() // 1_000)
-            database.execute(rows.ADD_CONTENT, [entry.digest, draft.content])
-            database.execute(rows.ADD_ENTRY, rows.values_of_entry(entry))
-        return entry
+
+def _carried(database: sqlite3.Connection, steps: rows.Steps[T]) -> T:
+    try:
+        query = next(steps)
+        while True:
+            query = steps.send(database.execute(*query).fetchall())
+    except StopIteration as ended:
+        return ended.value
 
 
 @contextmanager
