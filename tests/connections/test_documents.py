@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from actum import connections, errors
 from actum.connections.adapting import adapted
 from actum.connections.openapi.document import Document, scheme_and_host
+from actum.connections.openapi.http_requests import request_of
 from actum.connections.openapi.operations import ListedOperations, listed_operations
 from actum.connections.openapi.parameters import AlwaysSent
 from actum.connections.openapi.paths import Unsendable
-from actum.connections.openapi.requests import request_of
 from actum.schema.json import encode, is_list, is_object
 
 from ..effort import trials
@@ -97,12 +97,12 @@ def test_definitions_of_the_same_name_stay_apart() -> None:
         (EMPTY, "/a/%2E./b", "its path would lead to another one"),
         ({"parameters": [{"in": "query"}]}, "/a", "one of its parameters is malformed"),
         ({"parameters": [query("q")] * 1_001}, "/a", "more than 1000 parameters"),
-        ({"parameters": [{"name": "q", "in": "query", "content": 3}]}, "/a", "is no JSON"),
+        ({"parameters": [{"name": "q", "in": "query", "content": 3}]}, "/a", "is not JSON"),
         ({"parameters": [query("q", style=["form"])]}, "/a", "written in a way that isn't known"),
         ({"servers": [{"url": "http://[x"}]}, "/a", "an address of its own"),
         ({"requestBody": {"$ref": "#/x/²"}}, "/a", NOWHERE),
         ({"requestBody": {"required": True, "content": {"application/x\r\nx: y+json": EMPTY}}}, "/a", "isn't sent"),
-        ({"responses": {"200": 3}}, "/a", "a part of it is no object"),
+        ({"responses": {"200": 3}}, "/a", "a part of it is not an object"),
         ({"responses": {"200": {"content": {f"a/{n}+json": EMPTY for n in range(101)}}}}, "/a", "more than 100 kinds"),
         ({"responses": answers({"$defs": 3})}, "/a", "its schema can't be used"),
         ({"responses": answers({"required": [[]], "properties": {"a": {"writeOnly": True}}})}, "/a", "can't be used"),
@@ -118,7 +118,7 @@ def test_what_is_no_operation_or_no_path_is_told_too() -> None:
         "/d": {"get": {"operationId": "c"}},
     }})  # fmt: skip
     assert ([*own.tools], own.left_out) == (
-        ["c"], [("a", NOWHERE), ("get_b", "it is no object"), ("c", "another operation has this name")],
+        ["c"], [("a", NOWHERE), ("get_b", "it is not an object"), ("c", "another operation has this name")],
     )  # fmt: skip
 
 
@@ -136,9 +136,17 @@ def servers(url: Any, **variables: Json) -> Document:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        *(("http://[x", "no address"), ("http://a.example:99999/", "no address"), ("http://℀.example/", "no address")),
+        *(
+            ("http://[x", "address that it names"),
+            ("http://a.example:99999/", "address that it names"),
+            ("http://℀.example/", "address that it names"),
+        ),
         *(("/v1?k=v", "with a query"), ("/v1#k", "with a query")),
-        *(("/a b", "no whole address"), ("http://a.example:x/", "no address"), ("/" + "a" * 3_000, "too long")),
+        *(
+            ("/a b", "no whole address"),
+            ("http://a.example:x/", "address that it names"),
+            ("/" + "a" * 3_000, "too long"),
+        ),
         *(("{long}", "without a default"), ("{number}", "without a default"), (3, "names no address")),
     ],
 )
@@ -201,8 +209,8 @@ async def test_what_no_request_can_hold_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("headers", "words"),
     [
-        ({"x-größe": "SECRET"}, "is no name of a header"),
-        ({"a b": "SECRET"}, "is no name of a header"),
+        ({"x-größe": "SECRET"}, "is not the name of a header"),
+        ({"a b": "SECRET"}, "is not the name of a header"),
         ({"authorization": "SECRET\n"}, "its header authorization has a value that no header can have"),
         ({"authorization": "SECRET é"}, "its header authorization has a value that no header can have"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from opentelemetry import trace
 
 from actum import Agent, Call, Context, Tool, Tools, connections, errors, events, models
-from actum.generation.media import Takes
+from actum.generation.request_media import Takes
 
 from .starting import ERAS, Era, hosted, stdio
 
@@ -244,7 +244,7 @@ async def test_what_is_listed_and_is_no_tool_is_left_out_and_never_the_server(er
     async with connections.open([stdio("--kind", "malformed", protocol=era)]) as servers:
         assert list(servers.tools) == ["s/fine"]
         assert [(one.tool, one.why) for one in servers.left_out] == [
-            (name, "what is listed is no tool of the protocol") for name in ("broken", "", "")
+            (name, "what is listed is not a tool of the protocol") for name in ("broken", "", "")
         ]
 
 
@@ -285,7 +285,7 @@ async def test_a_url_leads_only_where_its_writer_can_know_that_it_leads() -> Non
     for url, words in [
         ("http://127.1/mcp", "unusual form"),
         ("http://user:secret@example.com/mcp", "without credentials"),
-        ("ftp://example.com", "no address of http"),
+        ("ftp://example.com", "not an address of http"),
     ]:
         with pytest.raises(errors.ServerError, match=words) as caught:
             async with connections.open([connections.Server("s", url=url)]):

@@ -11,7 +11,7 @@ import pytest
 from actum.errors import ModelError
 from actum.generation.model import ModelRequest, Reasoning, Usage
 from actum.models.hosted import Hosted
-from actum.models.retrying import Retrying
+from actum.models.retry_policy import Retrying
 
 from .server import Reply
 from .wires import WIRES

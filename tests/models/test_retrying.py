@@ -10,7 +10,7 @@ import pytest
 
 from actum.errors import ModelError
 from actum.generation.gate import Gated
-from actum.models.retrying import Retrying
+from actum.models.retry_policy import Retrying
 
 from .asking import Naps, collect, every_wire, failure, refusal
 from .server import CUT, Reply, Server

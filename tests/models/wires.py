@@ -12,7 +12,7 @@ from actum.models.hosted import Hosted
 from actum.models.hosts import HOSTS
 from actum.models.port import Endpoint
 from actum.models.providers import wire_of
-from actum.models.retrying import Retrying
+from actum.models.retry_policy import Retrying
 
 from .server import Part, Reply, Server
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Context, Idea, Tools, errors, events, messages, models
-from actum.generation.media import Takes
+from actum.generation.request_media import Takes
 from actum.ideas.published import idea_schema
 from actum.schema.validator import Validator
 

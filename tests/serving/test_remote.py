@@ -16,7 +16,7 @@ from actum.execution.budget import Budget
 from actum.execution.delegation.by_server import carried_out
 from actum.protocol.place import Place
 from actum.serving import Served
-from actum.sources.remote import Remote
+from actum.sources.actum_server import Remote
 
 from ..rules.scripts import plan_fails
 from ..runs.desks import Desk, Json, chain, plan
@@ -344,8 +344,8 @@ async def test_what_may_not_be_called_is_refused_before_anything_is_sent() -> No
             (agent(client), f"actum+http://localhost:{port}/there", "only hosts in allow_hosts"),
             (agent(client), f"actum+https://localhost:{port}/there", "a name of this network"),
             (agent(client), f"actum+https://10.0.0.1:{port}/there", "not public"),
-            (agent(client), f"actum+http://x@127.0.0.1:{port}/there", "is no address"),
-            (agent(client), f"actum+http://127.0.0.1:{port}", "is no address"),
+            (agent(client), f"actum+http://x@127.0.0.1:{port}/there", "is not an address"),
+            (agent(client), f"actum+http://127.0.0.1:{port}", "is not an address"),
             (agent(client, config={"sealed": True}), at(client), "sealed"),
         ]
         for own, address, why in refused:

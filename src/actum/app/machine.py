@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from ..generation.model import Model
 from ..protocol.config import Config
 from ..protocol.registry import Registry
+from ..sources.actum_server import Remote
 from ..sources.modules import load_activities
-from ..sources.remote import Remote
 from .coercion import model_of
 
 TOKENS = "ACTUM_TOKENS"

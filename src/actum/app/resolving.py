@@ -21,8 +21,8 @@ from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
 from ..protocol.origin import is_url, told
 from ..protocol.tool import Tool
+from ..sources.actum_server import SCHEMES
 from ..sources.fetch import Fetcher, joined_url
-from ..sources.remote import SCHEMES
 from ..sources.roots import locate, read_below
 from .saved import SavedIdea
 

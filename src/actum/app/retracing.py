@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import ActumError
 from ..generation.compile import Frame
-from ..generation.media import EVERYTHING
 from ..generation.model import ModelRequest, Usage
+from ..generation.request_media import EVERYTHING
 from ..ideas.ticks import Tick, about_of, answers_of, request_digest, spans, ticks_of
 from ..protocol.call import Call
 from ..protocol.context import Context

@@ -30,8 +30,6 @@ _MOST_PAGES = 100
 _MOST_TOOLS = 1_000
 _MOST_FAILURES = 3
 """How often a server is started in vain, one time after the other, before calls are refused at once."""
-_SESSION_ENDED = "Session terminated"
-"""What the SDK makes of the answer of an HTTP server that doesn't know a session any more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,13 +59,15 @@ class Connection:
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
     _is_closed: bool = False
+    _is_forgotten: bool = False
+    """Whether an HTTP server has said that it doesn't know the session any more."""
     _failures: int = 0
     _why: str = ""
 
     @property
     def left_out(self) -> list[tuple[str, str]]:
         """What it listed and can't be offered, by name, and why."""
-        return [(name, "what is listed is no tool of the protocol") for name in self.malformed]
+        return [(name, "what is listed is not a tool of the protocol") for name in self.malformed]
 
     async def own(self) -> None:
         """Start the server whenever it is wanted, keep it, and end it; over when the connection is closed."""
@@ -144,7 +144,7 @@ class Connection:
     async def _keep(self, start: _Start) -> None:
         """Start the server for those who wait, and keep it until it is over."""
         self._over.clear()
-        self._why = ""
+        self._why, self._is_forgotten = "", False
         self.tail = Tail()
         try:
             async with AsyncExitStack() as stack:
@@ -189,12 +189,17 @@ class Connection:
             return process_of(self.server, {**self.environment, **self.server.env}, self.tail, self._ended)
         from mcp.client.streamable_http import streamable_http_client
 
-        from ..sources.calling import check_address, judged_client
+        from ..sources.http_client import check_address, judged_client
 
         allowed = self.server.allow_hosts
         await check_address(url, allowed)
         client = judged_client(url, headers=self.server.headers, allow_hosts=allowed, most_bytes=most)
+        client.event_hooks = {"response": [self._heard]}
         return streamable_http_client(url, http_client=await stack.enter_async_context(client), max_sse_event_size=most)
+
+    async def _heard(self, answer: Any) -> None:
+        asked = answer.request
+        self._is_forgotten |= answer.status_code == 404 and asked.method == "POST" and "mcp-session-id" in asked.headers
 
     def _ended(self, why: str) -> None:
         """Take note that the server says no more, so that the next call starts it again."""
@@ -210,7 +215,7 @@ class Connection:
         if isinstance(error, ServerError):
             return error
         code = error.code if isinstance(error, MCPError) else None
-        if (code, str(error)) == (INVALID_REQUEST, _SESSION_ENDED):
+        if code == INVALID_REQUEST and self._is_forgotten:
             self._lost(client)
             return self._error("has forgotten this session; the call was not made", "server_lost", outcome="not made")
         if self.server.url is not None and _is_unreached(error):
@@ -249,7 +254,7 @@ class Connection:
 
 def _is_unreached(error: BaseException) -> bool:
     """Whether no connection could be made, so that nothing was sent."""
-    from ..sources.calling import UNREACHED
+    from ..sources.http_client import UNREACHED
 
     return isinstance(_first(error), UNREACHED)
 

@@ -25,7 +25,7 @@ from .pinning import are_pinned, changes, pinned, read_pins, unpinned, write_pin
 _MOST_SOURCES = 200
 """How many files are compared of one module."""
 _OPTIONAL, _ANY = "optional", "any"
-"""What a parameter of an Activity may be, besides required."""
+"""What a parameter of an Activity may be, other than required."""
 _KINDS = {
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "",
     inspect.Parameter.KEYWORD_ONLY: "",
@@ -60,7 +60,7 @@ class ModulePins:
             or not are_pinned(tools)
             or not all(_is_entry(one["tool"]) for one in tools.values())
         ):
-            raise IdeaError(f"{path}: these are no pins; `actum pin` writes them")
+            raise IdeaError(f"{path}: these are not pins; `actum pin` writes them")
         try:
             return cls(sources, unpinned(tools))
         except IdeaError as error:

@@ -67,7 +67,7 @@ class Pins:
             raise ServerError(error.message, code="server_config") from None
         servers: Any = {} if held is None else held.get("servers")
         if not is_object(servers) or not all(_is_pin(pin) for pin in servers.values()):
-            raise ServerError(f"{path}: these are no pins; `actum mcp pin` writes them", code="server_config")
+            raise ServerError(f"{path}: these are not pins; `actum mcp pin` writes them", code="server_config")
         return cls(servers)
 
     def pinned(self, server: Server, listed: Mapping[str, JsonObject]) -> Pins:

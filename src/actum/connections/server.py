@@ -30,7 +30,7 @@ class Server:
     command: Sequence[str] = ()
     """The program and its arguments; no shell reads them."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What it finds in its environment, beside a short list such as PATH and HOME."""
+    """What it finds in its environment, added to a short list: PATH, HOME and the like."""
     cwd: Path | None = None
     """The folder that it starts in, None for the current one."""
     url: str | None = None
@@ -40,7 +40,7 @@ class Server:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What is sent with every request to its address."""
     query: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What stands in the query of every request to an API, such as its key."""
+    """What stands in the query of every request to an API, for example its key."""
     trusted: bool = False
     """Whether it is believed which of its tools only read: those are not held for a decision then."""
     only: Sequence[str] | None = None
@@ -64,7 +64,7 @@ class Server:
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
-            raise _wrong(f"{quoted(self.name, 60)} is no name for a server: letters, digits, '_', '-' and '.'")
+            raise _wrong(f"{quoted(self.name, 60)} is not a name for a server: letters, digits, '_', '-' and '.'")
         if bool(self.command) == (self.url is not None or self.openapi is not None):
             raise _wrong("it needs a command or a url, and not both; or it is an API, by openapi", self.name)
         if self.query and self.openapi is None:
@@ -78,7 +78,7 @@ class Server:
                 raise _wrong(f"its {what} must be a positive number", self.name)
         for name, value in self.headers.items():
             if not HEADER_NAME.match(name):
-                raise _wrong(f"{quoted(name, 60)} is no name of a header", self.name)
+                raise _wrong(f"{quoted(name, 60)} is not the name of a header", self.name)
             if not is_header_value(value):  # which may be a secret
                 raise _wrong(f"its header {name} has a value that no header can have", self.name)
         if not self.shown:

@@ -21,9 +21,9 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from .adapting import Adapted, adapted
 from .connection import Connection
-from .content import result_content
 from .openapi.api import Api
 from .pins import Drift, Pins
+from .result_content import result_content
 from .server import Server
 from .servers_file import Given, servers_of
 

@@ -13,8 +13,8 @@ from ..dataflow.reference import Reference
 from ..errors import ActumError, ModelError, NoProgress
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import ArrivedAnswer, ask
-from ..generation.fallback import chain_of
 from ..generation.model import Model
+from ..generation.model_chain import chain_of
 from ..generation.offer import REVEALED
 from ..protocol.config import Limits
 from ..protocol.context import Context

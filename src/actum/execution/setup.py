@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..dataflow.template import Reading
 from ..generation.ask import Judge
 from ..generation.compile import Frame, Handler, framed
-from ..generation.media import MediaSource, takes_of
 from ..generation.model import Model
 from ..generation.offer import offered, per_instance
+from ..generation.request_media import MediaSource, takes_of
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..errors import ActumError
 from ..generation.ask import ask
-from ..generation.fallback import chain_of
 from ..generation.model import Model
+from ..generation.model_chain import chain_of
 from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
 from .asking import Asking

@@ -19,9 +19,9 @@ from ..schema.validator import Validator
 from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
-from .fallback import chain_of, next_frame, speaker
 from .gate import Gate, Gated
 from .model import PASSING, Model, ModelRequest, Reasoning
+from .model_chain import chain_of, next_frame, speaker
 from .strings import OutputTexts
 
 
@@ -54,7 +54,7 @@ class Receiver(Protocol):
 
 
 class Listener(Protocol):
-    """Who is told of an output while it arrives, and of what the model thinks beside."""
+    """Who is told of an output while it arrives, and of what the model thinks."""
 
     def thought(self, text: str) -> None:
         """The model thinks this."""

@@ -17,10 +17,10 @@ from ..protocol.raised import raised_words
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
-from .media import EVERYTHING, MediaSource, Takes, takes_of, with_content
 from .model import Model, ModelRequest
 from .offer import REVEAL, Composition, Toolset, composition, offered
 from .render import render_context
+from .request_media import EVERYTHING, MediaSource, Takes, takes_of, with_content
 from .sealing import authored, named_texts
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Frame:
     media: MediaSource | None = None
     """What reads the content of images, audio and files (M10)."""
     speaker: int = 0
-    """Which of the models that stand for one its requests go to (see `generation.fallback`)."""
+    """Which of the models that stand for one its requests go to (see `generation.model_chain`)."""
 
     def request(
         self,

@@ -6,13 +6,12 @@ A provider's "too many requests" is no failure behind a gate: the request is mad
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
 from copy import copy
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ..errors import ModelError
 from ..protocol.usage import Usage
-from .model import Model, ModelRequest, Reasoning
+from .model import Model, ModelRequest, Reasoning, closing
 
 _LETTERS = 4
 """About how many characters a token has, for what is not known before it is sent."""
@@ -69,8 +68,7 @@ class Gated:
                 if self._settled is not None:
                     await self._settled()
                 used = None
-                stream: Any = self._model.stream(own)
-                async with aclosing(stream) if hasattr(stream, "aclose") else _Open(stream) as deltas:
+                async with closing(self._model.stream(own)) as deltas:
                     async for delta in deltas:
                         has_begun = True
                         used = delta.tokens if isinstance(delta, Usage) else used
@@ -85,19 +83,6 @@ class Gated:
                     raise
             finally:
                 await self._gate.left(self.name, tokens, used)
-
-
-class _Open:
-    """A stream that can't be closed."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def __aenter__(self) -> Any:
-        return self._stream
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
 
 
 def _tokens(request: ModelRequest) -> int:

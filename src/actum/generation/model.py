@@ -6,13 +6,15 @@ An adapter sees text, one schema and settings; never tools, plans or Ideas.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, TypeVar, runtime_checkable
 
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, encode
 
+T = TypeVar("T")
 SchemaMode = Literal["strict", "loose", "prompted"]
 PASSING = frozenset({"model_rate_limit", "model_server", "model_connection", "model_timeout"})
 """The codes of failures that pass. As long as no answer has begun, the adapter sends such a request again, and nobody
@@ -117,8 +119,8 @@ class Model(Protocol):
     It may give `Reasoning` anywhere between, which is no part of the answer: it is told as an event, never kept.
 
     An implementation may also have a `dialect` (see `actum.schema.lowering`): what its provider's structured output
-    accepts. Without one it is sent the composed schema as it is. And it may say what it `takes` beside text (see
-    `actum.generation.media`); without that it is sent no image, audio or file.
+    accepts. Without one it is sent the composed schema as it is. And it may say what else than text it `takes` (see
+    `actum.generation.request_media`); without that it is sent no image, audio or file.
     It raises `ModelError`; other exceptions are wrapped in one. Closing the iterator must close the connection.
     """
 
@@ -130,3 +132,13 @@ class Model(Protocol):
     def stream(self, request: ModelRequest) -> AsyncIterator[str | Reasoning | Usage]:
         """Yield the answer's text, and perhaps reasoning, as it arrives, then its usage."""
         ...
+
+
+@asynccontextmanager
+async def closing(stream: AsyncIterator[T]) -> AsyncGenerator[AsyncIterator[T]]:
+    """What a model streams, closed at the end of the block where it can be."""
+    try:
+        yield stream
+    finally:
+        if (close := getattr(stream, "aclose", None)) is not None:
+            await close()

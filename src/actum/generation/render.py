@@ -16,9 +16,9 @@ from ..protocol.tool import Tool
 from ..protocol.turns import is_users
 from ..schema.json import JsonObject, encode
 from . import sealing
-from .media import EVERYTHING, Takes, placed
 from .model import ModelMessage
 from .offer import Toolset
+from .request_media import EVERYTHING, Takes, placed
 from .view import ContextView
 
 
@@ -40,7 +40,8 @@ def render_context(
     `prompted` is the schema, if it must be told in words because it can't be sent natively;
     `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
 
-    `is_sealed`: nothing is shown of what calls have brought (S10). `takes`: what the model takes beside text (M10).
+    `is_sealed`: nothing is shown of what calls have brought (S10). `takes`: what else than text the model
+    takes (M10).
 
     `waiting` and `owed` are the calls that are still open, `notices` short texts for this tick only (L5).
 

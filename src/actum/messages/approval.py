@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .kind import Key, Kind, show_nothing
 
-_OF = Key(types=("string",), is_required=True, about="The place of the call, such as 3.0.")
+_OF = Key(types=("string",), is_required=True, about="The place of the call, for example 3.0.")
 _CALL = Key(types=("object",), is_required=True, about="The call that it is about.")
 
 # Without a value: no Activity may return one, so that no call can approve another.
@@ -28,9 +28,7 @@ KINDS = [
                 },
             ),
             "takes": Key(types=("object",), about="The schema of the parameters that the tool of the call takes."),
-            "wants": Key(
-                choices=("result",), about="Where it is no decision that is waited for, but the call's result."
-            ),
+            "wants": Key(choices=("result",), about="Where the run waits for the call's result, not for a decision."),
             "given": Key(types=("object",), about="The result of the call, as `value`: it is not made here."),
         },
         show=show_nothing,

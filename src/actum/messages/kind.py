@@ -71,7 +71,7 @@ class View(Protocol):
         ...
 
     def written(self, kind: str) -> Iterable[str]:
-        """What is told, beside the value, of what calls have written of a data kind."""
+        """What is told, in addition to the value, of what calls have written of a data kind."""
         ...
 
     def value(self, kind: str, instance: str | None = None) -> Any:

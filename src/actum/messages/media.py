@@ -89,7 +89,7 @@ def _complaint(message: JsonObject) -> str | None:
         )
     declared = message.get("media_type")
     if declared is not None and _MEDIA_TYPE.fullmatch(declared) is None:
-        return f"'media_type' of a message of type {message['type']} must be a media type, such as image/png"
+        return f"'media_type' of a message of type {message['type']} must be a media type, for example image/png"
     if any(_BREAKS.search(message.get(key, "")) for key in ("name", "detail")):
         return f"'name' and 'detail' of a message of type {message['type']} must be one line"
     if declared is not None and message["type"] != "file" and not declared.startswith(f"{message['type']}/"):
@@ -109,7 +109,7 @@ def _kind(value: type[Media], about: str) -> Kind:
                 types=("string",), about="A file below the roots; a relative path starts from the Idea's file."
             ),
             "data": Key(types=("string",), about="Its content in base64."),
-            "media_type": Key(types=("string",), about="Such as image/png; else the content or the name says it."),
+            "media_type": Key(types=("string",), about="For example image/png; else the content or the name says it."),
             "name": Key(types=("string",), about="What the model is told that it is called."),
             "detail": Key(types=("string",), about="How closely to look, in the provider's own word."),
             "fetch": Key(

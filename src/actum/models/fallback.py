@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from ..errors import ModelError
-from ..generation.fallback import DOWN, chain_of
-from ..generation.media import Takes, takes_of
-from ..generation.model import Model, ModelRequest, Reasoning, Usage
+from ..generation.model import Model, ModelRequest, Reasoning, Usage, closing
+from ..generation.model_chain import DOWN, chain_of
+from ..generation.request_media import Takes, takes_of
 from .providers import load
 
 
@@ -45,7 +45,7 @@ class Fallback:
 
     @property
     def takes(self) -> Takes:
-        """What the first model takes beside text."""
+        """What the first model takes in addition to text."""
         return takes_of(self.chain[0])
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
@@ -59,14 +59,10 @@ class Fallback:
         for model in self.chain:
             has_begun = False
             try:
-                deltas = model.stream(request)
-                try:
+                async with closing(model.stream(request)) as deltas:
                     async for delta in deltas:
                         has_begun = has_begun or not isinstance(delta, Reasoning)
                         yield delta
-                finally:
-                    if (close := getattr(deltas, "aclose", None)) is not None:
-                        await close()
                 return
             except ModelError as error:
                 if has_begun or error.code not in DOWN or model is self.chain[-1]:

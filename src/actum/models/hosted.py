@@ -19,13 +19,13 @@ from typing import Any
 
 from ..errors import ModelError, SchemaError
 from ..generation.gate import REFUSED
-from ..generation.media import Takes
 from ..generation.model import ModelRequest, Reasoning, Usage
+from ..generation.request_media import Takes
 from ..protocol.settings import Settings
 from . import failures, prices
 from .caching import CacheMarks, Prefixes
 from .port import AnswerEnd, Endpoint, Wire, WireRequest
-from .retrying import Retrying
+from .retry_policy import Retrying
 
 _POOL = "actum.models.pool"
 _importing = Lock()
@@ -79,7 +79,7 @@ class Hosted:
 
     @property
     def takes(self) -> Takes:
-        """What its provider takes beside text (M10)."""
+        """What its provider takes in addition to text."""
         return self._wire.takes(self._endpoint)
 
     @property

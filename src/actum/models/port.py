@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..generation.media import Takes
 from ..generation.model import ModelRequest, Reasoning, Usage
+from ..generation.request_media import Takes
 from .caching import CacheMarks
 
 
@@ -65,7 +65,7 @@ class Wire(ABC):
 
     @abstractmethod
     def takes(self, endpoint: Endpoint) -> Takes:
-        """What a host takes beside text (M10)."""
+        """What a host takes in addition to text (M10)."""
 
     @abstractmethod
     def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:

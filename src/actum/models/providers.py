@@ -15,7 +15,7 @@ from .hosts import FAMILIES, HOSTS, ModelHost, variable_of
 from .port import Endpoint, Wire
 from .prices import Price
 from .recording import Replay
-from .retrying import Retrying
+from .retry_policy import Retrying
 
 
 def load(

@@ -16,11 +16,11 @@ from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import IdeaError, ModelError
-from ..generation.media import EVERYTHING, Takes, takes_of
-from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage
+from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage, closing
+from ..generation.request_media import EVERYTHING, Takes, takes_of
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
 from ..sources.files import opened_private, unwritable
@@ -59,11 +59,11 @@ class Recording:
 
     @property
     def takes(self) -> Takes:
-        """What the model that answers takes beside text."""
+        """What the model that answers takes in addition to text."""
         return takes_of(self._model)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
-        """Yield the model's answer unchanged; what it thinks beside is not written down.
+        """Yield the model's answer unchanged; what it thinks is not written down.
 
         Raises:
             ModelError: the model's own, or because the file can't be written.
@@ -73,24 +73,20 @@ class Recording:
         if any("media" in message for message in request.messages):
             named["urls"] = sorted(self.takes.urls)
         entry: JsonObject = {**named, "request": _asked(request), "deltas": deltas}
-        answer = self._model.stream(request)
         try:
-            async for item in answer:
-                if isinstance(item, str):
-                    deltas.append(item)
-                elif isinstance(item, Usage):
-                    entry["usage"] = asdict(item)
-                yield item
+            async with closing(self._model.stream(request)) as answer:
+                async for item in answer:
+                    if isinstance(item, str):
+                        deltas.append(item)
+                    elif isinstance(item, Usage):
+                        entry["usage"] = asdict(item)
+                    yield item
         except Exception as error:
             entry["error"] = _failed(error)
             raise
         finally:
             # Reached too when the reader leaves early or is cancelled, so what is written here must not wait.
-            try:
-                if isinstance(answer, AsyncGenerator):
-                    await cast("AsyncGenerator[str | Reasoning | Usage]", answer).aclose()
-            finally:
-                _append(self._path, entry)
+            _append(self._path, entry)
 
     async def aclose(self) -> None:
         """Close the model that answers."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
 from typing import Any, TypeAlias, cast
 
 from ..errors import ModelError
-from ..generation.media import EVERYTHING, Takes
-from ..generation.model import ModelRequest, Reasoning, Usage
+from ..generation.model import ModelRequest, Reasoning, Usage, closing
+from ..generation.request_media import EVERYTHING, Takes
 from ..schema.json import encode
 
 Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Reasoning | Usage]
@@ -34,7 +33,7 @@ class Scripted:
         usage: what each request is said to have cost.
         repeat_last: the last answer serves every request after it.
         dialect: what it takes of JSON Schema; all of it by default.
-        takes: what it takes beside text; everything by default.
+        takes: what it takes in addition to text; everything by default.
 
     `requests` holds what it was sent, in order.
     """
@@ -82,9 +81,13 @@ class Scripted:
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, AsyncIterator):
-            async with aclosing(self._relay(answer)) as deltas:
+            async with closing(answer) as deltas:
                 async for delta in deltas:
                     yield delta
+                    if isinstance(delta, Usage):
+                        return
+                    await asyncio.sleep(self._delay)
+            yield self._usage
             return
         text = answer if isinstance(answer, str) else encode(dict(answer))
         size = self._chunk or len(text) or 1
@@ -102,18 +105,6 @@ class Scripted:
             f"{self._name}: request number {number} has no answer: the script has only {len(self._answers)}",
             code="model_script_exhausted",
         )
-
-    async def _relay(self, deltas: AsyncIterator[str | Reasoning | Usage]) -> AsyncGenerator[str | Reasoning | Usage]:
-        try:
-            async for delta in deltas:
-                yield delta
-                if isinstance(delta, Usage):
-                    return
-                await asyncio.sleep(self._delay)
-            yield self._usage
-        finally:
-            if isinstance(deltas, AsyncGenerator):
-                await cast("AsyncGenerator[str | Reasoning | Usage]", deltas).aclose()
 
 
 async def _resolve(answer: ScriptedAnswer, request: ModelRequest) -> Reply:

@@ -61,7 +61,7 @@ class Cron:
         end = int(until // 1)
         while len(ticks) < most and end > after:
             offset = self._offset(end)
-            local = self._before(end + offset + 1)
+            local = self._next(end + offset + 1, "get_prev")
             tick = int(after) if local is None else max(local - offset, int(after))
             change = self._change(end, tick)
             if change is None and tick > after and self._counts(tick):
@@ -111,13 +111,7 @@ class Cron:
 
     # What the expression says of it
 
-    def _next(self, local: int) -> int | None:
-        return self._found(local, "get_next")
-
-    def _before(self, local: int) -> int | None:
-        return self._found(local, "get_prev")
-
-    def _found(self, local: int, where: str) -> int | None:
+    def _next(self, local: int, where: str = "get_next") -> int | None:
         from croniter import CroniterBadDateError
 
         try:

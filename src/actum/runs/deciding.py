@@ -16,7 +16,7 @@ from . import given
 from .run_record import RunRecord, found_row
 from .run_spreading import parts_waited_for
 from .run_store import RunStore
-from .sending import check_taken, decision, result_given, signal
+from .sending import decision, result_given, signal, with_item
 
 
 class RunDecisions:
@@ -86,7 +86,7 @@ class RunDecisions:
         due = None if at is None else given.as_moment(at, "`at`")
         part, own = await self._within(given.as_text(name, "the name of a gate"))
         item = signal(own, value)
-        check_taken(await part._record.context(), item)
+        with_item(await part._record.context(), item)
         await part.send([item], due)
 
     async def _send_all(self, items: Iterable[tuple[RunDecisions, Sequence[JsonObject]]]) -> None:
@@ -95,7 +95,7 @@ class RunDecisions:
         for part, own in sent:
             context = await part._record.decided()
             for item in own:
-                check_taken(context, item)
+                with_item(context, item)
         for part, own in sent:
             await part.send(own)
 

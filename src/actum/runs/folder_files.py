@@ -87,7 +87,7 @@ class FolderFiles:
         path = self.path(run)
         if not os.path.isfile(path):
             return None
-        row = row_in(run, self._load(path), [], is_told=_is_told(path))
+        row = row_in(run, self._load(path), [], is_told=is_told(path))
         return row if row.is_over else as_sent(row, self.sent(run).read())
 
     def rows(self, *, tells: bool = False) -> list[Row]:
@@ -115,12 +115,12 @@ class FolderFiles:
 
     def _row_at(self, path: Path) -> Row | None:
         """How far the run in a file is; None if none is kept in it. A file that hasn't changed is not read again."""
-        stamp, is_told = _stamp(path), _is_told(path)
+        stamp, has_told = _stamp(path), is_told(path)
         known = self._rows.get(path)
-        if known is None or known[:2] != (stamp, is_told):
+        if known is None or known[:2] != (stamp, has_told):
             idea = self._load(path) if os.path.isfile(path) else None
-            row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=is_told)
-            known = self._rows[path] = (stamp, is_told, row)
+            row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=has_told)
+            known = self._rows[path] = (stamp, has_told, row)
         row = known[2]
         return row if row is None or row.is_over else as_sent(row, self.sent(path.stem).read())
 
@@ -146,10 +146,6 @@ class FolderFiles:
             told = RunError(f"what it has done can't be read: {error.message}").to_dict()
             own = {**about.get(ROW, {}), "state": "failed", "error": told, "worker": None, "ended": time.time()}
             replace(idea, meta={**idea.meta, RUN: {**about, ROW: own}}).save(self.path(run))
-
-    def is_told(self, run: str) -> bool:
-        """Whether a run's log holds what its file doesn't."""
-        return _is_told(self.path(run))
 
     def source(self, run: str) -> Submission | None:
         """What a run was made of; its context is what it has left."""
@@ -197,7 +193,7 @@ def seq_in(idea: Idea) -> int:
     return int(own.get("seq", 0 if own else 1))
 
 
-def _is_told(path: Path) -> bool:
+def is_told(path: Path) -> bool:
     """Whether a run's log holds what its file doesn't."""
     log = path.with_name(path.name + ".log")
     return log.exists() and os.path.getsize(log) > 0

@@ -16,7 +16,7 @@ from ..ideas.course import is_note
 from ..schema.json import JsonObject, decode
 from ..sources.run_log import RunOpen
 from .folder_deliveries import FolderDeliveries
-from .folder_files import FolderFiles, known_of, seq_in
+from .folder_files import FolderFiles, is_told, known_of, seq_in
 from .kept_row import ROW, row_in, source_in
 from .kept_run import KeptRun
 from .row import Ending, Row, Taken, Told
@@ -46,7 +46,7 @@ class FolderLeases:
             return None
         if before is None or before.state not in {"queued", "running"} or run in self._open:
             return None
-        is_told = self._files.is_told(run)
+        has_told = is_told(self._files.path(run))
         try:
             has_progress = any("began" not in one and not is_note(one) for _, one in self._files.entries(run, 0, 100))
         except RunError:
@@ -65,7 +65,7 @@ class FolderLeases:
         if row.state not in {"queued", "running"}:
             self._close(run)
             return None
-        is_begun = is_told or kept.row.get("begun", True)
+        is_begun = has_told or kept.row.get("begun", True)
         attempts = 1 if has_progress else row.attempts + 1
         self._keep(run, state="running", worker=worker, lease=row.lease + 1, begun=is_begun, attempts=attempts)
         return row_in(run, kept.idea, self._files.sent(run).read())

@@ -1,4 +1,4 @@
-"""Looking on at a run: the entries of its record as they are written, and beside them what no record holds."""
+"""Looking on at a run: the entries of its record as they are written, and what no record holds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def entries_written(
 async def entries_and_live(
     store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
 ) -> AsyncGenerator[Entry | Live]:
-    """The same, and beside it what no record holds, each in its place among the entries."""
+    """The same, and what no record holds, each in its place among the entries."""
     async with Hearing(store.database.channel, run).open() as hearing:
         while True:
             row = await look()

@@ -185,5 +185,5 @@ def _ending(result: Result[Any], about: JsonObject) -> Ending:
         return Ending(state="waiting", waiting=tuple(result.waiting), about=about)
     if result.output is None and result.errors:
         return Ending(state="failed", error=result.errors[0].to_dict(), about=about)
-    # What was delivered beside a proposal is an output; the proposal is no longer asked about (O9).
+    # What was delivered with a proposal is an output; the proposal is no longer asked about (O9).
     return Ending(state="done", output=jsonable(result.output), waiting=tuple(result.waiting), about=about)

@@ -87,13 +87,10 @@ def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
 
 def _by_hand(about: JsonObject, context: Context, *, is_told: bool = False) -> JsonObject:
     """The row of a run that `actum run --save` has kept and nobody has submitted."""
-    if is_told:
-        return {"state": "waiting", "waiting": [BY_HAND]}
-    if about.get("output") is not None:
+    if not is_told and about.get("output") is not None:
         return {"state": "done"}
-    if about.get("waiting") or approvals.pending(context):
-        return {"state": "waiting"}
-    return {"state": "waiting", "waiting": [BY_HAND]}
+    waits = not is_told and (about.get("waiting") or approvals.pending(context))
+    return {"state": "waiting"} if waits else {"state": "waiting", "waiting": [BY_HAND]}
 
 
 def row_by_hand(about: JsonObject, context: Context) -> JsonObject:

@@ -166,7 +166,7 @@ class KeptRun:
 
     @property
     def about(self) -> JsonObject:
-        """What is known of the run beside its context: `ticks`, `makers`, `output`, `waiting`.
+        """What is known of the run in addition to its context: `ticks`, `makers`, `output`, `waiting`.
 
         Raises:
             IdeaError: the file is an Idea but not a run.
@@ -231,7 +231,7 @@ class KeptRun:
 
         stream = own.stream(self.idea.context, self.idea.schema, record=self.log, budget=budget)
         try:
-            result = await progress.follow(stream, self.log, show or _unseen, answered)
+            result = await progress.follow(stream, self.log, show or (lambda _: None), answered)
             ended = {"output": jsonable(result.output), "waiting": list(result.waiting)}
         finally:
             about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}
@@ -251,10 +251,6 @@ class KeptRun:
         progress = RunProgress.of(self.about)
         progress.ticks = self.ticks
         return progress
-
-
-def _unseen(_event: AnyEvent) -> None:
-    """Show an event to nobody."""
 
 
 def own_path(path: Path) -> Path:

@@ -71,7 +71,7 @@ class Noting:
     def _of_call(self, event: CallEvent) -> None:
         parent = event.place.parent
         place, now = str(event.place if parent is None else parent), _time(event)
-        row = self._calls.get(place) or CallRow(call=place, tool=_tool_of(event), arrived=now)
+        row = self._calls.get(place) or CallRow(call=place, tool=event.call.label, arrived=now)
         change = partial(replace, row)
         match event:
             case CallStarted():
@@ -107,10 +107,6 @@ def _as_made(event: CallStarted) -> JsonObject:
 
 def _within(event: Event) -> str:
     return "" if event.within is None else str(event.within)
-
-
-def _tool_of(event: CallEvent) -> str:
-    return event.call.label
 
 
 def _time(event: Event) -> float:

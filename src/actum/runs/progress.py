@@ -1,4 +1,4 @@
-"""How far a run comes while it is carried out, beside its context: what it asks, spends and does (L5, X0)."""
+"""How far a run comes while it is carried out, in addition to its context: what it asks, spends and does (L5, X0)."""
 
 from __future__ import annotations
 

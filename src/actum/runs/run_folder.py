@@ -40,7 +40,7 @@ class RunFolder:
     ) -> tuple[Row, bool]:
         """Keep a run in a new file and have it delivered, unless there is one of its id."""
         if one.parent is not None and lease is not None and self.leases.lease(one.parent) != lease:
-            raise Fenced(f"{one.parent}: it is nobody's any more")
+            raise Fenced(f"{one.parent}: no process owns the run any more")
         row, is_new = await self._files.off_loop(lambda: self._files.submit(one))
         if is_new:
             await self._deliveries.push(row, row.at, within)

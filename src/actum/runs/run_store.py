@@ -29,7 +29,7 @@ class RunLeases(Protocol):
         """Append entries of several runs, each if its run has the lease it was told under.
 
         Returns:
-            The leases that these runs and those named beside them have now.
+            The leases that these runs, and those named, have now.
         """
         ...
 

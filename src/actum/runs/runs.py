@@ -204,7 +204,7 @@ class Runs:
 
         Raises:
             RunError: there is no such run, or it is over.
-            IdeaError: the name is none of a gate.
+            IdeaError: that is not the name of a gate.
         """
         await (await self.get(id)).signal(name, value, at=at)
 
@@ -271,7 +271,8 @@ class Runs:
         return [] if page is None else [self.run_of(row) for row in await self.store.listed(page)]
 
     async def damaged(self) -> Sequence[str]:
-        """What is wrong with runs that can't be read, such as files of a folder that somebody has edited, a line each.
+        """What is wrong with runs that can't be read, a line each; a file of a folder that
+        somebody has edited, for example.
 
         Raises:
             RunError: the place can't be used.

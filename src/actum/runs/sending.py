@@ -63,15 +63,6 @@ def signal(name: str, value: Json) -> JsonObject:
     return {"gate": at, "value": given.as_json_value(value, "the value at a gate")}
 
 
-def check_taken(context: Context, item: JsonObject) -> None:
-    """Whether a context takes what is to be sent.
-
-    Raises:
-        IdeaError: no such call waits, its tool doesn't take the parameters, or that is no gate.
-    """
-    _taken(context, item)
-
-
 def with_sent(context: Context, sent: Iterable[JsonObject]) -> Context:
     """The context with what was sent; what no longer fits, since something before it has settled that, is left out.
 
@@ -79,11 +70,16 @@ def with_sent(context: Context, sent: Iterable[JsonObject]) -> Context:
     """
     for item in sorted(sent, key=lambda one: one == DEADLINE):
         with suppress(IdeaError):
-            context = _taken(context, item)
+            context = with_item(context, item)
     return context
 
 
-def _taken(context: Context, item: JsonObject) -> Context:
+def with_item(context: Context, item: JsonObject) -> Context:
+    """The context with one thing that was sent.
+
+    Raises:
+        IdeaError: no such call waits, its tool doesn't take the parameters, or that is not a gate.
+    """
     if "gate" in item:
         return approvals.opened(context, item["gate"], item["value"])
     if "escalate" in item or "over" in item or "resume" in item:

@@ -33,7 +33,7 @@ class SentFile:
         except (OSError, ValueError) as error:
             raise self._unreadable(error.strerror if isinstance(error, OSError) else error) from None
         if not is_list(found) or not all(map(_is_sent, found)):
-            raise self._unreadable("it is no list of what a run is sent")
+            raise self._unreadable("it is not a list of what a run is sent")
         return found
 
     def _unreadable(self, why: object) -> IdeaError:

@@ -51,7 +51,7 @@ class SqlLeases:
             claim = f"{_CLAIM}{marks} RETURNING {COLUMNS}"
             found = await within.rows(claim, worker, run, time.time(), *(tags or ()))
             if found:
-                # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
+                # What else was to be delivered for it, at a deadline perhaps, would take it from its owner for nothing.
                 await self._deliveries.queue.cancel(run, within)
                 if limit is not None:
                     await self._admission.go_on(within, limit)
@@ -81,7 +81,7 @@ class SqlLeases:
         """Append entries of several runs in one transaction, each if its run has the lease it was told under.
 
         Returns:
-            The leases that these runs and those named beside them have now.
+            The leases that these runs, and those named, have now.
         """
         named = sorted({one.run for one in told} | set(runs))
         async with self._database.transaction() as within:

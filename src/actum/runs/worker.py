@@ -80,7 +80,7 @@ class Worker:
         drain: how many seconds its runs have to end once it is to stop; then others go on with them.
         roots: the folders that Ideas may lie in and read from; the current one by default.
         attempts: how many workers in a row may be lost with a run, nothing recorded, before it fails as poisoned.
-        tags: what it has, such as the Activities of a desk: runs that ask for another tag are left to others.
+        tags: what it has, for example the Activities of a desk: runs that ask for another tag are left to others.
         keep: for how many days runs that are over are kept, by state; the others, if none is named, for good.
         name: what it is called in `Row.worker`; its host and process by default.
     """
@@ -100,7 +100,7 @@ class Worker:
         keep: Mapping[State, float] | None = None,
     ) -> None:
         if not isinstance(runs, Runs):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
-            raise RunError("a worker serves Runs, such as Runs('runs.db')")
+            raise RunError("a worker serves Runs, for example Runs('runs.db')")
         if not (agent is None or callable(agent) or isinstance(agent, Agent)):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("what carries runs out is an Agent, a function that makes one for an Idea, or None")
         self.name = (

@@ -118,7 +118,7 @@ def unwritable(error: OSError | ValueError) -> str:
 
 
 def check_owner(path: Path, status: os.stat_result) -> None:
-    """Refuse what somebody else has put into a folder that everybody may write to, such as `/tmp`.
+    """Refuse what somebody else has put into a folder that everybody may write to, for example `/tmp`.
 
     Raises:
         IdeaError: it belongs to neither this user nor the system's.

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ..errors import DelegateError, MessageError
-from ..generation.media import Takes
 from ..generation.model import SentMedia
+from ..generation.request_media import Takes
 from ..protocol.origin import is_url, media_origin
 from ..schema.json import JsonObject
 from .fetch import Fetcher, joined_url

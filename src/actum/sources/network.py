@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import DelegateError, DelegateForbidden
-from .hosts import is_inner_name, is_public, literal_address
+from .public_hosts import is_inner_name, is_public, literal_address
 
 if TYPE_CHECKING:
     from httpcore2 import AsyncNetworkStream
@@ -59,7 +59,7 @@ class Network:
         except OSError as error:
             raise DelegateError(f"{at}: {host!r} can't be found ({error.strerror or error})") from None
         except ValueError:  # a part of it is too long, or empty, or holds what no name can hold
-            raise DelegateError(f"{at}: {host!r} is no name of a host") from None
+            raise DelegateError(f"{at}: {host!r} is not the name of a host") from None
         # One private address is enough: which of several is connected to may be in the hands of whoever runs the name.
         if not is_allowed and not all(map(is_public, addresses)):
             raise DelegateForbidden(f"{at}: {host!r} has an address that is not public; allow_hosts allows it")

@@ -27,7 +27,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | g
 
 
 class RunOpen(IdeaError):
-    """Another process has a run open: it is no fault of its file."""
+    """Another process has a run open: nothing is wrong with its file."""
 
 
 class RunLog:

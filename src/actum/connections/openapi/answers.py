@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from ...schema.json import JsonObject, NotJson, decode
-from .bodies import is_json
+from .contents import is_json
 
 _TEXTS = ("text/", "application/xml", "application/javascript", "application/yaml")
 

@@ -19,13 +19,13 @@ from ...sources.files import read_text
 from ..server import Server
 from .answers import Unreadable, answer_result, answer_text
 from .document import Document, scheme_and_host
+from .http_requests import Request, request_of
 from .operations import HTTP, ListedOperations, listed_operations
 from .parameters import AlwaysSent
 from .paths import Unsendable
-from .requests import Request, request_of
 
 if TYPE_CHECKING:
-    from ...sources.calling import Answer, Client
+    from ...sources.http_client import Answer, Client
 
 _MOST_OPERATIONS = 1_000
 _MOST_SAID = 4_000
@@ -84,7 +84,7 @@ class Api:
                 f"did not give its document within {self.server.start_timeout:g} seconds", "server_start"
             ) from None
         except SchemaError as error:
-            raise self._error(f"can't be used: of its document, {error.message}", "server_start") from None
+            raise self._error(f"can't be used: its document is wrong: {error.message}", "server_start") from None
         except DelegateError as error:
             raise self._error(f"can't be reached: {error.message}", "server_start") from None
         except IdeaError as error:
@@ -117,7 +117,7 @@ class Api:
             raise self._error(why, outcome="unusable") from None
 
     async def _answer(self, client: Client, request: Request) -> Answer:
-        from ...sources.calling import LOST, UNASKED, UNREACHED
+        from ...sources.http_client import LOST, UNASKED, UNREACHED
 
         try:
             return await client.request(
@@ -144,7 +144,7 @@ class Api:
         source = self.server.openapi or ""
         if not is_url(source):
             return await asyncio.to_thread(read_text, Path(source)), None
-        from ...sources.calling import LOST, UNASKED
+        from ...sources.http_client import LOST, UNASKED
 
         async with await self._checked(source, has_given=self._is_own(source)) as client:
             try:
@@ -158,7 +158,7 @@ class Api:
         try:
             return answer.content.decode(), source
         except UnicodeDecodeError:
-            raise SchemaError("it is no UTF-8") from None
+            raise SchemaError("it is not UTF-8") from None
 
     def _is_own(self, source: str) -> bool:
         """Whether the document is at the host that calls go to, which what is given with every call is for."""
@@ -166,7 +166,7 @@ class Api:
             return self.server.url is None or scheme_and_host(self.server.url) == scheme_and_host(source)
         except SchemaError:
             raise self._error(
-                "can't be used: its url, or that of its document, is no address", "server_config"
+                "can't be used: its url, or that of its document, is not an address", "server_config"
             ) from None
 
     def _take(self, text: str, found_at: str | None) -> None:
@@ -184,7 +184,7 @@ class Api:
         `is_given`: it is the user who has named the host.
         """
         try:
-            from ...sources.calling import check_address, judged_client
+            from ...sources.http_client import check_address, judged_client
         except ModuleNotFoundError:
             raise self._error("needs an extra: pip install 'actum[http]'", "server_config") from None
         own = self.server

@@ -41,7 +41,7 @@ class Document:
             raise SchemaError("it is neither JSON nor YAML that can be read") from None
         version = root.get("openapi") if is_object(root) else None
         if not isinstance(version, str) or not version.startswith("3.") or not is_object(root):
-            raise SchemaError("it is no OpenAPI document of version 3")
+            raise SchemaError("it is not an OpenAPI document of version 3")
         return cls(root)
 
     def at(self, reference: str) -> Any:
@@ -66,7 +66,7 @@ class Document:
         """
         for _ in range(_MOST_STEPS):
             if not is_object(part):
-                raise SchemaError("a part of it is no object")
+                raise SchemaError("a part of it is not an object")
             if not isinstance(reference := part.get("$ref"), str):
                 return part
             part = self.at(reference)
@@ -105,14 +105,14 @@ def scheme_and_host(url: str) -> tuple[str, str]:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return parts.scheme, f"{(parts.hostname or '').lower()}:{port}"
     except ValueError:
-        raise SchemaError("it names what is no address: give `url`") from None
+        raise SchemaError("the address that it names can't be read: give `url`") from None
 
 
 def _seen_from(found_at: str | None, url: str) -> str:
     try:
         return url if found_at is None else urljoin(found_at, url)
     except ValueError:
-        raise SchemaError("it names what is no address: give `url`") from None
+        raise SchemaError("the address that it names can't be read: give `url`") from None
 
 
 def _filled(url: str, variables: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import SchemaError
 from ...schema.json import JsonObject, encode, is_object
-from .bodies import given_by, request_body
+from .contents import given_by, request_body
 from .document import Document
 from .parameters import AlwaysSent, Parameters
 from .paths import judge_path
@@ -102,7 +102,7 @@ def _tool(document: Document, operation: _Operation, hidden: AlwaysSent) -> Json
     shared = document.resolved(operation.shared)
     own, method, path = operation.own, operation.method, operation.path
     if not is_object(own):
-        raise SchemaError("it is no object")
+        raise SchemaError("it is not an object")
     if "servers" in shared or "servers" in own:
         raise SchemaError("it has an address of its own, which is not called")
     judge_path(path)

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import SchemaError
 from ...schema.json import JsonObject, is_list, is_object
 from ..server import HEADER_NAME
-from .bodies import Body
+from .contents import Body
 from .document import Document
 from .schemas import alone
 
@@ -116,7 +116,7 @@ def _described(one: JsonObject) -> Any:
     if "content" in one:
         content: Any = one["content"]
         if not is_object(content) or [*content] != ["application/json"] or not is_object(content["application/json"]):
-            raise SchemaError("one of its parameters is no JSON")
+            raise SchemaError("one of its parameters is not JSON")
         schema = content["application/json"].get("schema", True)
     said = one.get("description")
     return _with_words(schema, said if isinstance(said, str) else "")

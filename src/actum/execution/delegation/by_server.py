@@ -18,7 +18,7 @@ from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...protocol.usage import Usage
 from ...schema.json import JsonObject, is_object
-from ...sources.remote import SCHEMES, Remote
+from ...sources.actum_server import SCHEMES, Remote
 from ..budget import Budget
 from ..emitter import Emitter
 from ..isolated import Suspension

@@ -13,7 +13,7 @@ from ...protocol.context import Context
 from ...protocol.registry import Registry
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
-from ...sources.remote import Remote
+from ...sources.actum_server import Remote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

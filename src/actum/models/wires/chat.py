@@ -18,8 +18,8 @@ from urllib.request import getproxies, proxy_bypass
 from pydantic_core import from_json
 
 from ...errors import ModelError
-from ...generation.media import Takes
 from ...generation.model import ModelMessage, Reasoning, SentMedia, Usage
+from ...generation.request_media import Takes
 from ...schema.json import JsonObject, encode, is_object
 from ...sources.event_stream import EventReader
 from .. import failures

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...generation.media import Takes
+from ...generation.request_media import Takes
 from ..port import Endpoint, WireRequest
-from .library import LibraryWire
+from .library_wire import LibraryWire
 
 if TYPE_CHECKING:
     import httpx2

@@ -69,7 +69,7 @@ class Remote:
         """
         parts = urlsplit(self.address.removeprefix("actum+"))
         if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment or not self.name:
-            raise DelegateForbidden(f"{told(self.address)!r} is no address such as actum+https://host/name")
+            raise DelegateForbidden(f"{told(self.address)!r} is not an address like actum+https://host/name")
         if parts.scheme != "https" and not _is_named(parts.hostname, parts.netloc, self.allow_hosts):
             raise DelegateForbidden(f"{told(self.address)!r}: without https only hosts in allow_hosts are called")
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').rpartition('/')[0]}"
@@ -105,7 +105,7 @@ class Remote:
 
     async def _judged(self) -> None:
         """Refuse an address that may not be called, before it is tried again and again; raises as `run`."""
-        from .calling import check_address
+        from .http_client import check_address
 
         await check_address(self.base, self.allow_hosts, trusts_written=False)
 
@@ -129,7 +129,7 @@ class Remote:
 
     async def _followed(self, run: str, waits: Callable[[str], None] | None) -> JsonObject:
         """How a run has ended: followed from event to event, from the last one on where the connection is lost."""
-        from .calling import LOST
+        from .http_client import LOST
 
         after, pause, heard = "", _AGAIN, time.monotonic()
         while True:
@@ -174,7 +174,7 @@ class Remote:
         self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
     ) -> JsonObject:
         """What the server answers; asked again where it is away: all that is asked may be asked twice."""
-        from .calling import LOST, UNREACHED
+        from .http_client import LOST, UNREACHED
 
         began, pause, outcome = time.monotonic(), _AGAIN, _UNSENT
         content = None if body is None else encode(body).encode()
@@ -194,7 +194,7 @@ class Remote:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _client(self) -> Any:
-        from .calling import judged_client
+        from .http_client import judged_client
 
         bearer = {} if self.token is None else {"authorization": f"Bearer {self.token}"}
         return judged_client(

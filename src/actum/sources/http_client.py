@@ -11,8 +11,8 @@ from httpcore2 import AsyncConnectionPool, AsyncNetworkStream
 
 from ..errors import DelegateError, DelegateForbidden
 from ..protocol.origin import told
-from .hosts import is_inner_name, literal_address
 from .network import Network
+from .public_hosts import is_inner_name, literal_address
 
 Client: TypeAlias = httpx2.AsyncClient
 Answer: TypeAlias = httpx2.Response
@@ -58,7 +58,7 @@ async def check_address(url: str, allow_hosts: Collection[str], *, trusts_writte
     except ValueError:
         host, port, parts = None, 0, urlsplit("")
     if parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc:
-        raise DelegateForbidden(f"{told(url)!r} is no address of http or https without credentials")
+        raise DelegateForbidden(f"{told(url)!r} is not an address of http or https without credentials")
     await _network(url, allow_hosts, trusts_written=trusts_written).addresses(host, port)
 
 

@@ -24,8 +24,8 @@ _SAID = ("url", "path", "data", "media_type", "detail", "fetch")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takes:
-    """What a model takes beside text. `types` are the media types of each kind, each by its beginning, such as
-    `image/`; a kind that is not there is not taken. Of the kinds in `urls` it takes addresses, too.
+    """What a model takes in addition to text. `types` are the media types of each kind, each by its beginning, for
+    example `image/`; a kind that is not there is not taken. Of the kinds in `urls` it takes addresses, too.
     """
 
     types: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])

@@ -1,4 +1,4 @@
-"""What an operation takes beside its parameters, and what it gives: the contents of its requests and answers."""
+"""The contents of requests and answers: what an operation takes in addition to its parameters, and what it gives."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Body:
 
 
 def request_body(document: Document, given: Any) -> Body | None:
-    """What an operation takes beside its parameters, None for nothing.
+    """What an operation takes in addition to its parameters, None for nothing.
 
     Raises:
         SchemaError: it can't be read, or must be sent and can't be.
