@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ def register_pinned(file: Path, tools: Registry) -> list[str]:
     """
     pins = Pins.beside(file)
     left_out: list[str] = []
-    for server in servers_of(file, _Unset()):
+    # An environment of which nothing is read: every variable is there, and empty.
+    for server in servers_of(file, defaultdict(str)):
         if server.name not in pins.servers or pins.moved(server) is not None:
             left_out.append(f"the {server.kind} {server.name!r}: it isn't pinned as it is (`actum mcp pin`)")
             continue
@@ -50,16 +52,3 @@ def _unconnected(server: Server) -> Callable[..., Any]:
         raise ServerError("is not connected: what only looks starts nothing", server=server.name, kind=server.kind)
 
     return call
-
-
-class _Unset(Mapping[str, str]):
-    """An environment of which nothing is read: every variable is there, and empty."""
-
-    def __getitem__(self, name: str) -> str:
-        return ""
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0

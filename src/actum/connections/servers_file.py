@@ -104,11 +104,13 @@ def _located(document: str, folder: Path | None) -> str:
 
 def _value(match: re.Match[str], name: str, where: str, environment: Mapping[str, str]) -> str:
     default: str | None = match[2]
-    value = environment.get(match[1]) if default is None else environment.get(match[1], default)
-    if value is None:
+    try:
+        return environment[match[1]]
+    except KeyError:
+        if default is not None:
+            return default
         reason = f"needs the environment variable {match[1]}, which is not set"
-        raise ServerError(reason, server=name, code="server_config", path=where)
-    return value
+        raise ServerError(reason, server=name, code="server_config", path=where) from None
 
 
 def _is_text(value: object) -> bool:
