@@ -53,7 +53,7 @@ def test_a_server_is_added_to_a_file_without_being_started(capsys: pytest.Captur
         (["a", "x"], "already"),
         (["new"], "name the server"),
         ([], "name the server"),
-        (["two words", "x"], "no name for a server"),
+        (["two words", "x"], "not a name for a server"),
     ],
 )
 def test_what_cannot_be_added_leaves_the_file_as_it_is(

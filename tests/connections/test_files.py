@@ -72,7 +72,7 @@ def test_files_that_are_none_names_that_are_none_and_prefixes_that_collide_are_e
             servers_of(tmp_path / "mcp.json")
     with pytest.raises(errors.ServerError, match="No such file"):
         servers_of(tmp_path / "none.json")
-    with pytest.raises(errors.ServerError, match="no name for a server"):
+    with pytest.raises(errors.ServerError, match="not a name for a server"):
         servers_of({"mcpServers": {"a b": {"command": "c"}}})
     with pytest.raises(errors.ServerError, match="has the prefix of 'a'"):
         servers_of({"mcpServers": {"a": {"command": "c"}, "b": {"command": "c", "prefix": "a"}}})
