@@ -79,6 +79,8 @@ ANSWERED: dict[str, list[Json]] = {
     "ask": [{"calls": [], "output": {"asked": 1}}],
 }
 """What is answered in delegates where nothing else is drawn."""
+GATE = "†state.approvals.g"
+"""What holds whoever reads it until it is opened between runs (C7)."""
 KEPT = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]
 
 
@@ -163,6 +165,7 @@ class Features:
     has_shared_paths: bool = True
     has_forward: bool = True
     has_else: bool = True
+    has_proposals: bool = False
 
 
 @st.composite
@@ -183,7 +186,7 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
 
 @st.composite
 def talks(draw: st.DrawFn) -> Talk:
-    own = Features(most=4)
+    own = Features(most=4, has_proposals=True)
     instances = draw(st.booleans())
     turns: list[list[Json]] = []
     for turn in range(draw(st.integers(1, 5))):
@@ -191,11 +194,13 @@ def talks(draw: st.DrawFn) -> Talk:
         for _ in range(draw(st.integers(0, 2))):
             first = 10 * sum(map(len, turns))
             turns[-1].append(draw(answers_(own, instances=instances, has_results=turn > 0, first=first)))
-    numbers = [call["n"] for turn in turns for one in turn for call in one["calls"] if "n" in call]
+    replies = draw(replies_())
+    said = [one for own in (*turns, *replies.values()) for one in own]
+    numbers = [call["n"] for one in said for call in one["calls"] if "n" in call]
     held = draw(st.frozensets(st.sampled_from(numbers), max_size=3)) if numbers else frozenset[int]()
     cuts = draw(st.dictionaries(st.integers(0, len(turns) - 1), st.integers(0, 25), max_size=2))
     context = [*CONTEXT, *(INSTANCES if instances else [])]
-    return Talk(context, turns, draw(replies_()), held, cuts)
+    return Talk(context, turns, replies, held, cuts)
 
 
 @st.composite
@@ -330,7 +335,7 @@ class Drawing:
             return self.of(None, 1, "x", True, ["y"])
         one, other = self._read(index), self._read(index)
         match kind:
-            case "first":
+            case "first" if GATE not in (one, other):  # left open: whether an alternative waits for a gate (C7, O5)
                 return f"{one} <|> {other}"
             case "both":
                 return f"{one} *> {other}"
@@ -364,6 +369,9 @@ class Drawing:
     def _read(self, index: int) -> str:
         there = self._there(index)
         kept = KEPT if not self.inside else ["†input.n", "†input.x", "†state.own"]
+        is_call = index < len(self.tools)  # left open: whether an output waits for a gate (C7)
+        if self.features.has_proposals and is_call and self.one_in(15):
+            return GATE
         if self.has_results and self.one_in(4):
             return f"†results.{self.of(0, 1, 2)}"
         if not there or self.one_in(6):

@@ -53,8 +53,6 @@ class Run:
         self.output: Any = NOTHING
         self.errors: list[tuple[Any, str | None]] = []
         """The calls that have failed, with their instances, in the order of their places."""
-        self.failing: set[int] = set()
-        """The calls of answers of which any has failed, by their `n`."""
         self.is_program = False
         """Whether the answer under way is a plan that no model wrote (P5)."""
         self.ended = ""
@@ -86,7 +84,7 @@ class Run:
                 self.ended = "plan_left" if answer.is_left else "plan_failed"
                 return None
             if answer.failures:
-                self.failing |= {call["n"] for call in given["calls"] if "n" in call}
+                self.told.failing |= {call["n"] for call in given["calls"] if "n" in call}
             self.number += 1
             calls = Counter(map(repr, given["calls"]))
             if self.output is NOTHING and last == (calls, self.written):

@@ -13,7 +13,7 @@ from typing import Any
 from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, events
 from actum.models import ModelRequest
 
-from .drawing import Talk
+from .drawing import GATE, Talk
 from .values import END, Json
 from .world import Failure, World, named
 
@@ -254,6 +254,8 @@ class Talking(Desk):
         super().__init__(talk.world, [], schedule)
         self.talk = talk
         self.to_hold = set(held)
+        self.waited_for: Collection[str] = ()
+        """The decisions and gates that the last run waited for in the end."""
 
     async def approve(self, call: Call, *more: object) -> Any:
         if call.get("n") in self.to_hold and "gate" not in call:
@@ -277,6 +279,8 @@ class Talking(Desk):
                 said, found.stops = None, found.stops + 1
                 for waiting in approvals.pending(context):
                     context = approvals.decided(context, waiting.of, "approve")
+                if GATE in self.waited_for:
+                    context = approvals.opened(context, GATE)
                 context = Context(json.loads(json.dumps(list(context))))
                 assert found.stops < 20, "it never ends"
             found.outputs.append(output)
@@ -307,8 +311,10 @@ class Talking(Desk):
                 else:
                     until = None
             if until is not None:
+                self.waited_for = ()
                 return talk.context, None, False
             result = stream.result
+            self.waited_for = result.waiting
             is_over = result.context.messages[-1]["type"] == "output"
             return talk.context, result.output, is_over
         finally:

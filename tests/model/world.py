@@ -141,6 +141,8 @@ class Told:
 
     made: list[Made] = field(default_factory=list[Made])
     requests: list[Shown] = field(default_factory=list[Shown])
+    failing: set[int] = field(default_factory=set[int])
+    """The calls of answers of which any has failed, by their `n`."""
 
 
 def worst(found: Sequence[Look]) -> Look:

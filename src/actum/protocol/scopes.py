@@ -123,7 +123,9 @@ class Catalogue:
 
     def results(self, instance: str | None) -> Iterator[tuple[Any, Marks]]:
         """The results so far, in the order of their places, with their marks; one that crossed is a list (S11)."""
-        for _, message in self._seen(is_data=True, name=RESULT, instance=instance):
+        # Not by what had been said before: one that waited for a decision stands where its call does.
+        seen = sorted(self._seen(is_data=True, name=RESULT, instance=instance), key=lambda placed: placed[0][1:])
+        for _, message in seen:
             value = payload_of(message, RESULT)
             if value is MISSING:
                 continue
