@@ -14,7 +14,7 @@ from .world import Failure, World
 _PARAMETERS: Json = {"n": {}, "x": {}, "how": {}, "gate": {}}
 _RESULT: Json = {"_output": {}}
 _METHODS = ["set", "merge", "assign", "push", "concat", "erase"]
-SCOPES = ["result", "error", "state", "state.a", "state.l", "state.o", "state.r", "state.s", "user", "input"]
+SCOPES = ["result", "error", "plan", "state", "state.a", "state.l", "state.o", "state.r", "state.s", "user", "input"]
 _PICKED: Json = {"_scopes": {"type": "array", "items": {"enum": SCOPES}}}
 _ITEMS = ["a", "fail", "b"]
 

@@ -306,6 +306,8 @@ class Reads(Elements):
         """What crosses of what is no folded value: results, errors, the plan (S11)."""
         run, instances = self.run, {None, self._instance(index)}
         if kind == "plan":
+            if not run.is_program and any(one["type"] == "plan" for one in run.context):
+                raise Unsaid(index)  # whether a plan that has run still stands
             return [one for at, one in enumerate(self.plan) if self._instance(at) in instances]
         if kind == "error":
             if run.is_loose:

@@ -10,19 +10,20 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any, TypeAlias
 
 from ...dataflow.reference import CALLS, Reference, call_index, overlaps
 from ...errors import MessageError
 from ...protocol.applying import Rank, applied
 from ...protocol.context import Context, Memory, absorb
-from ...protocol.message import instance_of, is_left, kind_of, place_of, write_of
+from ...protocol.message import BY, instance_of, is_left, kind_of, place_of, write_of
 from ...protocol.place import Place
 from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
 from ...schema.json import JsonObject
 from .folded import Folding
 
-_Order: TypeAlias = tuple[int, int]
+_Order: TypeAlias = tuple[int, float]
 _NONE: _Order = (-1, -1)
 
 
@@ -84,7 +85,8 @@ class _Left:
     def _take(self, messages: Sequence[JsonObject]) -> None:
         for index in range(self._seen, len(messages)):
             message = messages[index]
-            place = place_of(message) if is_left(message) else None
+            # The plan of an answer stands in the context only where the run was held or cut.
+            place = place_of(message) if is_left(message) or BY in message else None
             if place is not None:
                 kind = kind_of(message, self.data_kinds) or str(message.get("type"))
                 order = _order(place)
@@ -152,4 +154,4 @@ class Crossing:
 
 
 def _order(place: Place) -> _Order:
-    return place.answer, place.index or 0
+    return place.answer, inf if place.index is None else place.index
