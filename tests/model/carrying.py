@@ -31,6 +31,8 @@ class Ends(Reads):
         """The places of the calls that are carried out, by index."""
         self.refused: set[int] = set()
         """Those that were refused, or an item of them, when all that they refer to was there."""
+        self.read_by_item: set[int] = set()
+        """The calls for items of which any is made."""
         self.unhelped: set[int] = set()
         """Those that an `_else` waited for in vain."""
         self.replaced: set[int] = set()
@@ -235,6 +237,7 @@ class Ends(Reads):
             if not isinstance(condition, bool):
                 return FAILED
             wanted.append(condition)
+        self.read_by_item |= {index} if any(wanted) else set()
         done: list[tuple[int, Json, Any]] = []
         has_failed = is_open = False
         before, awaited = set(self.behind[index]), set[int]()

@@ -279,7 +279,13 @@ class Answer(Ends):
     def _firsts(self) -> Iterator[First]:
         """The alternatives that have a value, in the output and in what is not skipped."""
         own = [(index, self._own(index)) for index, (end, _) in self.ends.items() if end not in {End.SKIPPED, End.GONE}]
-        parts = [(index, part) for index, some in own if self._is_call(index) for part in some if part is not None]
+        parts = [
+            (index, part)
+            for index, some in own
+            if self._is_call(index)
+            for part in (some[:2] if "_each" in self.elements[index] and index not in self.read_by_item else some)
+            if part is not None  # what is for items alone is not read where there are none
+        ]
         parts += [(-1, self.output)] if self.output is not None else []
         for index, part in parts:
             if index >= 0 and self.elements[index].get("gate") == "edit":

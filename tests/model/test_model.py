@@ -119,9 +119,10 @@ def talked(talk: Talk) -> tuple[Run, list[Any]]:
 
 
 def _stands_in_for_what_waits(talk: Talk) -> bool:
-    """Whether an `_else` refers to calls where some are held: it doesn't wait for them, and the failure counts."""
+    """Whether an `_else` refers to calls where some wait: it doesn't wait for them, and the failure counts."""
     answers = (answer for turn in talk.turns for answer in turn)
-    return bool(talk.held) and any("†calls" in canonical(one.get("_else")) for own in answers for one in own["calls"])
+    may_wait = bool(talk.held) or GATE in canonical(talk.turns)
+    return may_wait and any("†calls" in canonical(one.get("_else")) for own in answers for one in own["calls"])
 
 
 async def compare_talk(talk: Talk, schedule: Schedule) -> None:
