@@ -130,8 +130,8 @@ async def compare_talk(talk: Talk, schedule: Schedule) -> None:
     desk = Talking(talk, schedule, talk.held - model.told.failing)
     spoken = await desk.spoken(bench_of(talk.world))
     seen = desk.found()
-    if model.told.failing and GATE in canonical(talk.turns):
-        raise Unsaid(-1)  # the model is asked while the gate holds
+    if GATE in canonical(talk.turns) and (model.told.failing or '"state"' in canonical(talk.turns)):
+        raise Unsaid(-1)  # the model is asked while the gate holds, or what it holds crosses, and may be told in texts
     made = {canonical(ungated([one.activity, one.arguments, one.crossing])) for one in model.told.made if one.activity}
     same("carried out", {canonical(ungated(more)) for _, *more in seen.begun}, made)
     left = {canonical(ungated(one)) for one in left_by(spoken.context) if not _is_item_record(one)}
