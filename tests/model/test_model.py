@@ -113,7 +113,8 @@ def compared_if_said(comparing: Coroutine[Any, Any, None]) -> None:
 
 def talked(talk: Talk) -> tuple[Run, list[Any]]:
     """What a conversation comes to whose approver says yes at once."""
-    model = Run(talk.world, [*talk.context, {"type": "state", "approvals": {"g": True}}], [])
+    gates: list[Json] = [{"type": "state", "approvals": {"g": True}}] if GATE in canonical(talk.turns) else []
+    model = Run(talk.world, [*talk.context, *gates], [])
     said = ({"type": "user", "message": f"turn {number}"} for number in range(len(talk.turns)))
     return model, [model.turn(one, answers) for one, answers in zip(said, talk.turns, strict=True)]
 
