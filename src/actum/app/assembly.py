@@ -34,7 +34,7 @@ from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
-from ..sources.media import MediaReader
+from ..sources.media_reader import MediaReader
 from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
 from .coercion import Given, blocking, context_of, with_input

@@ -29,7 +29,7 @@ class DatabaseStore(ABC):
 
     async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
-        return await self._done(rows.page(line, before, most))
+        return await self._done(rows.page_of_line(line, before, most))
 
     async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
         """The lines below a path."""

@@ -71,7 +71,7 @@ def latest(line: Line, version: Sequence[int], at: int | None) -> Steps[StoredVe
     return entry_of(found[0]) if found else None
 
 
-def page(line: Line, before: int | None, most: int) -> Steps[list[StoredVersion]]:
+def page_of_line(line: Line, before: int | None, most: int) -> Steps[list[StoredVersion]]:
     """A page of a line's entries, the last first."""
     bound, values = ("", ()) if before is None else (" AND sequence < ?", (before,))
     query = f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?"

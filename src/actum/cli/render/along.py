@@ -9,7 +9,7 @@ from typing import Any
 from ...messages.media import MEDIA
 from ...protocol.config import Config
 from ...schema.json import JsonObject
-from ...sources.media import size_and_digest
+from ...sources.media_reader import size_and_digest
 
 _MOST = Config().max_media_bytes
 
