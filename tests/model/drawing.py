@@ -175,7 +175,7 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     answers = [draw(answers_(features, instances=instances))]
     context += draw(st.lists(st.sampled_from(OVERRIDES), max_size=2, unique_by=repr)) if draw(st.booleans()) else []
     if draw(st.booleans()):
-        answers.append(draw(answers_(features, instances=instances, has_results=True)))
+        answers.append(draw(answers_(features, instances=instances, has_results=True, first=10)))
     if draw(st.integers(0, 3)):
         return Case(context, answers, draw(replies_()))
     first = answers.pop(0)

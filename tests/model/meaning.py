@@ -186,7 +186,7 @@ class Answer(Ends):
         """Whether the next request comes only when all calls have ended, also those that nothing waits for (C8)."""
         last_then = max((at for at in range(len(self.elements)) if not self._is_call(at)), default=-1)
         done = [index for index, (end, _) in self.ends.items() if end is End.DONE]
-        read = {at for index in self.ends.keys() - self.refused for at in self._referred(index)}
+        read = {at for index in self.ends.keys() - self.refused - self.impossible for at in self._referred(index)}
         awaited = read.union(at for index in done for at in self.behind[index])
         for index in (self.made.keys() | self.refused) - awaited - set(range(last_then)):
             tool = self.tools[index]
