@@ -22,7 +22,6 @@ _OF_SEVERAL = ("ModelError", "ServerError", "RunEnded")
 
 def page() -> str:
     """The tree, then the errors by class, then by code."""
-    tree = re.search(r"```text\n.*?```", errors.__doc__ or "", re.DOTALL)
     classes = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.ActumError)]
     codes = sorted({code for names in _codes().values() for code in names} - {one.code for one in classes})
     told = _told()
@@ -31,7 +30,7 @@ def page() -> str:
         "All derive from `actum.errors.ActumError`. Each is one line that says what was wrong and where; "
         "`error.to_dict()` is the same as JSON, with a `code` that does not change. One that ends a run has what had "
         "been done as its `result`, which [can be resumed](../how-to/resume.md).\n",
-        tree[0] if tree else "",
+        "\n".join(["```text", "ActumError", *_tree(errors.ActumError), "```"]),
         "\n## By class\n",
     ]
     parts += [f"### {one.__name__}\n\n{code(one.code)}\n\n{prose(one.__doc__)}\n" for one in classes]
@@ -51,6 +50,16 @@ def page() -> str:
         "call.\n",
     ]  # fmt: skip
     return "\n".join(parts)
+
+
+def _tree(parent: type[Exception], indent: str = "") -> Iterator[str]:
+    """The classes below one, each with what its docstring says first."""
+    own = [one for one in parent.__subclasses__() if one.__module__ == errors.__name__ and one.__bases__[0] is parent]
+    for one in own:
+        is_last = one is own[-1]
+        said = re.split(r"[.;:](?:\s|$)", one.__doc__ or "", maxsplit=1)[0]
+        yield f"{indent}{'└' if is_last else '├'}── {one.__name__:<{28 - len(indent)}}{' '.join(said.split())}"
+        yield from _tree(one, indent + ("    " if is_last else "│   "))
 
 
 @cache

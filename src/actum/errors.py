@@ -1,42 +1,4 @@
-"""Every error of Actum, by who can act on it.
-
-```text
-ActumError
-├── SchemaError             a tool, an output schema or an Activity can't be used: its author acts
-├── MessageError            a message of the context is malformed: its author acts
-├── CallError               structural: a call was refused before it ran: the model acts
-│   ├── UnknownTool             no such tool is offered
-│   ├── InvalidParameters       the parameters don't fit the tool's schema
-│   ├── UnresolvedReference     a path that nothing holds and no call will fill
-│   ├── NotAsExpected           what an element of a plan expects doesn't hold
-│   ├── ScopeDenied             a scope or a path that the call may not touch
-│   └── CyclicPlan              calls that wait for each other
-├── ApprovalDenied          a person or a policy said no
-├── ActivityError           the code behind a call failed
-│   └── InvalidResult           it was carried out, and what it returned can't be used
-├── AllCallsFailed          `any` had no success; holds every cause
-├── DelegateError           a delegate could not be carried out
-│   ├── DelegateNotFound
-│   ├── DelegateForbidden
-│   ├── DelegateDepthExceeded
-│   └── NotInValue              a reader: what it was asked for isn't in the value
-├── ServerError             a tool server (MCP) can't be reached, ended, refused, or answered what can't be used
-├── ModelError              the model or its provider failed
-├── SolutionError           the model's answers stayed unusable after every retry
-├── NoProgress              the same calls again, with nothing new between
-├── PlanFailed              a plan that no model wrote could not deliver its output
-│   └── PlanLeft                what it expects doesn't hold
-├── LimitExceeded           a limit of the run was reached
-├── IdeaError               an Idea could not be read, found or written
-│   ├── IdeaNotFound            no Idea has this address, or none lies at this path
-│   └── NotWaiting              no call waits there for a decision, or another one than was shown
-└── RunError                a run that is kept could not be found, submitted, decided on or written
-    ├── RunNotFound             there is none of that id, or none in that file: an IdeaError as well
-    ├── RunEnded                what it came to is a failure, or it was cancelled
-    ├── StoreUnavailable        the database of the runs can't be reached now
-    └── Fenced                  another process owns the run by now
-```
-"""
+"""Every error of Actum. Who can act on it is said of each; all of them derive from `ActumError`."""
 
 from __future__ import annotations
 
@@ -398,6 +360,17 @@ class IdeaError(ActumError):
     """An Idea that can't be read, found or written."""
 
     code = "idea"
+
+
+class EvalError(ActumError):
+    """An eval, or a file that it names, is wrong; nothing was asked. `problems` is all of it, a line each."""
+
+    code = "eval"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(f"{problems[0]}{more}", data={"problems": list(problems)})
+        self.problems = tuple(problems)
 
 
 class NotWaiting(IdeaError):
