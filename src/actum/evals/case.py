@@ -1,0 +1,87 @@
+"""`Case`: one thing to try, and what is expected of it (V4)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+from ..app.idea import Idea
+from ..dataflow.expression import MISSING
+from ..schema.json import Json, JsonObject, encode, is_list, is_object, plain
+from ..schema.naming import instead
+from .complaints import Complaint
+
+_NOT_IDENTITY = frozenset({"name", "tags"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One thing to try. Pairs of two cells are made by what the case says, whatever it is called.
+
+    Args:
+        name: what it is called in reports; one is made of its number where none is given.
+        input: values of the Idea's input.
+        messages: what is given behind the Idea's own messages.
+        run: a run that is kept, whose tools' results serve the case; its own output is judged where nothing is run.
+        expect: the output, or the part of it that counts; MISSING where nothing is expected.
+        calls: patterns of calls, as the check `calls` has them.
+        effects: exactly the calls that don't only read, as such patterns; None for any.
+        within: tolerances of numbers in `expect`, by path: 0.5, or "2%".
+        record: calls with what they give, for a case without a run.
+        tags: words to find it by.
+    """
+
+    name: str = ""
+    input: JsonObject | None = None
+    messages: Sequence[JsonObject] = ()
+    run: Idea | None = None
+    expect: Any = MISSING
+    calls: JsonObject | None = None
+    effects: Sequence[Any] | None = None
+    within: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    record: Sequence[JsonObject] = ()
+    tags: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def identity(self) -> str:
+        """The SHA-256 of all that it says but its name and tags, in hex."""
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IDENTITY}
+        said["run"] = None if self.run is None else self.run.text.to_dict()
+        said["expect"] = None if self.expect is MISSING else [self.expect]
+        return hashlib.sha256(encode(plain(said), sort_keys=True).encode()).hexdigest()
+
+
+_OBJECTS = ("input", "calls", "within")
+_LISTS = ("messages", "effects", "record", "tags")
+KEYS = tuple(one.name for one in fields(Case))
+"""What a case in a file may say."""
+
+
+def parsed_case(told: Json, wrong: Complaint, run: Idea | None = None) -> Case | None:
+    """A case as it stands in a file; `run` is the run that it names. None where something was wrong, which was told."""
+    if not is_object(told):
+        wrong("a case is an object: {input: {…}, expect: {…}}")
+        return None
+    ok = True
+    for key in told:
+        if key not in KEYS:
+            wrong(f'there is no key "{key}"; {instead(key, KEYS)}')
+            ok = False
+    for names, is_fit, what in ((_OBJECTS, is_object, "an object"), (_LISTS, is_list, "a list")):
+        for key in names:
+            if key in told and not is_fit(told[key]):
+                wrong.at(key)(f"this is {what}")
+                ok = False
+    if not isinstance(told.get("name", ""), str):
+        wrong.at("name")("a name is a text")
+        ok = False
+    if not ok:
+        return None
+    own: dict[str, Any] = {key: value for key, value in told.items() if key != "run"}
+    return Case(run=run, **own)

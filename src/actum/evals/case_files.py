@@ -1,0 +1,207 @@
+"""Cases from files: runs that are kept, JSON lines, YAML, and tables (V5, V6)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+from ..app.idea import Idea
+from ..errors import ActumError
+from ..ideas.file import parse_text
+from ..inspection.account import Account, account_of
+from ..protocol.context import Context
+from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
+from ..schema.validator import Validator
+from ..sources.files import read_text
+from .case import Case, parsed_case
+from .complaints import Complaint
+
+RECORDED = "recorded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseReader:
+    """Reads what `cases` of an eval names, of an Idea that is called `name`; paths start from `folder`.
+
+    With `takes_input_alone` a run may be of another Idea, and its input alone counts; with `expects_recorded` a run's
+    output is what its case expects.
+    """
+
+    idea: Idea
+    name: str
+    folder: Path
+    takes_input_alone: bool = False
+    expects_recorded: bool = False
+    _inputs: list[Validator] = field(default_factory=list[Validator])
+
+    def read(self, named: Json, wrong: Complaint, name: str = "") -> Iterator[Case]:
+        """The cases that one item names: a file, several of them by a pattern, or the case itself, which has a name
+        or this one."""
+        if isinstance(named, str):
+            for path in self._paths(named, wrong):
+                yield from self._in_file(path, wrong)
+        else:
+            yield from self._case(named, name, wrong)
+
+    def _paths(self, named: str, wrong: Complaint) -> list[Path]:
+        found = sorted(glob(named, root_dir=self.folder)) if has_magic(named) else [named]
+        paths = [path for one in found if (path := self.folder / one).is_file()]
+        if not paths:
+            wrong(f"there is no file {named}")
+        return paths
+
+    def _in_file(self, path: Path, wrong: Complaint) -> Iterator[Case]:
+        name = str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)
+        own = Complaint(name, wrong.noted)
+        try:
+            text = read_text(path)
+            match path.suffix:
+                case ".jsonl":
+                    yield from self._lines(text, path.stem, own)
+                case ".csv":
+                    yield from self._table(text, path.stem, own)
+                case ".yaml" | ".yml":
+                    yield from self._list(parse_text(text, name), path.stem, own)
+                case _:
+                    yield from self._of_run(Idea.load(path), {"name": path.stem}, own)
+        except (ActumError, NotJson) as error:
+            told = error.message if isinstance(error, ActumError) else str(error)
+            own.noted.append(f"{name}: {told.removeprefix(f'{path}: ').removeprefix(f'{name}: ')}")
+
+    def _lines(self, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                own = Complaint(f"{wrong.where}:{number}", wrong.noted)
+                try:
+                    told = decode(line)
+                except NotJson as error:
+                    own(str(error))
+                    continue
+                yield from self._case(told, f"{stem}-{number}", own)
+
+    def _list(self, told: Json, stem: str, wrong: Complaint) -> Iterator[Case]:
+        listed: Any = told.get("cases") if is_object(told) else told
+        if not is_list(listed):
+            wrong("cases are a list")
+            return
+        for number, one in enumerate(listed, 1):
+            yield from self._case(one, f"{stem}-{number}", wrong.at(number - 1))
+
+    def _table(self, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
+        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        try:
+            for number, row in enumerate(rows, 2):
+                own = Complaint(f"{wrong.where}:{number}", wrong.noted)
+                if None in row or None in row.values():
+                    own("it has more cells, or fewer, than the first line names")
+                    continue
+                told: JsonObject = {"name": f"{stem}-{number}"}
+                for column, cell in row.items():
+                    if cell:
+                        self._put(told, column.split("."), cell)
+                yield from self._case(told, f"{stem}-{number}", own)
+        except csv.Error as error:
+            wrong.noted.append(f"{wrong.where}:{rows.line_num}: {error}")
+
+    def _put(self, told: JsonObject, column: list[str], cell: str) -> None:
+        """Put a cell where its column says, read as the type that the schemas have there."""
+        *way, last = column
+        at = told
+        for key in way:
+            at = at.setdefault(key, {})
+        if last == "tags":
+            at[last] = cell.split()
+            return
+        at[last] = cell if self._is_text(column) else _read_cell(cell)
+
+    def _is_text(self, column: list[str]) -> bool:
+        root: Any = self._input if column[0] == "input" else self.idea.text.schema if column[0] == "expect" else None
+        for key in column[1:]:
+            root = root.get("properties", {}).get(key) if is_object(root) else None
+        types: Any = root.get("type") if is_object(root) else None
+        return len(column) == 1 or types == "string" or (is_list(types) and "string" in types)
+
+    def _case(self, told: Json, name: str, wrong: Complaint) -> Iterator[Case]:
+        path: Any = told.get("run") if is_object(told) else None
+        if not is_object(told) or path is None:
+            case = parsed_case(told, wrong)
+            yield from self._judged(case, name, wrong)
+            return
+        reader = self
+        own = {key: value for key, value in told.items() if key not in {"run", "take"}}
+        if told.get("take") == "input":
+            reader = replace(reader, takes_input_alone=True)
+        if own.get("expect") == RECORDED:
+            reader = replace(reader, expects_recorded=True)
+            del own["expect"]
+        try:
+            run = Idea.load(self.folder / str(path))
+        except ActumError as error:
+            wrong.at("run")(error.message)
+            return
+        yield from reader._of_run(run, {"name": Path(str(path)).stem, **own}, wrong)
+
+    def _of_run(self, run: Idea, own: JsonObject, wrong: Complaint) -> Iterator[Case]:
+        """A run as a case: its input and what else it was given, its results as the first record."""
+        account = account_of(run, wrong.where)
+        if account.waiting or account.gates:
+            wrong("it waits for a decision: only a run with an output or an error is a case")
+            return
+        if not (self._is_of_idea(run) or self.takes_input_alone):
+            other = "another Idea" if run.source is None else f'"{run.source.name}"'
+            wrong(f'a run of {other}, not of "{self.name}"; `take: input` takes its input alone')
+            return
+        given = Context.checked(account.given, run.context.data_kinds, run.context.origin)
+        told: JsonObject = {"input": given.data.get("input")} if given.data.get("input") else {}
+        if not self.takes_input_alone:
+            told["messages"] = self._beyond_idea(account)
+        if self.expects_recorded and account.output is not None:
+            told["expect"] = account.output
+        record = None if self.takes_input_alone and not self._is_of_idea(run) else run
+        yield from self._judged(parsed_case({**told, **own}, wrong, record), str(own["name"]), wrong)
+
+    def _is_of_idea(self, run: Idea) -> bool:
+        mine, path = self.idea.source or self.idea.file, run.source
+        if mine is None or path is None:
+            return True
+        return mine.resolve() == path.resolve() or mine.name == path.name
+
+    def _beyond_idea(self, account: Account) -> list[JsonObject]:
+        """What a run was given that is neither its input nor of the Idea itself."""
+        own = [encode(message, sort_keys=True) for message in self.idea.context]
+        return [
+            message
+            for message in account.given
+            if message.get("type") not in {"input", "meta", "plan"} and encode(message, sort_keys=True) not in own
+        ]
+
+    def _judged(self, case: Case | None, name: str, wrong: Complaint) -> Iterator[Case]:
+        if case is None:
+            return
+        if (case.input is not None or not case.messages) and (complaint := self._misfit(case.input or {})):
+            wrong.at("input")(complaint) if complaint[0] in "\"'{[" else wrong(f"input.{complaint}")
+            return
+        yield case if case.name else replace(case, name=name)
+
+    def _misfit(self, given: JsonObject) -> str | None:
+        if not self._inputs:
+            self._inputs.append(Validator(self._input))
+        return self._inputs[0].complaint(given)
+
+    @property
+    def _input(self) -> JsonObject:
+        """The schema of the Idea's input."""
+        tool = self.idea.as_tool("case")
+        return {**tool.parameters}
+
+
+def _read_cell(cell: str) -> Json:
+    try:
+        return decode(cell)
+    except NotJson:
+        return cell

@@ -1,0 +1,136 @@
+"""Checks as they stand in the file of an eval."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import IdeaError, SchemaError
+from ..schema.json import Json, JsonObject, is_object
+from ..schema.naming import instead
+from ..schema.types import Type
+from ..schema.validator import Validator
+from ..sources.modules import find_module
+from .checks import LIMITS, Check, OutputSchema, PythonCheck, Spending, condition
+from .complaints import Complaint
+from .patterns import parsed_calls
+
+_BESIDE = ("name", "must", "at_least")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReader:
+    """Reads checks. `types` are those of what expressions refer to, `tools` the names that there are, None if unknown;
+    files with functions are named from `folder`."""
+
+    types: Mapping[str, Type]
+    tools: Sequence[str] | None
+    folder: Path
+
+    def read(self, told: Json | PythonCheck, wrong: Complaint) -> Check | None:
+        """A check as it stands in a file; None where something is wrong with it, which was told."""
+        if isinstance(told, PythonCheck):
+            return told
+        if isinstance(told, str):
+            return self._condition({"that": told}, wrong)
+        if not is_object(told):
+            wrong("a check is an expression, or an object such as {schema: {…}}")
+            return None
+        if isinstance(must := told.get("must"), str):
+            told = {**{key: value for key, value in told.items() if key != "must"}, "that": must, "must": True}
+        kinds = [key for key in _KINDS if key in told]
+        if odd := next(iter(told.keys() - {*_KINDS, *_BESIDE}), None):
+            wrong(f'there is no key "{odd}"; {instead(odd, (*_KINDS, *_BESIDE))}')
+        elif len(kinds) != 1:
+            wrong(f"a check says one of {', '.join(_KINDS)}")
+        elif not isinstance(told.get("must", False), bool):
+            wrong.at("must")("`must` is an expression, or true")
+        else:
+            return self._named(_KINDS[kinds[0]](self, told, wrong.at(kinds[0])), told)
+        return None
+
+    def _named(self, check: Any, told: JsonObject) -> Any:
+        """The check under the name that it was given, if any."""
+        name: Any = told.get("name")
+        return check if check is None or not isinstance(name, str) else replace(check, name=name)
+
+    def _condition(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        try:
+            return condition(str(told["that"]), self.types, must=_must(told))
+        except ValueError as error:
+            wrong(str(error))
+            return None
+
+    def _schema(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        try:
+            return OutputSchema(name="schema", must=_must(told), validator=Validator(told["schema"]))
+        except SchemaError as error:
+            wrong(error.message)
+            return None
+
+    def _limits(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        most: Any = told["limits"]
+        if not is_object(most) or not most:
+            wrong(f"limits say at most what a run may cost: {', '.join(LIMITS)}")
+            return None
+        for key, value in most.items():
+            if key not in LIMITS:
+                wrong(f'there is no key "{key}"; {instead(key, LIMITS)}')
+            elif isinstance(value, bool) or not isinstance(value, int | float):
+                wrong.at(key)("a limit is a number")
+        return Spending(name="limits", must=_must(told), most=most)
+
+    def _calls(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        return parsed_calls(told["calls"], wrong, self.tools, must=_must(told))
+
+    def _python(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        """A function of a file, `checks.py:polite`; with `at_least`, the score from which on it passes."""
+        named = str(told["python"])
+        try:
+            function = _function_of(named, self.folder)
+        except IdeaError as error:
+            wrong(error.message)
+            return None
+        own = function if isinstance(function, PythonCheck) else PythonCheck(function=function, name=function.__name__)
+        least: Any = told.get("at_least", own.at_least)
+        return replace(own, must=_must(told) or own.must, at_least=least)
+
+
+def _must(told: JsonObject) -> bool:
+    return told.get("must") is True
+
+
+def _function_of(named: str, folder: Path) -> Any:
+    """The function that a text such as `checks.py:polite` names.
+
+    Raises:
+        IdeaError: there is no such file or function, or the file can't be run.
+    """
+    file, _, name = named.rpartition(":")
+    path = find_module(file, folder, [folder]) if file else None
+    if path is None:
+        raise IdeaError(f"a function is named by its file and its name, checks.py:polite; {named!r} names none")
+    spec = importlib.util.spec_from_file_location(f"actum_checks_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise IdeaError(f"{file} can't be run: {type(error).__name__}: {error}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise IdeaError(f"{file} has no function {name!r}")
+    return function
+
+
+_KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], Check | None]] = {
+    "that": CheckReader._condition,
+    "schema": CheckReader._schema,
+    "limits": CheckReader._limits,
+    "calls": CheckReader._calls,
+    "python": CheckReader._python,
+}

@@ -1,0 +1,39 @@
+"""What is wrong with an eval and its files, told all at once and before anything is asked (evals.md, 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import EvalError
+from ..schema.quoting import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Notes what is wrong at one place of a file; `at` is the same for a place within."""
+
+    where: str
+    noted: list[str] = field(default_factory=list[str])
+
+    def __call__(self, what: str) -> None:
+        """Note one thing that is wrong here."""
+        self.noted.append(f"{self.where}: {what}")
+
+    def at(self, key: str | int) -> Complaint:
+        """The place of a member, or of an item."""
+        if isinstance(key, int):
+            return Complaint(f"{self.where}[{key}]", self.noted)
+        return Complaint(f"{self.where}{'.' if self._is_within else ': '}{key}", self.noted)
+
+    @property
+    def _is_within(self) -> bool:
+        return ": " in self.where
+
+    def check(self) -> None:
+        """Go on only where nothing was wrong.
+
+        Raises:
+            EvalError: naming all that was, a line each.
+        """
+        if self.noted:
+            raise EvalError([printable(line) for line in self.noted])

@@ -1,0 +1,277 @@
+"""`Eval`: cases of an Idea and the checks that judge its runs, from a file or made in Python (V1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from ..app.idea import Idea
+from ..app.loading import Code, ready
+from ..app.retracing import Unasked
+from ..dataflow.expression import MISSING
+from ..errors import ActumError, SchemaError
+from ..generation.offer import Toolset, offered
+from ..ideas.file import parse_text
+from ..protocol.config import Limits
+from ..schema.infer import shape_of
+from ..schema.json import JsonObject, is_list, is_object
+from ..schema.naming import instead
+from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, object_of, type_of, union
+from ..sources.files import path_given, read_text
+from .case import Case
+from .case_files import RECORDED, CaseReader
+from .check_files import CheckReader
+from .checks import Check, Columns, Expected, margin
+from .complaints import Complaint
+from .patterns import CaseCalls, Effects, parsed_calls, parsed_pattern
+
+KEYS = ("idea", "cases", "checks", "expect", "take", "tools", "budget", "parallel", "unknown", "alpha", "worse", "seed")
+"""What the file of an eval may say."""
+_BUDGET = ("usd", "requests", "seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gates:
+    """What a new version may cost. `alpha` is for the test of having become worse; `worse` the most cases of a check
+    that may turn from pass to fail, None for any; `unknown` the share of pairs of which nobody may know.
+    """
+
+    alpha: float = 0.05
+    worse: int | None = None
+    unknown: float = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """An eval as it was read: all of it has been judged."""
+
+    folder: Path
+    idea: Idea
+    name: str
+    toolset: Toolset
+    cases: Sequence[Case]
+    columns: Columns
+    gates: Gates
+    budget: Limits
+    live: bool = False
+    """Whether tools that only read are asked for what isn't recorded."""
+    parallel: int = 8
+    seed: int = 0
+
+
+def loaded(path: str | Path) -> Suite:
+    """Read an eval from a YAML or JSON file; paths in it start from its folder.
+
+    Raises:
+        EvalError: naming all that is wrong with it and the files that it names.
+        IdeaError: the file can't be read.
+    """
+    file = path_given(path)
+    told = parse_text(read_text(file), file.name)
+    wrong = Complaint(file.name)
+    if not is_object(told):
+        wrong("an eval is an object: {idea: …, cases: […], checks: […]}")
+        wrong.check()
+    assert is_object(told)
+    return suite_of(told, file.parent, wrong)
+
+
+def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
+    """What an eval says, judged; paths start from `folder`.
+
+    Raises:
+        EvalError: naming all that is wrong.
+    """
+    for key in told.keys() - set(KEYS):
+        wrong(f'there is no key "{key}"; {instead(key, KEYS)}')
+    idea, name = _idea_of(told.get("idea"), folder, wrong)
+    wrong.check()
+    assert idea is not None
+    toolset, tools = _tools_of(idea, name, wrong)
+    reader = CaseReader(
+        idea=idea,
+        name=name,
+        folder=folder,
+        takes_input_alone=told.get("take") == "input",
+        expects_recorded=told.get("expect") == RECORDED,
+    )
+    cases = _named_apart(list(_cases_of(told.get("cases"), reader, wrong)))
+    for case in cases:
+        _judge_case(case, tools, Complaint(f"case {case.name}", wrong.noted))
+    checks = [*_own_checks(cases, toolset), *_checks_of(told.get("checks", []), idea, tools, folder, wrong)]
+    suite = Suite(
+        folder=folder,
+        idea=idea,
+        name=name,
+        toolset=toolset,
+        cases=cases,
+        columns=Columns(checks=_numbered(checks)),
+        gates=_gates_of(told, wrong),
+        budget=_budget_of(told.get("budget", {}), wrong.at("budget")),
+        live=_live_of(told.get("tools", {}), wrong.at("tools")),
+        parallel=_count_of(told, "parallel", 8, wrong),
+        seed=_count_of(told, "seed", 0, wrong),
+    )
+    wrong.check()
+    return suite
+
+
+def _idea_of(told: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, str]:
+    if isinstance(told, Idea):
+        return told, told.file.name if told.file is not None else "the Idea"
+    if told is None:
+        wrong('"idea" is missing: the file of the Idea that is tried')
+        return None, ""
+    name = str(told)
+    try:
+        return Idea.load(name if ":" in name else folder / name), name
+    except ActumError as error:
+        wrong.noted.append(f"{wrong.where}: idea: {error.message.removeprefix(f'{folder}/')}")
+        return None, name
+
+
+def _tools_of(idea: Idea, name: str, wrong: Complaint) -> tuple[Toolset, Sequence[str] | None]:
+    """The tools of the Idea, and their names; None where not all can be known without running its Python."""
+    code = Code.to_read()
+    try:
+        found = ready(idea, name, model=Unasked(None), code=code)
+        toolset = offered(found.context, code.registry, found.config.tools)
+    except ActumError as error:
+        wrong.at("idea")(error.message)
+        return Toolset(tools={}, activities={}), None
+    return toolset, None if code.left_out else list(toolset.tools)
+
+
+def _cases_of(told: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]:
+    if not is_list(told):
+        wrong('"cases" is missing: a list of files, or of objects such as {input: {…}, expect: {…}}')
+        return
+    for index, one in enumerate(told):
+        if isinstance(one, Case):
+            yield one if one.name else replace(one, name=f"case {index + 1}")
+        else:
+            yield from reader.read(one, wrong.at("cases").at(index), f"case {index + 1}")
+    if not told:
+        wrong.at("cases")("there is nothing to try")
+
+
+def _named_apart(cases: Sequence[Case]) -> Sequence[Case]:
+    """The cases, each with a name of its own."""
+    taken: dict[str, int] = {}
+    found: list[Case] = []
+    for case in cases:
+        taken[case.name] = count = taken.get(case.name, 0) + 1
+        found.append(case if count == 1 else replace(case, name=f"{case.name} ({count})"))
+    return found
+
+
+def _numbered(checks: Sequence[Any]) -> Sequence[Check]:
+    """The checks, each with a name of its own."""
+    taken: dict[str, int] = {}
+    found: list[Check] = []
+    for check in checks:
+        taken[check.name] = count = taken.get(check.name, 0) + 1
+        found.append(check if count == 1 else replace(check, name=f"{check.name} {count}"))
+    return found
+
+
+def _own_checks(cases: Sequence[Case], toolset: Toolset) -> Iterator[Check]:
+    """The checks that cases bring with them."""
+    if any(case.expect is not MISSING for case in cases):
+        yield Expected()
+    if any(case.calls is not None for case in cases):
+        yield CaseCalls()
+    if any(case.effects is not None for case in cases):
+        yield Effects(reads=frozenset(name for name, tool in toolset.tools.items() if tool.effects == "none"))
+
+
+def _checks_of(
+    told: Any, idea: Idea, tools: Sequence[str] | None, folder: Path, wrong: Complaint
+) -> Iterator[Check]:
+    if not is_list(told):
+        wrong.at("checks")("checks are a list")
+        return
+    reader = CheckReader(_types_of(idea), tools, folder)
+    for index, one in enumerate(told):
+        if (found := reader.read(one, wrong.at("checks").at(index))) is not None:
+            yield found
+
+
+def _types_of(idea: Idea) -> Mapping[str, Type]:
+    """The types of what expressions refer to, as far as the Idea declares them."""
+    try:
+        output = ANYTHING if idea.schema is None else type_of(shape_of(idea.schema).schema)
+        given = type_of(dict(idea.as_tool("case").parameters))
+    except SchemaError:
+        output = given = ANYTHING
+    maybe = union(NUMBER, NULL)
+    usage = object_of({"requests": WHOLE, "usd": maybe, "seconds": maybe, "input_tokens": maybe, "output_tokens": maybe})
+    texts = dict.fromkeys(("tool", "state", "by", "place"), TEXT)
+    call = object_of({**texts, "args": ANYTHING, "value": ANYTHING, "error": union(TEXT, NULL), "answer": WHOLE})
+    return {
+        "output": output,
+        "expect": output,
+        "input": given,
+        "state": ANYTHING,
+        "usage": usage,
+        "called": list_of(call),
+    }
+
+
+def _judge_case(case: Case, tools: Sequence[str] | None, wrong: Complaint) -> None:
+    """Note what is wrong with what a case expects of calls, and with its tolerances."""
+    if case.calls is not None:
+        parsed_calls(case.calls, wrong.at("calls"), tools)
+    for index, one in enumerate(case.effects or ()):
+        parsed_pattern(one, wrong.at("effects").at(index), tools)
+    for path, tolerance in case.within.items():
+        try:
+            margin(tolerance, 1.0)
+        except (ValueError, TypeError):
+            wrong.at("within").at(path)(f'a tolerance is a number, or a share such as "2%", not {tolerance!r}')
+
+
+def _gates_of(told: JsonObject, wrong: Complaint) -> Gates:
+    unknown: Any = told.get("unknown", 0.1)
+    try:
+        share = float(unknown[:-1]) / 100 if isinstance(unknown, str) and unknown.endswith("%") else float(unknown)
+    except (TypeError, ValueError):
+        wrong.at("unknown")(f'this is a share, 0.1 or "10%", not {unknown!r}')
+        share = 0.1
+    alpha: Any = told.get("alpha", 0.05)
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        wrong.at("alpha")("this is a probability, such as 0.05")
+        alpha = 0.05
+    worse = _count_of(told, "worse", -1, wrong)
+    return Gates(alpha=alpha, worse=None if worse < 0 else worse, unknown=share)
+
+
+def _count_of(told: JsonObject, key: str, default: int, wrong: Complaint) -> int:
+    value: Any = told.get(key, default)
+    if type(value) is not int or (value < 0 and value != default):
+        wrong.at(key)("this is a whole number")
+        return default
+    return value
+
+
+def _budget_of(told: Any, wrong: Complaint) -> Limits:
+    if not is_object(told):
+        wrong(f"a budget says at most what all may cost: {', '.join(_BUDGET)}")
+        return Limits()
+    for key in told.keys() - set(_BUDGET):
+        wrong(f'there is no key "{key}"; {instead(key, _BUDGET)}')
+    own = {one.name: None for one in fields(Limits)}
+    try:
+        return Limits(**{**own, **{key: told[key] for key in _BUDGET if key in told}})
+    except SchemaError as error:
+        wrong(error.message)
+        return Limits()
+
+
+def _live_of(told: Any, wrong: Complaint) -> bool:
+    if not is_object(told) or told.keys() - {"live"} or told.get("live") not in {None, "reads"}:
+        wrong("tools say where what isn't recorded is asked: {live: reads}")
+        return False
+    return told.get("live") == "reads"

@@ -1,0 +1,67 @@
+"""What small numbers allow to say (evals.md V26), held against scipy where that is installed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from actum.evals.statistics import Agreement, bootstrapped, holm, sign_test, wilson, worse_test
+
+
+def test_wilson_of_97_in_100_is_what_the_books_say() -> None:
+    found = wilson(97, 100)
+    assert round(found.low, 3) == 0.915
+    assert round(found.high, 3) == 0.99
+    assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
+    assert wilson(0, 5).low == 0.0
+    assert wilson(5, 5).high == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "p"), [(0, 0, 1.0), (3, 0, 0.25), (0, 1, 1.0), (5, 5, 1.0), (0, 5, 0.0625)]
+)
+def test_the_sign_test_is_exact(better: int, worse: int, p: float) -> None:
+    assert sign_test(better, worse) == pytest.approx(p)
+
+
+def test_one_check_needs_five_cases_that_became_worse() -> None:
+    assert worse_test(0, 5) == pytest.approx(0.03125)
+    assert worse_test(0, 4) == pytest.approx(0.0625)
+
+
+def test_a_thousand_tables_are_as_scipy_has_them() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    chance = random.Random(1)
+    for _ in range(1000):
+        better, worse = chance.randrange(30), chance.randrange(30)
+        if better + worse:
+            told = stats.binomtest(worse, better + worse)
+            assert sign_test(better, worse) == pytest.approx(told.pvalue)
+            one_sided = stats.binomtest(worse, better + worse, alternative="greater")
+            assert worse_test(better, worse) == pytest.approx(one_sided.pvalue)
+        of = chance.randrange(1, 200)
+        passed = chance.randrange(of + 1)
+        interval = stats.binomtest(passed, of).proportion_ci(method="wilson")
+        assert (wilson(passed, of).low, wilson(passed, of).high) == pytest.approx((interval.low, interval.high))
+
+
+def test_holm_adjusts_the_smallest_most_and_never_falls() -> None:
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "c": 0.06, "b": 0.06})
+    assert holm({}) == {}
+
+
+def test_a_bootstrap_is_the_same_for_one_seed_and_holds_the_mean() -> None:
+    values = [0.0, 1.0, 1.0, 0.5, 1.0, 0.0, 1.0]
+    found = bootstrapped(values, seed=3)
+    assert found == bootstrapped(values, seed=3)
+    assert found.low < sum(values) / len(values) < found.high
+    assert bootstrapped([], seed=0).low == 0.0
+
+
+def test_kappa_of_cohens_own_kind() -> None:
+    found = Agreement(both_pass=20, both_fail=15, only_judge=10, only_people=5)
+    assert found.of == 50
+    assert found.share == pytest.approx(0.7)
+    assert found.kappa == pytest.approx(0.4)
+    assert Agreement(both_pass=30).kappa == 0.0
