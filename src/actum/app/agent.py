@@ -11,6 +11,7 @@ from ..errors import MessageError, SchemaError
 from ..execution.budget import Spent
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.resolver import Resolver
+from ..execution.ground import Ring
 from ..execution.record.recorder import Record, Tell
 from ..generation.compile import Handler
 from ..generation.model import Model
@@ -108,6 +109,7 @@ class Agent:
         self.delegates = dict(delegates or {})
         self.roots = tuple(folders(roots))
         self.trace = trace
+        self._ring: Ring | None = None
         handlers, own_kinds = _split(message_types or {})
         self._reach = Reach.of(
             self.config,
@@ -333,6 +335,7 @@ def assembled(agent: Agent) -> Assembly:
         store=agent.store,
         trace=agent.trace,
         reach=agent._reach,  # pyright: ignore[reportPrivateUsage] -- of this module
+        ring=agent._ring,  # pyright: ignore[reportPrivateUsage] -- as above
     )
 
 

@@ -16,6 +16,7 @@ from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
 from ..execution.delegation.spreading import Ancestor
 from ..execution.emitter import Emitter
+from ..execution.ground import Ring
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..execution.setup import Runtime, Setup
@@ -88,6 +89,7 @@ class Assembly:
     store: Store | None = None
     trace: Trace | bool | None
     reach: Reach
+    ring: Ring | None = None
 
     @property
     def dialect(self) -> Dialect | None:
@@ -274,6 +276,7 @@ class Assembly:
             data_kinds=context.data_kinds,
             media=MediaReader(roots=self.roots, fetcher=self.reach.fetcher, most=self.config.max_media_bytes),
             doings=doings,
+            ring=self.ring,
         )
         machine = LocalMachine(registered=self.reach.registered, delegates=self.delegates, tokens=self.reach.tokens)
         return Caller(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())

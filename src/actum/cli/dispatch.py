@@ -15,7 +15,7 @@ from .options import CommandError
 from .render.interrupting import INTERRUPTED
 from .render.telling import Unwritable, give_up, tell
 
-WRONG = (errors.RunError, errors.IdeaError, errors.SchemaError, errors.MessageError, CommandError)
+WRONG = (errors.RunError, errors.IdeaError, errors.EvalError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
 _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_recording"}
 """Codes of a model that can't be asked at all: errors in what was given, if no run has begun."""
@@ -70,6 +70,11 @@ COMMANDS = {
     "fork": "Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.",
     "replay": "Make a kept run's requests and output again and compare them byte for byte; no model is "
     "asked, no call is made.",
+    "eval": "Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew."
+    "\n\nWithout either the runs that the cases name are judged as they are kept: no model is asked. Runs that are "
+    "made anew get their tools' results from the record of the case; no effect is made. The exit code is 1 where a "
+    "check that has to pass doesn't, or --against finds something worse, and 3 where too little is known or the budget "
+    "has ended.",
     "why": "Say where a value of a kept run came from: whether code or a model made it, and of what.\n\n"
     "Of the output it also says which calls are not done, and what became of each: it failed, its result was unusable, "
     "it is unknown whether it had its effect, or it was not made.",
@@ -89,7 +94,7 @@ COMMANDS = {
 MODULES = {"import": "import_ideas", "runs": "list_runs", "worker": "serve_worker"}
 
 GROUPS = {
-    "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why"),
+    "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why", "eval"),
     "Runs by workers": ("submit", "schedule", "limit", "worker", "sweep", "follow", "cancel"),
     "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
 }

@@ -35,7 +35,7 @@ class CheckReader:
         if isinstance(told, PythonCheck):
             return told
         if isinstance(told, str):
-            return self._condition({"that": told}, wrong)
+            return self.of_condition({"that": told}, wrong)
         if not is_object(told):
             wrong("a check is an expression, or an object such as {schema: {…}}")
             return None
@@ -57,21 +57,24 @@ class CheckReader:
         name: Any = told.get("name")
         return check if check is None or not isinstance(name, str) else replace(check, name=name)
 
-    def _condition(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_condition(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        """An expression, `{that: "†output.mean > 0"}`."""
         try:
             return condition(str(told["that"]), self.types, must=_must(told))
         except ValueError as error:
             wrong(str(error))
             return None
 
-    def _schema(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_schema(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        """A JSON Schema of the output, `{schema: {…}}`."""
         try:
             return OutputSchema(name="schema", must=_must(told), validator=Validator(told["schema"]))
         except SchemaError as error:
             wrong(error.message)
             return None
 
-    def _limits(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_limits(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        """What one run may cost, `{limits: {requests: 1}}`."""
         most: Any = told["limits"]
         if not is_object(most) or not most:
             wrong(f"limits say at most what a run may cost: {', '.join(LIMITS)}")
@@ -83,10 +86,11 @@ class CheckReader:
                 wrong.at(key)("a limit is a number")
         return Spending(name="limits", must=_must(told), most=most)
 
-    def _calls(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_calls(self, told: JsonObject, wrong: Complaint) -> Check | None:
+        """What calls a run makes, `{calls: {want: […], never: […]}}`."""
         return parsed_calls(told["calls"], wrong, self.tools, must=_must(told))
 
-    def _python(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_python(self, told: JsonObject, wrong: Complaint) -> Check | None:
         """A function of a file, `checks.py:polite`; with `at_least`, the score from which on it passes."""
         named = str(told["python"])
         try:
@@ -128,9 +132,9 @@ def _function_of(named: str, folder: Path) -> Any:
 
 
 _KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], Check | None]] = {
-    "that": CheckReader._condition,
-    "schema": CheckReader._schema,
-    "limits": CheckReader._limits,
-    "calls": CheckReader._calls,
-    "python": CheckReader._python,
+    "that": CheckReader.of_condition,
+    "schema": CheckReader.of_schema,
+    "limits": CheckReader.of_limits,
+    "calls": CheckReader.of_calls,
+    "python": CheckReader.of_python,
 }

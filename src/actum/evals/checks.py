@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any, Literal, Protocol, TypeAlias, overload
+from typing import Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 from ..dataflow.computing.allowance import Allowance
 from ..dataflow.computing.checker import ComputingMismatch
@@ -62,6 +62,15 @@ class Check(Protocol):
 
     async def judge(self, run: JudgedRun) -> Verdict | None:
         """Its verdict of a run."""
+        ...
+
+
+@runtime_checkable
+class Bounding(Protocol):
+    """A check of what a run may do at most: what it has exceeded stands, whatever comes later."""
+
+    def exceeded(self, run: JudgedRun) -> Sequence[str]:
+        """What of a run is more than it may do."""
         ...
 
 
@@ -168,13 +177,20 @@ class Spending:
 
     async def judge(self, run: JudgedRun) -> Verdict:
         """Hold what the run has cost against it."""
-        spent = {**run.spending, "tokens": run.usage.tokens}
-        over = [f"{spent[key]} {key}, at most {most}" for key, most in self.most.items() if (spent[key] or 0) > most]
-        if over:
+        spent = self._spent(run)
+        if over := self.exceeded(run):
             return Verdict(state="fail", why=", ".join(over))
         if unknown := [key for key in self.most if spent[key] is None]:
             return Verdict(state="unknown", why=f"not known: {', '.join(unknown)}")
         return Verdict(state="pass")
+
+    def exceeded(self, run: JudgedRun) -> Sequence[str]:
+        """The bounds that a run has passed."""
+        spent = self._spent(run)
+        return [f"{spent[key]} {key}, at most {most}" for key, most in self.most.items() if (spent[key] or 0) > most]
+
+    def _spent(self, run: JudgedRun) -> Mapping[str, Any]:
+        return {**run.spending, "tokens": run.usage.tokens}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,6 +327,14 @@ class Columns:
         """What each says of a run, by name; those are left out that the case says nothing for."""
         found = {one.name: await one.judge(run) for one in self.checks}
         return {name: verdict for name, verdict in found.items() if verdict is not None}
+
+    def decided(self, run: JudgedRun) -> dict[str, Verdict]:
+        """The verdicts that stand of a run that was cut: what it has called or spent by then can't be undone."""
+        found: dict[str, Verdict] = {}
+        for one in self.checks:
+            if isinstance(one, Bounding) and (over := one.exceeded(run)):
+                found[one.name] = Verdict(state="fail", why="; ".join(over[:3]))
+        return found
 
     @property
     def musts(self) -> frozenset[str]:

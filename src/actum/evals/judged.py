@@ -57,6 +57,11 @@ class JudgedRun(Account):
         return 0.0 if seen is None or seen.row.began is None else seen.row.began
 
     @property
+    def output(self) -> Any:
+        """What it came to, None if it has no output."""
+        return self.about.get("output")
+
+    @property
     def has_output(self) -> bool:
         """Whether it has come to an output."""
         return self.output is not None

@@ -117,7 +117,7 @@ class Calls:
 
     async def judge(self, run: JudgedRun) -> Verdict:
         """Go through the calls that the run has made, or asked for."""
-        wrong = [*self._missing(run), *self._too_many(run), *self._out_of_order(run)]
+        wrong = [*self._missing(run), *self.exceeded(run), *self._out_of_order(run)]
         return Verdict.of(not wrong, "; ".join(wrong[:3]))
 
     def _missing(self, run: JudgedRun) -> Iterator[str]:
@@ -126,6 +126,10 @@ class Calls:
                 continue
             near = next((one.complaint(run, call) for call in run.called if call["tool"] == one.tool), None)
             yield f"{one.tool}: {near}" if near else f"{one.tool} wasn't called"
+
+    def exceeded(self, run: JudgedRun) -> Sequence[str]:
+        """The calls that a run has made, or asked for, and may not."""
+        return list(self._too_many(run))
 
     def _too_many(self, run: JudgedRun) -> Iterator[str]:
         for call in run.called:
@@ -161,17 +165,30 @@ class CaseCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
-    """Exactly the calls of tools that don't only read, in any order; `reads` are the tools that only read."""
+    """Exactly the calls of tools that don't only read, in any order.
+
+    `reads` are the tools that only read, `known` all of which it is known whether they do; None where of all.
+    """
 
     name: str = "effects"
     must: bool = False
     reads: frozenset[str] = frozenset()
+    known: frozenset[str] | None = None
 
     async def judge(self, run: JudgedRun) -> Verdict | None:
         """Pair what the case names with what was called."""
         if run.case.effects is None:
             return None
         left = [call for call in run.called if call["tool"] not in self.reads]
+        named = [told if isinstance(told, str) else next(iter(told)) for told in run.case.effects]
+        unsure = (
+            {call["tool"] for call in left} - {*(self.known or ()), *named} if self.known is not None else set[str]()
+        )
+        if unsure:
+            why = (
+                f"whether {', '.join(sorted(unsure))} only read isn't known: `actum pin` notes what a module registers"
+            )
+            return Verdict(state="unknown", why=why)
         wrong: list[str] = []
         for told in run.case.effects:
             pattern = parsed_pattern(told, Complaint(""), None)

@@ -130,6 +130,11 @@ class CellReport:
         return list(dict.fromkeys(row.check for row in self.rows))
 
     @property
+    def gated(self) -> CellReport:
+        """The same with what gates may count alone."""
+        return replace(self, rows=[row for row in self.rows if row.is_gated])
+
+    @property
     def flaky(self) -> Mapping[str, tuple[int, int]]:
         """The cases whose verdicts differ among repeats, as `case: check`, with how often they pass, of how many."""
         found: dict[str, tuple[int, int]] = {}
@@ -200,9 +205,14 @@ class Report:
         Raises:
             EvalError: there is no such cell.
         """
-        return self._cell(cell_name(version, model))
+        return self.named(cell_name(version, model))
 
-    def _cell(self, name: str) -> CellReport:
+    def named(self, name: str) -> CellReport:
+        """A cell by its name, `desk.json·a`.
+
+        Raises:
+            EvalError: there is no such cell.
+        """
         if name not in self.cells:
             raise EvalError(
                 [f"there is no cell {name!r}; {instead(name, self.cells) if self.cells else 'none was run'}"]
@@ -225,7 +235,7 @@ class Report:
         Raises:
             EvalError: there is no such cell.
         """
-        before, after = self._cell(old), self._cell(new)
+        before, after = self.named(old), self.named(new)
         names = [one for one in before.checks if one in after.checks]
         found = {name: compared(name, before, after, self.seed) for name in names}
         return adjusted(found)

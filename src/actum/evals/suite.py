@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ..app.idea import Idea
 from ..app.loading import Code, ready
@@ -87,7 +87,8 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     for key in told.keys() - set(KEYS):
         wrong(f'there is no key "{key}"; {instead(key, KEYS)}')
     idea, name = _idea_of(told.get("idea"), folder, wrong)
-    wrong.check()
+    if idea is None:
+        wrong.check()
     assert idea is not None
     toolset, tools = _tools_of(idea, name, wrong)
     reader = CaseReader(
@@ -99,8 +100,11 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     )
     cases = _named_apart(list(_cases_of(told.get("cases"), reader, wrong)))
     for case in cases:
-        _judge_case(case, tools, Complaint(f"case {case.name}", wrong.noted))
-    checks = [*_own_checks(cases, toolset), *_checks_of(told.get("checks", []), idea, tools, folder, wrong)]
+        _judge_case(case, tools, Complaint(case.name, wrong.noted))
+    checks = [
+        *_own_checks(cases, toolset, all_known=tools is not None),
+        *_checks_of(told.get("checks", []), idea, tools, folder, wrong),
+    ]
     suite = Suite(
         folder=folder,
         idea=idea,
@@ -177,19 +181,18 @@ def _numbered(checks: Sequence[Any]) -> Sequence[Check]:
     return found
 
 
-def _own_checks(cases: Sequence[Case], toolset: Toolset) -> Iterator[Check]:
+def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> Iterator[Check]:
     """The checks that cases bring with them."""
     if any(case.expect is not MISSING for case in cases):
         yield Expected()
     if any(case.calls is not None for case in cases):
         yield CaseCalls()
     if any(case.effects is not None for case in cases):
-        yield Effects(reads=frozenset(name for name, tool in toolset.tools.items() if tool.effects == "none"))
+        reads = frozenset(name for name, tool in toolset.tools.items() if tool.effects == "none")
+        yield Effects(reads=reads, known=None if all_known else frozenset(toolset.tools))
 
 
-def _checks_of(
-    told: Any, idea: Idea, tools: Sequence[str] | None, folder: Path, wrong: Complaint
-) -> Iterator[Check]:
+def _checks_of(told: Any, idea: Idea, tools: Sequence[str] | None, folder: Path, wrong: Complaint) -> Iterator[Check]:
     if not is_list(told):
         wrong.at("checks")("checks are a list")
         return
@@ -207,7 +210,9 @@ def _types_of(idea: Idea) -> Mapping[str, Type]:
     except SchemaError:
         output = given = ANYTHING
     maybe = union(NUMBER, NULL)
-    usage = object_of({"requests": WHOLE, "usd": maybe, "seconds": maybe, "input_tokens": maybe, "output_tokens": maybe})
+    usage = object_of(
+        {"requests": WHOLE, "usd": maybe, "seconds": maybe, "input_tokens": maybe, "output_tokens": maybe}
+    )
     texts = dict.fromkeys(("tool", "state", "by", "place"), TEXT)
     call = object_of({**texts, "args": ANYTHING, "value": ANYTHING, "error": union(TEXT, NULL), "answer": WHOLE})
     return {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from ..dataflow.graph import Graph
 from ..dataflow.node import Answer, Node, Status
 from ..dataflow.reference import CALLS, call_index
@@ -13,11 +16,14 @@ from ..protocol.place import Place
 from ..schema.json import JsonObject
 from .budget import Budget
 from .emitter import Emitter
-from .job import NO_ELEMENT, Failure, Job
+from .job import NO_ELEMENT, Carry, Failure, Job
 from .record.crossing import Recipient
 from .record.journal import Journal, error_message
 from .script import Script
 from .undoing import Doings
+
+Ring: TypeAlias = "Callable[[Ground, Carry], Carry]"
+"""Wraps what carries the calls of a run out."""
 
 
 class Ground:
@@ -33,6 +39,7 @@ class Ground:
         budget: Budget | None = None,
         emit: Emitter | None = None,
         doings: Doings | None = None,
+        ring: Ring | None = None,
     ) -> None:
         self.journal = journal
         self.toolset = toolset
@@ -41,6 +48,8 @@ class Ground:
         self.emit = emit or Emitter()
         self.doings = doings
         """What notes what is carried out, in a group that may have to take it back (C5)."""
+        self.ring = ring
+        """What answers calls in the place of what would carry them out, as for a replay."""
         self.reading = Reading(journal.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)

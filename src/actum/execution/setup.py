@@ -26,6 +26,7 @@ from ..schema.json import encode
 from ..schema.validator import Validator
 from .budget import Budget
 from .calls.approval import Approve
+from .ground import Ring
 from .isolated import Delegate
 from .record.recorder import Recorder
 from .undoing import Doings
@@ -48,6 +49,8 @@ class Runtime:
     """What reads the images, audio and files of its requests (M10)."""
     doings: Doings | None = None
     """What notes what is carried out, in a group that may have to take it back (C5)."""
+    ring: Ring | None = None
+    """What answers calls in the place of what would carry them out (V18)."""
 
     @property
     def dialect(self) -> Dialect | None:

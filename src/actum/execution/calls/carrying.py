@@ -29,6 +29,12 @@ def composed(
     by_delegate = delegating(ground, delegate, results.effects)
     journal = ground.journal
 
+    def by_either(job: Job, call: Call) -> Awaitable[Carried]:
+        is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))
+        return (by_delegate if is_apart else by_code)(job, call)
+
+    carry = by_either if ground.ring is None else ground.ring(ground, by_either)
+
     async def made(job: Job, call: Call) -> Carried:
         results.begin(job, call, job.crossing or journal.nothing, ground.toolset.registry)
         if job.patience is not None and job.tool.timeout is not None:
@@ -37,8 +43,7 @@ def composed(
             return Inline(call)
         if journal.settled is not None:
             await journal.settled()
-        is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))
-        return await (by_delegate if is_apart else by_code)(job, call)
+        return await carry(job, call)
 
     approved = approving(ground, approvals, made)
 

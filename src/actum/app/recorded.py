@@ -1,0 +1,224 @@
+"""Tools whose results come from the record of a run: the same calls give the same values, and nothing is done again.
+
+An equal call is one of the same tool and arguments, that was given the same of the context, and before which the same
+effects had ended: `stock(item="a")` after `take(item="a", n=2)` is another call than before it (V18).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import ActivityError, ActumError
+from ..execution.calls.invoking import judged
+from ..execution.ground import Ground
+from ..execution.job import Carried, Carry, Job
+from ..ideas.course import Course
+from ..ideas.ticks import about_of, answers_of, ticks_of
+from ..protocol.accounts import CallAccount, Live, accounts
+from ..protocol.call import Call
+from ..protocol.marks import Authored
+from ..protocol.place import Place
+from ..schema.json import Json, JsonObject, encode
+from .agent import Agent
+from .saved import SavedIdea
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    """One call that is on record, with what it gave, or how it failed."""
+
+    tool: str
+    arguments: JsonObject
+    crossed: str | None = None
+    """What of the context it was given, as text; None where that isn't known."""
+    before: Counter[str] = field(default_factory=Counter[str])
+    """The effects that had ended before it began, each as `key_of` tells it."""
+    beside: frozenset[str] = frozenset()
+    """The effects of the answer that it is of."""
+    value: Json = None
+    error: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What it is known by."""
+        return key_of(self.tool, self.arguments)
+
+
+def key_of(tool: str, arguments: Mapping[str, Any]) -> str:
+    """A call as text, the same for the same call."""
+    return encode([tool, dict(arguments)], sort_keys=True)
+
+
+def calls_on_record(run: SavedIdea, name: str, reads: Collection[str]) -> list[RecordedCall]:
+    """The calls of a kept run that came to something, in the order of their places.
+
+    Args:
+        run: the kept run.
+        name: what it is called in errors.
+        reads: the names of the tools that only read; all others have effects.
+
+    Raises:
+        IdeaError: no run is kept there, or not as a run writes it.
+    """
+    about = about_of(run.meta, name)
+    course = Course.of(about)
+    answers: list[Authored] = answers_of(ticks_of(about, name))
+    made = [one for one in accounts(run.context, answers, about.get("makers", {}), Live()) if _came_to_something(one)]
+    times = {one.place: _times(course, one.place, order) for order, one in enumerate(made)}
+    effects = [one for one in made if one.tool not in reads]
+    return [_recorded(one, course, effects, times) for one in made]
+
+
+def _came_to_something(call: CallAccount) -> bool:
+    return call.state == "done" or call.error is not None
+
+
+def _times(course: Course, place: str, order: int) -> tuple[float, float]:
+    """When a call began and ended; where that isn't noted, in the order of places."""
+    row = course.calls.get(place) or course.calls.get(str(Place.parse(place).parent or ""))
+    began = order if row is None or row.began is None else row.began
+    return began, began if row is None or row.ended is None else row.ended
+
+
+def _recorded(
+    call: CallAccount, course: Course, effects: list[CallAccount], times: Mapping[str, tuple[float, float]]
+) -> RecordedCall:
+    row, answer = course.calls.get(call.place), Place.parse(call.place).answer
+    began = times[call.place][0]
+    crossed = None if row is None or row.crossed is None else _told(row.crossed)
+    prefix = f"tool {call.tool!r}: "
+    return RecordedCall(
+        tool=call.tool,
+        arguments=call.arguments,
+        crossed=crossed,
+        before=Counter(
+            key_of(one.tool, one.arguments) for one in effects if one is not call and times[one.place][1] <= began
+        ),
+        beside=frozenset(key_of(one.tool, one.arguments) for one in effects if Place.parse(one.place).answer == answer),
+        value=call.value,
+        error=None if call.state == "done" or call.error is None else call.error.message.removeprefix(prefix),
+    )
+
+
+def _told(messages: Iterable[Mapping[str, Any]]) -> str:
+    """What of a context a call was given, without the marks of its time."""
+    own = [{key: value for key, value in message.items() if not key.startswith("_")} for message in messages]
+    return encode(own, sort_keys=True)
+
+
+@dataclass(slots=True)
+class Unrecorded:
+    """A call that was asked for and isn't on record, and the nearest that is."""
+
+    tool: str
+    arguments: JsonObject
+    place: str
+    nearest: JsonObject | None = None
+
+    def __str__(self) -> str:
+        asked = ", ".join(f"{key}={encode(value)}" for key, value in self.arguments.items())
+        near = {key: value for key, value in (self.nearest or {}).items() if self.arguments.get(key) != value}
+        told = ", ".join(f"{key}={encode(value)}" for key, value in near.items())
+        return f"{self.tool}({asked}) is not recorded" + (f"; nearest: {told}" if told else "")
+
+
+@dataclass(slots=True)
+class LiveReads:
+    """What tools that only read were asked besides, each call once, so that all who ask see the same world."""
+
+    _known: dict[str, Carried] = field(default_factory=dict[str, Carried])
+    _locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    async def ask(self, job: Job, call: Call, carry: Carry) -> Carried:
+        """What a call gives that is made now, or was made before."""
+        key = key_of(job.tool.name, call.parameters)
+        async with self._locks[key]:
+            if key not in self._known:
+                self._known[key] = await carry(job, call)
+        return self._known[key]
+
+
+class RecordedTools:
+    """Answers the calls of one run from what is on record.
+
+    Args:
+        calls: the record.
+        live: makes calls of tools that only read and aren't on record, unless an effect was answered before: the world
+            has not seen that one. None makes none.
+    """
+
+    def __init__(self, calls: Iterable[RecordedCall], *, live: LiveReads | None = None) -> None:
+        self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
+        for one in calls:
+            self._by_key[one.key].append(one)
+        self._live = live
+        self._given: Counter[int] = Counter()
+        self._effects: list[tuple[int, str]] = []
+        self.missed: Unrecorded | None = None
+        """The call that isn't on record; the run doesn't get past it."""
+        self.has_missed = asyncio.Event()
+
+    def ring(self, ground: Ground, carry: Carry) -> Carry:
+        """What answers the calls of a run in the place of what would carry them out."""
+
+        async def answered(job: Job, call: Call) -> Carried:
+            found = self._found(job, call, ground)
+            if found is None:
+                return await self._missing(job, call, carry)
+            if job.tool.effects != "none":
+                self._effects.append((job.script.number, key_of(job.tool.name, call.parameters)))
+            if found.error is not None:
+                return ActivityError(found.error, tool=job.tool.name)
+            try:
+                return judged(found.value, job.tool, ground.budget)
+            except ActumError as error:
+                return error
+
+        return answered
+
+    def _found(self, job: Job, call: Call, ground: Ground) -> RecordedCall | None:
+        """The record of a call; the k-th equal call gets the k-th, a read the last one again."""
+        crossed = _told(job.crossing or ground.journal.nothing)
+        known = [one for one in self._by_key[key_of(job.tool.name, call.parameters)] if one.crossed in (None, crossed)]
+        fitting = list(self._fitting(known, job.script.number))
+        for one in fitting:
+            if not self._given[id(one)]:
+                self._given[id(one)] += 1
+                return one
+        return fitting[-1] if fitting and job.tool.effects == "none" else None
+
+    def _fitting(self, known: Iterable[RecordedCall], answer: int) -> Iterator[RecordedCall]:
+        """Those before which the same effects had ended: one of the same answer counts as it is on record."""
+        before = Counter(key for number, key in self._effects if number < answer)
+        for one in known:
+            more = one.before - before
+            if not before - one.before and all(key in one.beside for key in more):
+                yield one
+
+    async def _missing(self, job: Job, call: Call, carry: Carry) -> Carried:
+        if self._live is not None and job.tool.effects == "none" and not self._effects:
+            return await self._live.ask(job, call, carry)
+        if self.missed is None:
+            arguments: JsonObject = dict(call.parameters)
+            self.missed = Unrecorded(job.tool.name, arguments, job.of, self._nearest(job.tool.name, arguments))
+            self.has_missed.set()
+        await asyncio.Event().wait()  # the run is cancelled: its model must not be told, and act on, a hole in a record
+        raise AssertionError
+
+    def _nearest(self, tool: str, arguments: JsonObject) -> JsonObject | None:
+        """The arguments on record that differ least."""
+        known = [one.arguments for found in self._by_key.values() for one in found if one.tool == tool]
+        return max(known, key=lambda one: sum(arguments.get(key) == value for key, value in one.items()), default=None)
+
+
+def with_record(agent: Agent, tools: RecordedTools) -> Agent:
+    """The agent with these in the place of what carries its calls out; nobody is asked to approve them."""
+    own = copy(agent)
+    own.approve = None
+    own._ring = tools.ring  # pyright: ignore[reportPrivateUsage] -- of this package
+    return own

@@ -1,0 +1,107 @@
+"""`actum eval`: judge an Idea's runs, versions and models by the cases and checks of a file (V1-V3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ...errors import EvalError
+from ...evals import Eval, Judgement, Report, gate, junit
+from ...evals.gate import baseline
+from ...evals.report import CellReport
+from ...evals.telling import lines_of
+from ...sources.files import write_text
+from ..options import JsonFlag
+from ..render.telling import say, say_json, tell
+
+Names = Annotated[str | None, Parameter(negative=())]
+
+
+async def actum_eval(
+    file: str,
+    /,
+    *,
+    versions: Names = None,
+    models: Names = None,
+    repeat: int = 1,
+    save: str | None = None,
+    against: str | None = None,
+    junit_file: Annotated[str | None, Parameter(name="--junit")] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew.
+
+    Without either the runs that the cases name are judged as they are kept: no model is asked. Runs that are made anew
+    get their tools' results from the record of the case; no effect is made. The exit code is 1 where a check that has
+    to pass doesn't, or --against finds something worse, and 3 where too little is known or the budget has ended.
+
+    Parameters
+    ----------
+    file
+        The file of the eval, YAML or JSON.
+    versions
+        Ideas to try, as files or addresses, with commas between them.
+    models
+        Models to try, with commas between them.
+    repeat
+        How often each case is tried in each cell.
+    save
+        A folder that keeps runs, answers and verdicts; the same command goes on there and pays for nothing twice.
+    against
+        A cell, such as desk.json·a, or the folder of an earlier eval (FOLDER, FOLDER:CELL): what the last cell may not
+        be worse than.
+    junit_file
+        A file to write the verdicts to, for what shows the results of tests.
+    json
+        Print one line of JSON for each verdict.
+    """
+    suite = Eval.load(file)
+
+    def show(new: Sequence[Judgement]) -> None:
+        for row in new if json else ():
+            say_json(row.to_dict())
+
+    try:
+        old = None if against is None else _baseline(against)
+        report = await suite.run(
+            models=_several(models), versions=_several(versions), repeat=repeat, save=save, show=show
+        )
+    except EvalError as error:
+        for problem in error.problems[:-1]:
+            tell(f"actum: error: {problem}")
+        raise EvalError(error.problems[-1:]) from None
+    if junit_file is not None:
+        write_text(Path(junit_file), junit(report))
+    if not json:
+        for line in lines_of(report):
+            say(line)
+    return _code(suite, report, against if old is None else old)
+
+
+def _several(named: str | None) -> list[str]:
+    return [] if named is None else [one.strip() for one in named.split(",") if one.strip()]
+
+
+def _baseline(named: str) -> CellReport | None:
+    """The cell of an earlier eval that --against names, None where it names one of this."""
+    folder, _, cell = named.partition(":")
+    return baseline(Path(folder), cell or None) if Path(folder).is_dir() else None
+
+
+def _code(suite: Eval, report: Report, old: str | CellReport | None) -> int:
+    """The exit code, and on stderr what it is for."""
+    if report.missed_musts:
+        tell(f"actum: {len(report.missed_musts)} verdicts of checks that have to pass don't")
+        return 1
+    if old is not None:
+        found = gate(report, old, list(report.cells)[-1], suite.suite.gates)
+        if found.left_out:
+            tell(f"actum: {found.left_out} cases are in one of both alone, and not compared")
+        for why in found.why:
+            tell(f"actum: {found.state}: {why}")
+        if found.state != "passed":
+            return 1 if found.state == "failed" else 3
+    return 3 if report.left else 0

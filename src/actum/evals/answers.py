@@ -1,0 +1,127 @@
+"""Answers that were paid for already: the same request to the same model, the k-th time, costs nothing again (V23)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..generation.media import Takes, takes_of
+from ..generation.model import Model, ModelRequest, Reasoning
+from ..protocol.usage import Usage
+from ..schema.json import JsonObject, NotJson, decode, encode, is_object, plain
+from ..schema.lowering import Dialect
+from ..sources.files import opened_private
+
+
+@dataclass(slots=True)
+class Answers:
+    """The answers that an eval has got, in a file if it has one; `spent` is what was paid for in this process."""
+
+    path: Path | None = None
+    spent: Usage = field(default_factory=Usage)
+    _known: dict[str, JsonObject] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        if self.path is None or not self.path.exists():
+            return
+        for line in self.path.read_bytes().decode(errors="replace").split("\n"):
+            try:
+                told = decode(line) if line else None
+            except NotJson:
+                continue  # the last line of an eval that was killed
+            if is_object(told) and isinstance(told.get("key"), str):
+                self._known[told["key"]] = told
+
+    def find(self, key: str) -> JsonObject | None:
+        """An answer by its key."""
+        return self._known.get(key)
+
+    def add(self, key: str, name: str, deltas: list[str], usage: Usage | None) -> None:
+        """Keep an answer that was paid for."""
+        told: JsonObject = {
+            "key": key,
+            "name": name,
+            "deltas": deltas,
+            "usage": None if usage is None else asdict(usage),
+        }
+        self._known[key] = told
+        self.spent += usage or Usage(requests=1)
+        if self.path is not None:
+            append_line(self.path, told)
+
+
+def append_line(path: Path, told: JsonObject) -> None:
+    """Add a line to a file that only its user reads; lines of several writers stay whole."""
+    descriptor = opened_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(descriptor, f"{encode(told)}\n".encode(errors="surrogatepass"))
+    finally:
+        os.close(descriptor)
+
+
+class RepeatedModel:
+    """A model as one repeat of an eval asks it: what was answered before isn't asked again."""
+
+    def __init__(self, model: Model, answers: Answers, repeat: int) -> None:
+        self._model, self._answers, self._repeat = model, answers, repeat
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self._model.name
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """The model's own."""
+        return getattr(self._model, "dialect", None)
+
+    @property
+    def has_price(self) -> bool:
+        """Whether it is known what the model costs."""
+        return getattr(self._model, "has_price", True)
+
+    @property
+    def takes(self) -> Takes:
+        """What the model takes as well as text."""
+        return takes_of(self._model)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
+        """The answer that is known, or the model's own, which is known from then on.
+
+        Raises:
+            ModelError: the model's own.
+        """
+        key = self._key(request)
+        if (known := self._answers.find(key)) is not None:
+            for delta in known["deltas"]:
+                await asyncio.sleep(0)
+                yield delta
+            if known["usage"] is not None:
+                yield Usage.of(known["usage"])
+            return
+        deltas: list[str] = []
+        usage: Usage | None = None
+        async for item in self._model.stream(request):
+            if isinstance(item, str):
+                deltas.append(item)
+            elif isinstance(item, Usage):
+                usage = item
+            yield item
+        self._answers.add(key, self.name, deltas, usage)
+
+    def _key(self, request: ModelRequest) -> str:
+        settings = {key: str(value) for key, value in request.settings.items() if key != "headers"}
+        told = [
+            self.name,
+            settings,
+            request.mode,
+            [dict(one) for one in request.messages],
+            request.schema,
+            self._repeat,
+        ]
+        return hashlib.sha256(encode(plain(told), sort_keys=True).encode()).hexdigest()

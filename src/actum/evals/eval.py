@@ -1,0 +1,139 @@
+"""`Eval`: the public face (V1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from ..app.coercion import blocking
+from ..app.idea import Idea
+from ..errors import EvalError
+from ..generation.model import Model
+from ..sources.files import path_given
+from .case import Case
+from .checks import Check
+from .complaints import Complaint
+from .report import Judgement, Report
+from .running import Show, evaluated
+from .suite import Suite, loaded, suite_of
+
+
+class Eval:
+    """Cases of an Idea, and the checks that judge its runs.
+
+    Args:
+        idea: the Idea, or its file.
+        cases: `Case`s, objects like those of a file, and names of files: kept runs, `.jsonl`, `.yaml`, `.csv`.
+        checks: texts and objects like those of a file, and functions under `@check`.
+        folder: where relative paths start from; the current one by default.
+        more: what else the file of an eval may say: `expect`, `take`, `tools`, `budget`, `parallel`, `unknown`,
+            `alpha`, `worse` and `seed`.
+
+    Raises:
+        EvalError: naming all that is wrong; nothing was asked.
+    """
+
+    def __init__(
+        self,
+        idea: Idea | str | Path,
+        *,
+        cases: Sequence[Case | Mapping[str, Any] | str],
+        checks: Sequence[Any] = (),
+        folder: str | Path = ".",
+        **more: Any,
+    ) -> None:
+        told = {**more, "idea": idea, "cases": list(cases), "checks": list(checks)}
+        self.suite = suite_of(told, path_given(folder), Complaint("the eval"))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an eval from a YAML or JSON file; paths in it start from its folder.
+
+        Raises:
+            EvalError: naming all that is wrong with it and the files that it names; nothing was asked.
+            IdeaError: the file can't be read.
+        """
+        return cls._of(loaded(path))
+
+    @classmethod
+    def _of(cls, suite: Suite) -> Self:
+        made = cls.__new__(cls)
+        made.suite = suite
+        return made
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """What is tried."""
+        return self.suite.cases
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """What judges, in the order of its columns."""
+        return self.suite.columns.checks
+
+    async def run(
+        self,
+        *,
+        models: Sequence[str | Model] = (),
+        versions: Sequence[str | Path | Idea | Mapping[str, Any]] = (),
+        repeat: int = 1,
+        save: str | Path | None = None,
+        show: Show | None = None,
+    ) -> Report:
+        """Judge every case in every cell: each version with each model.
+
+        Without models and versions the cases' own runs are judged as they are kept: no model is asked. Otherwise each
+        case is run anew, its tools' results from the record of its run; no effect is made.
+
+        Args:
+            models: names, or models; the one that a version names where there are none.
+            versions: files or addresses of Ideas, Ideas, or `{name, idea, config}`; the eval's own by default.
+            repeat: how often each case is tried in each cell.
+            save: a folder that keeps the runs, the answers and the verdicts: the same once more goes on where it was
+                cut, and pays for no answer twice. Nothing is kept without it.
+            show: gets the judgements of each run as soon as it is over.
+
+        Raises:
+            EvalError: a version, a model or the folder can't be used; nothing was asked.
+        """
+        folder = None if save is None else path_given(save)
+        return await evaluated(self.suite, model_names=models, versions=versions, repeat=repeat, save=folder, show=show)
+
+    def run_sync(self, **how: Any) -> Report:
+        """`run` for scripts and notebooks; takes what that takes."""
+        return blocking(self.run(**how))
+
+    async def once(self, case: Case, *, model: str | Model | None = None, version: Any = None) -> Tried:
+        """Judge one case: its own run, or, with a model or a version, one that is made for it.
+
+        Raises:
+            EvalError: as `run`.
+        """
+        alone = replace(self.suite, cases=[case])
+        named, of = () if model is None else (model,), () if version is None else (version,)
+        report = await evaluated(alone, model_names=named, versions=of)
+        return Tried(case=case, judgements=report.rows, notes=report.notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """One case with what the checks said of its run."""
+
+    case: Case
+    judgements: Sequence[Judgement]
+    notes: Sequence[str] = ()
+
+    def assert_passed(self) -> None:
+        """Raise where a check didn't pass, for a test.
+
+        Raises:
+            AssertionError: a line for each check that failed, is broken, or of which nobody knows.
+            EvalError: nothing was judged.
+        """
+        if not self.judgements:
+            raise EvalError([*self.notes] or [f"{self.case.name}: no check says anything of it"])
+        wrong = [f"{one.check}: {one.state}: {one.verdict.why}" for one in self.judgements if one.state != "pass"]
+        if wrong:
+            raise AssertionError("\n".join([self.case.name, *wrong]))

@@ -1,0 +1,97 @@
+"""Whether a new cell may take the place of an old one (V29, V30)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..errors import EvalError
+from ..schema.json import NotJson, decode, is_object
+from ..sources.files import read_text
+from .report import CellReport, Judgement, Report, adjusted, compared, read_judgement
+from .suite import Gates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """`failed` where something is worse than it may be, `undecided` where too little is known; `why` says what."""
+
+    state: Literal["passed", "failed", "undecided"]
+    why: Sequence[str] = ()
+    left_out: int = 0
+    """How many cases only one of both has, so that they are not compared."""
+
+
+def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = None) -> Gate:
+    """Judge the cell `new` of a report against another cell, or one of an earlier report.
+
+    Args:
+        report: what was found.
+        old: the name of a cell, or a cell.
+        new: the name of a cell.
+        gates: what may become worse; by default what is worse with a probability of 0.05 by chance fails.
+
+    Raises:
+        EvalError: there is no such cell.
+    """
+    bounds = gates or Gates()
+    after = report.named(new)
+    before = report.named(old) if isinstance(old, str) else old
+    mine, theirs = ({row.identity for row in cell.rows} for cell in (after, before))
+    names = [one for one in before.checks if one in after.checks]
+    found = adjusted({name: compared(name, before.gated, after.gated, report.seed) for name in names})
+    failed = [
+        f"{row.check} has to pass: {row.case}: {row.verdict.why}" for row in report.missed_musts if row.cell == new
+    ]
+    for name, one in found.items():
+        if bounds.worse is not None and one.worse > bounds.worse:
+            failed.append(
+                f"{name}: {one.worse} cases became worse, at most {bounds.worse} may: {_some(one.became_worse)}"
+            )
+        elif bounds.worse is None and one.worse and one.p_worse <= bounds.alpha:
+            failed.append(f"{name} is worse (p={one.p_worse:.3f}): {_some(one.became_worse)}")
+    left_out = len(mine ^ theirs)
+    if failed:
+        return Gate(state="failed", why=failed, left_out=left_out)
+    unknown = [
+        f"{name}: nobody knows of {one.unknown} of {one.unknown + one.pairs} pairs"
+        for name, one in found.items()
+        if one.unknown > bounds.unknown * (one.unknown + one.pairs)
+    ]
+    if not names or not mine & theirs:
+        unknown.append("both have no case in common")
+    return Gate(state="undecided" if unknown else "passed", why=unknown, left_out=left_out)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def baseline(folder: Path, cell: str | None = None) -> CellReport:
+    """A cell of an earlier eval, from the folder that keeps it; the only one, unless one is named.
+
+    Raises:
+        EvalError: there is no such eval, or no such cell.
+    """
+    file = folder / "results.jsonl"
+    if not file.is_file():
+        raise EvalError([f"{folder}: no eval is kept there: `actum eval FILE --save FOLDER` keeps one"])
+    rows: list[Judgement] = []
+    for number, line in enumerate(read_text(file).split("\n"), 1):
+        try:
+            told = decode(line) if line else None
+        except NotJson:
+            continue  # of an eval that was killed
+        if is_object(told) and "check" in told:
+            try:
+                rows.append(read_judgement(told))
+            except (KeyError, TypeError):
+                raise EvalError([f"{file}:{number}: this is no verdict of an eval"]) from None
+    cells = Report(rows=rows).cells
+    if cell is None and len(cells) == 1:
+        return next(iter(cells.values()))
+    if cell is None or cell not in cells:
+        raise EvalError([f"{folder}: name one of its cells, as in {folder}:{next(iter(cells), 'CELL')}"])
+    return cells[cell]

@@ -1,0 +1,88 @@
+"""A report as lines for a terminal: a row for each check, a column for each cell (V1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..schema.quoting import printable
+from .report import CellReport, Report
+
+_NAME = 22
+_MOST_CASES = 10
+
+
+def lines_of(report: Report) -> Iterator[str]:
+    """The matrix, what it has cost, and the cases that matter most: first those that became worse."""
+    cells = list(report.cells.values())
+    if not cells:
+        yield "nothing was judged"
+        return
+    first, *others = cells
+    checks = list(dict.fromkeys(check for cell in cells for check in cell.checks))
+    columns = [[first.name], *([cell.name] for cell in others)]
+    found = [report.compare(first.name, cell.name) for cell in others]
+    for check in checks:
+        columns[0].append(str(first.rate(check)) if check in first.checks else "")
+        for column, cell, compared in zip(columns[1:], others, found, strict=True):
+            rate = str(cell.rate(check)) if check in cell.checks else ""
+            one = compared.get(check)
+            column.append(rate if one is None else f"{rate}  +{one.better} −{one.worse}  p={one.p:.2f}")
+    for column, cell in zip(columns, cells, strict=True):
+        column.append(_cost(cell))
+    yield from _table(["", *checks, "requests, $"], columns)
+    yield from _worse(report, first, others)
+    yield from _wrong(report)
+    yield from _flaky(cells)
+    for note in report.notes[:_MOST_CASES]:
+        yield printable(note)
+    if report.left:
+        yield f"not everything was tried: {report.left}"
+
+
+def _table(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    width = max(_NAME, *(len(name) for name in names)) if max(map(len, names)) <= 2 * _NAME else 2 * _NAME
+    widths = [max(len(cell) for cell in column) for column in columns]
+    for name, *cells in zip(names, *columns, strict=True):
+        shown = name if len(name) <= width else f"{name[: width - 1]}…"
+        padded = "  ".join(f"{cell:<{size}}" for cell, size in zip(cells, widths, strict=True))
+        yield printable(f"{shown:<{width}} {padded}".rstrip())
+
+
+def _cost(cell: CellReport) -> str:
+    requests, usd = cell.spent["requests"], cell.spent["usd"]
+    told = "?" if requests is None else f"{requests:.1f}"
+    return f"{told}  {'?' if usd is None else f'{usd:.5f}'}"
+
+
+def _worse(report: Report, first: CellReport, others: Sequence[CellReport]) -> Iterator[str]:
+    for cell in others:
+        found = report.compare(first.name, cell.name).values()
+        worse = list(dict.fromkeys(name for one in found for name in one.became_worse))
+        if worse:
+            yield f"{len(worse)} case{'s' * (len(worse) > 1)} changed for the worse in {printable(cell.name)}:"
+        for name in worse[:_MOST_CASES]:
+            changed = report.changes.get(f"{first.name} → {cell.name}: {name}", ())
+            yield printable(f"  {name}  {'  '.join(changed)}")
+
+
+def _wrong(report: Report) -> Iterator[str]:
+    """Why cases fail, or can't be judged, the first of each check."""
+    seen: dict[tuple[str, str], int] = {}
+    for row in report.rows:
+        if row.state != "pass":
+            key = (row.check, row.state)
+            seen[key] = count = seen.get(key, 0) + 1
+            if count <= 3:
+                yield printable(f"{row.state:<8}{row.case} in {row.cell}, {row.check}: {row.verdict.why}")
+    for (check, state), count in seen.items():
+        if count > 3:
+            yield printable(f"{state:<8}{count - 3} more of {check}")
+
+
+def _flaky(cells: Sequence[CellReport]) -> Iterator[str]:
+    is_repeated = any(row.repeat > 1 for cell in cells for row in cell.rows)
+    for cell in cells:
+        for name, (passed, of) in list(cell.flaky.items())[:_MOST_CASES]:
+            yield printable(f"flaky   {name} in {cell.name}: {passed} of {of} repeats pass")
+    if not is_repeated:
+        yield "each case was tried once: whether a verdict is flaky isn't known (--repeat)"

@@ -1,0 +1,214 @@
+"""Cases run anew in cells, their tools from the record (evals.md V18-V31)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Idea, errors, models
+from actum.evals import Eval, gate, junit
+from actum.evals.gate import baseline
+from actum.evals.telling import lines_of
+from actum.generation.model import ModelRequest
+
+from .desk import PLAN, called, desk, keep
+
+OTHER: dict[str, Any] = {
+    "calls": [
+        {"_tool": "find_customer", "email": "†input.email"},
+        {"_tool": "weather", "city": "†calls.0.city", "days": 30},
+    ],
+    "output": {"note": "x", "mean": "†calls.1.mean"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    desk(tmp_path)
+    asyncio.run(keep(tmp_path, "ana", "ana@example.com"))
+    asyncio.run(keep(tmp_path, "bo", "bo@example.com"))
+    (tmp_path / "called.txt").unlink()
+    return tmp_path
+
+
+def model(name: str, *answers: Any) -> models.Scripted:
+    return models.Scripted([*answers], name=name, repeat_last=True)
+
+
+def suite(folder: Path, *checks: Any, **more: Any) -> Eval:
+    return Eval("desk.json", cases=["runs/*.json"], checks=[*checks], expect="recorded", folder=folder, **more)
+
+
+async def test_a_run_made_anew_gets_what_is_on_record_and_calls_nothing(folder: Path) -> None:
+    good = model("good", PLAN)
+    report = await suite(folder).run(models=[good])
+    assert [(row.case, row.cell, row.state) for row in report.rows] == [
+        ("ana", "desk.json·good", "pass"),
+        ("bo", "desk.json·good", "pass"),
+    ]
+    assert len(good.requests) == 2
+    assert called(folder) == []
+
+
+async def test_what_is_not_on_record_is_unknown_and_the_model_is_not_told(folder: Path) -> None:
+    other = model("other", OTHER)
+    never = {"name": "never", "calls": {"never": [{"weather": {"days": {"if": "{†value > 10}"}}}]}}
+    report = await suite(folder, never).run(models=[other])
+    assert len(other.requests) == 2  # one a case: none to tell of the hole in the record
+    found = {(row.case, row.check): row for row in report.rows}
+    assert found["ana", "expect"].state == "unknown"
+    assert 'unanswerable: weather(city="Lisbon", days=30) is not recorded; nearest: days=3' in (
+        found["ana", "expect"].verdict.why
+    )
+    assert found["ana", "never"].state == "fail"  # what was asked for stays decided
+    assert str(report.cell("desk.json", "other").rate("expect")) == "0 of 0 (2 ?)"
+
+
+async def test_tools_that_only_read_may_be_asked_live_and_all_cells_see_the_same(folder: Path) -> None:
+    live = suite(folder, "†output.mean == 48.5 or †output.mean == 36", tools={"live": "reads"})
+    report = await live.run(models=[model("a", OTHER), model("b", OTHER)])
+    assert {row.state for row in report.rows if row.check == "output.mean"} == {"pass"}
+    assert called(folder) == ["weather", "weather"]  # once a case, for both cells
+
+
+async def test_an_effect_is_never_made_and_what_stands_behind_it_is_told_apart(folder: Path) -> None:
+    stock: dict[str, Any] = {
+        "calls": [
+            {"_tool": "weather", "city": "Oslo", "days": 1},
+            {"_tool": "refund", "order": "o-1"},
+            {"_then": True},
+            {"_tool": "weather", "city": "Oslo", "days": 1},
+        ],
+        "output": {"note": "{†calls.1}", "mean": "{†calls.3.mean}"},
+    }
+    await keep(folder, "cy", "bo@example.com", stock)
+    (folder / "called.txt").unlink()
+    one = Eval("desk.json", cases=["runs/cy.json"], expect="recorded", folder=folder)
+    report = await one.run(models=[model("same", stock)])
+    assert [row.state for row in report.rows] == ["pass"]
+    again = {**stock, "calls": [{"_tool": "refund", "order": "o-1"}, *stock["calls"][:1], *stock["calls"][2:]]}
+    twice = {**again, "calls": [*again["calls"], {"_tool": "refund", "order": "o-1"}]}
+    report = await one.run(models=[model("twice", twice)])
+    assert report.rows[0].state == "unknown"  # one refund is on record, and two were asked for
+    assert called(folder) == []
+
+
+async def test_versions_and_models_are_compared_case_by_case(folder: Path) -> None:
+    idea = Idea.load("desk.json")
+    Idea(
+        context=[*idea.context.messages, {"type": "text", "text": "Be short."}], schema=idea.schema, config=idea.config
+    ).save("next.json")
+
+    def worse(request: ModelRequest) -> Any:
+        is_next = any("Be short." in message["content"] for message in request.messages)
+        is_bo = any("bo@" in message["content"] for message in request.messages)
+        return {**PLAN, "output": {**PLAN["output"], "note": "?"}} if is_next and is_bo else PLAN
+
+    both = suite(folder, {"name": "cheap", "limits": {"requests": 1}})
+    report = await both.run(models=[model("m", worse)], versions=["desk.json", "next.json"])
+    found = report.compare("desk.json·m", "next.json·m")
+    assert (found["expect"].better, found["expect"].worse, found["expect"].p) == (0, 1, 1.0)
+    assert found["expect"].became_worse == ("bo",)
+    assert found["cheap"].worse == 0
+    told = "\n".join(lines_of(report))
+    assert "1 case changed for the worse in next.json·m:" in told
+    assert '- output {"note": "For Oslo", "mean": 9.0}' in told.replace('","', '", "').replace('":', '": ')
+    assert gate(report, "desk.json·m", "next.json·m").state == "passed"  # one of two is no evidence
+    strict = gate(
+        report,
+        "desk.json·m",
+        "next.json·m",
+        Eval("desk.json", cases=["runs/*.json"], worse=0, folder=folder).suite.gates,
+    )
+    assert strict.state == "failed"
+    assert "expect: 1 cases became worse, at most 0 may: bo" in strict.why
+
+
+async def test_an_eval_goes_on_where_it_was_cut_and_pays_for_no_answer_twice(folder: Path) -> None:
+    first = model("m", PLAN)
+    save = folder / "out"
+    whole = await suite(folder).run(models=[first], repeat=3, save=save)
+    assert len(first.requests) == 6
+    results = (save / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    (save / "results.jsonl").write_text("\n".join([*results[:3], results[3][:20]]), encoding="utf-8")  # killed here
+    second = model("m", errors.ModelError("must not be asked"))
+    again = await suite(folder).run(models=[second], repeat=3, save=save)
+    assert second.requests == []
+    assert [row.to_dict() for row in again.rows] == [row.to_dict() for row in whole.rows]
+    (next((save / "runs").glob("*/ana.2.json"))).unlink()
+    (save / "results.jsonl").unlink()
+    await suite(folder).run(models=[second], repeat=3, save=save)
+    assert second.requests == []  # the answer is known, if not the run
+
+
+async def test_a_budget_ends_an_eval_and_leaves_whole_cases(folder: Path) -> None:
+    report = await suite(folder, budget={"requests": 1}, parallel=1).run(models=[model("m", PLAN)])
+    assert report.left == "the budget is spent"
+    assert {row.case for row in report.rows} == {"ana"}
+
+
+async def test_flaky_cases_are_named(folder: Path) -> None:
+    turns = iter(range(100))
+
+    def sometimes(_: ModelRequest) -> Any:
+        return PLAN if next(turns) % 2 else {**PLAN, "output": {"note": "?", "mean": 1}}
+
+    report = await suite(folder, parallel=1).run(models=[model("m", sometimes)], repeat=2)
+    assert report.cell("desk.json", "m").flaky == {"ana: expect": (1, 2), "bo: expect": (1, 2)}
+    rate = report.cell("desk.json", "m").rate("expect")
+    assert (rate.passed, rate.of) == (1.0, 2)
+
+
+async def test_a_baseline_is_an_earlier_eval(folder: Path) -> None:
+    save = folder / "before"
+    await suite(folder).run(models=[model("m", PLAN)], save=save)
+    report = await suite(folder).run(models=[model("n", {**PLAN, "output": {"note": "?", "mean": 1}})])
+    old = baseline(save)
+    found = gate(report, old, "desk.json·n")
+    assert (found.state, found.left_out) == ("passed", 0)
+    with pytest.raises(errors.EvalError, match="no eval is kept there"):
+        baseline(folder)
+
+
+async def test_junit_has_a_test_for_each_case_and_check(folder: Path) -> None:
+    report = await suite(folder, "†output.mean == 9").run(models=[model("m", PLAN)])
+    told = junit(report)
+    assert '<testsuite name="desk.json·m" tests="4" failures="1" errors="0" skipped="0">' in told
+    assert '<testcase classname="ana" name="output.mean"><failure message="†output.mean is 21.5" /></testcase>' in told
+
+
+async def test_two_evals_do_not_write_into_one_folder(folder: Path) -> None:
+    save = folder / "out"
+    begun = asyncio.Event()
+
+    class Slow:
+        name = "slow"
+
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[str]:
+            begun.set()
+            await asyncio.Event().wait()
+            yield ""
+
+    one = asyncio.ensure_future(suite(folder).run(models=[Slow()], save=save))
+    await begun.wait()
+    with pytest.raises(errors.EvalError, match=r"another eval writes here \(process \d+\)"):
+        await suite(folder).run(models=[model("m", PLAN)], save=save)
+    one.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await one
+
+
+def test_a_version_whose_input_refuses_a_case_is_refused(folder: Path) -> None:
+    told = json.loads((folder / "desk.json").read_text(encoding="utf-8"))
+    told["context"][0]["schema"]["required"] = ["email", "lang"]
+    (folder / "next.json").write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(
+        errors.EvalError, match=r"next.json refuses the case ana: input\.\"lang\" is a required property"
+    ):
+        suite(folder).run_sync(models=[model("m", PLAN)], versions=["next.json"])
