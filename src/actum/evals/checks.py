@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload, runtime_checkable
 
 from ..dataflow.computing.allowance import Allowance
 from ..dataflow.computing.checker import ComputingMismatch
@@ -206,23 +207,39 @@ class Expected:
             return None
         if not run.has_output:
             return Verdict(state="fail", why=run.failed or "the run has no output")
-        wrong = list(_differences(run.case.expect, run.output, run.case.within, ""))
+        wrong = [_told(one) for one in differences(run.case.expect, run.output, run.case.within)]
         return Verdict.of(not wrong, "; ".join(wrong[:3]))
 
 
-def _differences(wanted: Json, found: Json, within: Mapping[str, Any], path: str) -> Iterator[str]:
+class Difference(NamedTuple):
+    """Where a value isn't as it is wanted; `found` is MISSING where nothing is there."""
+
+    path: str
+    wanted: Json
+    found: Any
+
+
+def differences(
+    wanted: Json, found: Json, within: Mapping[str, Any] = MappingProxyType({}), path: str = ""
+) -> Iterator[Difference]:
+    """Where a value isn't as it is wanted: of objects the keys that are wanted, lists whole, texts exact."""
     if is_object(wanted) and is_object(found):
         for key, value in wanted.items():
             at = f"{path}.{key}" if path else key
-            if key not in found:
-                yield f"{at}: nothing is there, {short(value, 40)} was expected"
+            if key in found:
+                yield from differences(value, found[key], within, at)
             else:
-                yield from _differences(value, found[key], within, at)
+                yield Difference(at, value, MISSING)
     elif is_list(wanted) and is_list(found) and len(wanted) == len(found):
         for index, (one, other) in enumerate(zip(wanted, found, strict=True)):
-            yield from _differences(one, other, within, f"{path}[{index}]")
+            yield from differences(one, other, within, f"{path}[{index}]")
     elif not _is_near(wanted, found, within.get(path)):
-        yield f"{path + ': ' if path else ''}{short(found, 40)}, {short(wanted, 40)} was expected"
+        yield Difference(path, wanted, found)
+
+
+def _told(one: Difference) -> str:
+    found = "nothing is there" if one.found is MISSING else short(one.found, 40)
+    return f"{one.path + ': ' if one.path else ''}{found}, {short(one.wanted, 40)} was expected"
 
 
 def _is_near(wanted: Any, found: Any, tolerance: Any) -> bool:

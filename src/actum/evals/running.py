@@ -19,16 +19,18 @@ from typing import Any, TypeAlias
 from .. import models
 from ..app.idea import Idea
 from ..app.loading import Code, ready
+from ..app.retracing import is_alike
+from ..dataflow.expression import MISSING
 from ..errors import ActumError, EvalError
 from ..generation.model import Model
 from ..ideas.file import write_idea
 from ..inspection.wording import short
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
-from ..schema.json import JsonObject, NotJson, decode, encode, is_object
+from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
 from ..schema.validator import Validator
 from .answers import Answers, append_line
-from .checks import Verdict
+from .checks import Difference, Verdict, differences
 from .complaints import Complaint
 from .judged import JudgedRun, judged_run
 from .matrix import Cell, Trial, Trials, safe_name
@@ -188,8 +190,8 @@ class _Going:
     show: Show
     rows: dict[_Key, list[Judgement]] = field(default_factory=dict["_Key", Any])
     left: str = ""
-    _seen: dict[_Key, Sequence[str]] = field(default_factory=dict["_Key", Any])
-    """The calls of each run and its output, in words."""
+    _seen: dict[_Key, tuple[Sequence[str], Json]] = field(default_factory=dict["_Key", Any])
+    """The calls of each run, in words, and its output."""
     _began: float = field(default_factory=time.monotonic)
 
     async def report(self) -> Report:
@@ -231,7 +233,7 @@ class _Going:
                 for row in new:
                     append_line(self._results, row.to_dict())
             self.rows[trial.key] = new
-            self._seen[trial.key] = [*map(told_call, run.called), f"output {short(run.output)}"]
+            self._seen[trial.key] = ([*map(told_call, run.called)], run.output)
             self.show(new)
         finally:
             gate.release()
@@ -274,10 +276,20 @@ class _Going:
         old, *others = self.cells
         for case, new in product(self.suite.cases, others):
             keys = [Trial(case=case, cell=cell, repeat=1).key for cell in (old, new)]
-            seen = [self._seen.get(key) for key in keys]
-            if seen[0] is not None and seen[1] is not None and seen[0] != seen[1]:
-                lines = [line for line in ndiff(seen[0], seen[1]) if line[:1] in "+-"]
+            before, after = (self._seen.get(key) for key in keys)
+            if before is not None and after is not None and (lines := [*_otherwise(*before, *after)]):
                 yield f"{old.name} → {new.name}: {case.name}", lines
+
+
+def _otherwise(calls: Sequence[str], output: Json, new_calls: Sequence[str], new_output: Json) -> Iterator[str]:
+    """What is otherwise in a run: calls that came, went or have other arguments, and the output by its paths."""
+    yield from (line for line in ndiff(calls, new_calls) if line[:1] in "+-")
+    if not is_alike(output, new_output):
+        found = [*differences(output, new_output)] or [Difference("", output, new_output)]
+        yield from (
+            f"{'.'.join(filter(None, ('output', path)))}: {short(old, 60)} → {'nothing' if new is MISSING else short(new, 60)}"
+            for path, old, new in found
+        )
 
 
 def _decoded(text: str) -> Any:

@@ -9,6 +9,7 @@ from .report import CellReport, Report
 
 _NAME = 22
 _MOST_CASES = 10
+_MOST_REASONS = 20
 
 
 def lines_of(report: Report) -> Iterator[str]:
@@ -66,17 +67,16 @@ def _worse(report: Report, first: CellReport, others: Sequence[CellReport]) -> I
 
 
 def _wrong(report: Report) -> Iterator[str]:
-    """Why cases fail, or can't be judged, the first of each check."""
-    seen: dict[tuple[str, str], int] = {}
+    """Why cases fail, or can't be judged: a line for each reason, with the checks that give it."""
+    found: dict[tuple[str, str, str, str], list[str]] = {}
     for row in report.rows:
         if row.state != "pass":
-            key = (row.check, row.state)
-            seen[key] = count = seen.get(key, 0) + 1
-            if count <= 3:
-                yield printable(f"{row.state:<8}{row.case} in {row.cell}, {row.check}: {row.verdict.why}")
-    for (check, state), count in seen.items():
-        if count > 3:
-            yield printable(f"{state:<8}{count - 3} more of {check}")
+            found.setdefault((row.state, row.case, row.cell, row.verdict.why), []).append(row.check)
+    for (state, case, cell, why), checks in list(found.items())[:_MOST_REASONS]:
+        told = ", ".join(dict.fromkeys(checks))
+        yield printable(f"{state:<8}{case} in {cell}, {told}: {why}")
+    if len(found) > _MOST_REASONS:
+        yield f"{len(found) - _MOST_REASONS} more: --json, --html and --junit tell all"
 
 
 def _flaky(cells: Sequence[CellReport]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from functools import lru_cache
 from importlib.resources import files
@@ -57,6 +58,18 @@ def rendered(template: str, **values: Any) -> str:
         IdeaError: the extra `serve` is not installed.
     """
     return _templates().get_template(template).render(values)
+
+
+def inline(text: str) -> object:
+    """A style or a script of our own as it stands in a page, not escaped."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def digest_of(text: object) -> str:
+    """What a page's policy names such a style or script by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(str(text).encode()).digest()).decode()}"
 
 
 @lru_cache

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-
 from ..app.idea import Idea
 from ..inspection.account import Account, AnswerSeen, account_of
-from .pages import rendered, static
+from .pages import digest_of, inline, rendered, static
 from .pictures import graph_with_values
 from .secrets import masked, without_secrets
 from .sent_requests import known_requests
@@ -36,7 +33,7 @@ async def run_page(run: Idea, name: str) -> str:
     def graph(answer: AnswerSeen) -> object:
         return graph_with_values(account, answer, link)
 
-    style, script = _inline(static("studio.css")), _inline(static("file.js"))
+    style, script = inline(static("studio.css")), inline(static("file.js"))
     page = rendered(
         "file.html",
         title=title_of(account),
@@ -51,8 +48,8 @@ async def run_page(run: Idea, name: str) -> str:
         most=_MOST if count <= _DETAILED else _MOST_OF_MANY,
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=digest_of(style),
+        script_hash=digest_of(script),
     )
     return masked(page)
 
@@ -71,13 +68,3 @@ def state_of(account: Account) -> str:
     if account.output is not None:
         return "done"
     return "waiting" if account.waiting or account.gates else "cut"
-
-
-def _inline(text: str) -> object:
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
-def _hash(text: object) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(str(text).encode()).digest()).decode()}"

@@ -30,6 +30,7 @@ async def actum_eval(
     save: str | None = None,
     against: str | None = None,
     junit_file: Annotated[str | None, Parameter(name="--junit")] = None,
+    html: str | None = None,
     json: JsonFlag = False,
 ) -> int:
     """Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew.
@@ -55,6 +56,8 @@ async def actum_eval(
         be worse than.
     junit_file
         A file to write the verdicts to, for what shows the results of tests.
+    html
+        A file to write the report to as a page.
     json
         Print one line of JSON for each verdict.
     """
@@ -75,6 +78,10 @@ async def actum_eval(
         raise EvalError(error.problems[-1:]) from None
     if junit_file is not None:
         write_text(Path(junit_file), junit(report))
+    if html is not None:
+        from ...studio.eval_file import eval_page
+
+        write_text(Path(html), eval_page(report, Path(file).name), private=True)
     if not json:
         for line in lines_of(report):
             say(line)

@@ -1,0 +1,59 @@
+"""An eval's report as one HTML file, which needs no server and no script, and fetches nothing (V32)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..evals import Judgement, Report
+from .pages import digest_of, inline, render, static
+from .secrets import hidden
+
+_WORDS = {"pass": "done", "fail": "failed", "broken": "failed", "unknown": "waiting"}
+"""The colour of a verdict is that of the state of a call."""
+
+
+def eval_page(report: Report, title: str) -> str:
+    """The report as an HTML page: the matrix, what it has cost, then the cases, those that changed first.
+
+    Raises:
+        IdeaError: the extra `serve` is not installed.
+    """
+    style = inline(static("studio.css"))
+    cells = list(report.cells.values())
+    page = render(
+        "eval_file.html",
+        title=title,
+        report=report,
+        cells=cells,
+        checks=list(dict.fromkeys(check for cell in cells for check in cell.checks)),
+        compared={cell.name: report.compare(cells[0].name, cell.name) for cell in cells[1:]},
+        cases=list(_cases(report)),
+        colours=_WORDS,
+        style=style,
+        style_hash=digest_of(style),
+    )
+    return hidden(page)
+
+
+def _cases(report: Report) -> Iterator[Mapping[str, Any]]:
+    """What is told of each case: what differs between cells, and the verdicts; those that changed, or fail, first."""
+    rows: dict[str, list[Judgement]] = {}
+    for row in report.rows:
+        rows.setdefault(row.case, []).append(row)
+    changes: dict[str, list[tuple[str, list[str]]]] = {}
+    for key, lines in report.changes.items():
+        cells, _, case = key.partition(": ")
+        changes.setdefault(case, []).append((cells, list(lines)))
+
+    def order(case: str) -> tuple[bool, bool]:
+        return case not in changes, all(row.state == "pass" for row in rows[case])
+
+    for case in sorted(rows, key=order):
+        yield {
+            "name": case,
+            "changes": changes.get(case, []),
+            "rows": [row for row in rows[case] if row.state != "pass"],
+            "passed": sum(row.state == "pass" for row in rows[case]),
+            "runs": list(dict.fromkeys((row.cell, row.repeat, row.run) for row in rows[case] if row.run)),
+        }
