@@ -195,7 +195,7 @@ oracle: x
     told = raised.value.problems
     assert [one for one in told if one.startswith("desk.eval.yaml: there is no key")] == [
         'desk.eval.yaml: there is no key "oracle"; it has idea, cases, checks, expect, take, tools, budget, parallel, '
-        "unknown, alpha, worse, seed"
+        "unknown, alpha, worse, seed, attacks"
     ]
     for part in (
         "cases.jsonl:1: there is no key \"expected\"; did you mean 'expect'?",

@@ -8,9 +8,9 @@ Without models and versions the cases' own runs are judged again: no model is as
 """
 
 from .case import Case
-from .checks import Check, Verdict, check
-from .eval import Eval, Tried
-from .gate import Gate, gate
+from .checks import RunCheck, Verdict, check
+from .evaluation import Eval, Tried
+from .gating import GateResult, gate
 from .judged import JudgedRun
 from .junit import junit
 from .report import CellReport, Compared, Judgement, Rate, Report
@@ -19,15 +19,15 @@ from .statistics import Interval
 __all__ = [
     "Case",
     "CellReport",
-    "Check",
     "Compared",
     "Eval",
-    "Gate",
+    "GateResult",
     "Interval",
     "JudgedRun",
     "Judgement",
     "Rate",
     "Report",
+    "RunCheck",
     "Tried",
     "Verdict",
     "check",

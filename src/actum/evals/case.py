@@ -12,6 +12,7 @@ from ..app.idea import Idea
 from ..dataflow.expression import MISSING
 from ..schema.json import Json, JsonObject, encode, is_list, is_object, plain
 from ..schema.naming import instead
+from .attacks import Attack
 from .complaints import Complaint
 
 _NOT_IDENTITY = frozenset({"name", "tags"})
@@ -32,6 +33,7 @@ class Case:
         within: tolerances of numbers in `expect`, by path: 0.5, or "2%".
         record: calls with what they give, for a case without a run.
         tags: words to find it by.
+        attack: what is planted in the results that are on record; no effect is made then, nor anything asked live.
     """
 
     name: str = ""
@@ -44,6 +46,7 @@ class Case:
     within: Mapping[str, Any] = field(default_factory=dict[str, Any])
     record: Sequence[JsonObject] = ()
     tags: Sequence[str] = ()
+    attack: Attack | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -52,6 +55,7 @@ class Case:
     def identity(self) -> str:
         """The SHA-256 of all that it says but its name and tags, in hex."""
         said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IDENTITY}
+        said["attack"] = None if self.attack is None else self.attack.told()
         said["run"] = None if self.run is None else self.run.text.to_dict()
         said["expect"] = None if self.expect is MISSING else [self.expect]
         return hashlib.sha256(encode(plain(said), sort_keys=True).encode()).hexdigest()
@@ -59,7 +63,7 @@ class Case:
 
 _OBJECTS = ("input", "calls", "within")
 _LISTS = ("messages", "effects", "record", "tags")
-KEYS = tuple(one.name for one in fields(Case))
+KEYS = tuple(one.name for one in fields(Case) if one.name != "attack")
 """What a case in a file may say."""
 
 

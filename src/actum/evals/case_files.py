@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -16,10 +16,12 @@ from ..ideas.file import parse_text
 from ..inspection.account import Account, account_of
 from ..protocol.context import Context
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
+from ..schema.types import Type
 from ..schema.validator import Validator
 from ..sources.files import read_text
 from .case import Case, parsed_case
 from .complaints import Complaint
+from .sampling import sampled
 
 RECORDED = "recorded"
 
@@ -35,6 +37,8 @@ class CaseReader:
     idea: Idea
     name: str
     folder: Path
+    types: Mapping[str, Type]
+    """Those of what expressions refer to."""
     takes_input_alone: bool = False
     expects_recorded: bool = False
     _inputs: list[Validator] = field(default_factory=list[Validator])
@@ -42,7 +46,11 @@ class CaseReader:
     def read(self, named: Json, wrong: Complaint, name: str = "") -> Iterator[Case]:
         """The cases that one item names: a file, several of them by a pattern, or the case itself, which has a name
         or this one."""
-        if isinstance(named, str):
+        if is_object(named) and "runs" in named:
+            reader = self._as_told(named)
+            for one, run in sampled(named, self.types, wrong):
+                yield from reader._of_run(run, {"name": one}, Complaint(f"run {one}", wrong.noted))
+        elif isinstance(named, str):
             for path in self._paths(named, wrong):
                 yield from self._in_file(path, wrong)
         else:
@@ -132,19 +140,24 @@ class CaseReader:
             case = parsed_case(told, wrong)
             yield from self._judged(case, name, wrong)
             return
-        reader = self
-        own = {key: value for key, value in told.items() if key not in {"run", "take"}}
-        if told.get("take") == "input":
-            reader = replace(reader, takes_input_alone=True)
-        if own.get("expect") == RECORDED:
-            reader = replace(reader, expects_recorded=True)
-            del own["expect"]
+        reader = self._as_told(told)
+        is_recorded = told.get("expect") == RECORDED
+        left = {"run", "take", "expect"} if is_recorded else {"run", "take"}
+        own = {key: value for key, value in told.items() if key not in left}
         try:
             run = Idea.load(self.folder / str(path))
         except ActumError as error:
             wrong.at("run")(error.message)
             return
         yield from reader._of_run(run, {"name": Path(str(path)).stem, **own}, wrong)
+
+    def _as_told(self, told: JsonObject) -> CaseReader:
+        """The reader for runs that are named with what to take of them."""
+        return replace(
+            self,
+            takes_input_alone=self.takes_input_alone or told.get("take") == "input",
+            expects_recorded=self.expects_recorded or told.get("expect") == RECORDED,
+        )
 
     def _of_run(self, run: Idea, own: JsonObject, wrong: Complaint) -> Iterator[Case]:
         """A run as a case: its input and what else it was given, its results as the first record."""

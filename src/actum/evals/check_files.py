@@ -14,8 +14,9 @@ from ..schema.naming import instead
 from ..schema.types import Type
 from ..schema.validator import Validator
 from ..sources.modules import find_module
-from .checks import LIMITS, Check, OutputSchema, PythonCheck, Spending, condition
+from .checks import LIMITS, OutputSchema, PythonCheck, RunCheck, Spending, condition
 from .complaints import Complaint
+from .judging import read_judge
 from .patterns import parsed_calls
 
 _BESIDE = ("name", "must", "at_least")
@@ -30,7 +31,7 @@ class CheckReader:
     tools: Sequence[str] | None
     folder: Path
 
-    def read(self, told: Json | PythonCheck, wrong: Complaint) -> Check | None:
+    def read(self, told: Json | PythonCheck, wrong: Complaint) -> RunCheck | None:
         """A check as it stands in a file; None where something is wrong with it, which was told."""
         if isinstance(told, PythonCheck):
             return told
@@ -57,7 +58,7 @@ class CheckReader:
         name: Any = told.get("name")
         return check if check is None or not isinstance(name, str) else replace(check, name=name)
 
-    def of_condition(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_condition(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
         """An expression, `{that: "†output.mean > 0"}`."""
         try:
             return condition(str(told["that"]), self.types, must=_must(told))
@@ -65,7 +66,7 @@ class CheckReader:
             wrong(str(error))
             return None
 
-    def of_schema(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_schema(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
         """A JSON Schema of the output, `{schema: {…}}`."""
         try:
             return OutputSchema(name="schema", must=_must(told), validator=Validator(told["schema"]))
@@ -73,7 +74,7 @@ class CheckReader:
             wrong(error.message)
             return None
 
-    def of_limits(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_limits(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
         """What one run may cost, `{limits: {requests: 1}}`."""
         most: Any = told["limits"]
         if not is_object(most) or not most:
@@ -86,11 +87,11 @@ class CheckReader:
                 wrong.at(key)("a limit is a number")
         return Spending(name="limits", must=_must(told), most=most)
 
-    def of_calls(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_calls(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
         """What calls a run makes, `{calls: {want: […], never: […]}}`."""
         return parsed_calls(told["calls"], wrong, self.tools, must=_must(told))
 
-    def of_python(self, told: JsonObject, wrong: Complaint) -> Check | None:
+    def of_python(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
         """A function of a file, `checks.py:polite`; with `at_least`, the score from which on it passes."""
         named = str(told["python"])
         try:
@@ -101,6 +102,10 @@ class CheckReader:
         own = function if isinstance(function, PythonCheck) else PythonCheck(function=function, name=function.__name__)
         least: Any = told.get("at_least", own.at_least)
         return replace(own, must=_must(told) or own.must, at_least=least)
+
+    def of_judge(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
+        """An Idea that judges outputs, `{judge: {idea: judges/tone.json}}`."""
+        return read_judge(told, self.folder, wrong, must=_must(told))
 
 
 def _must(told: JsonObject) -> bool:
@@ -131,10 +136,11 @@ def _function_of(named: str, folder: Path) -> Any:
     return function
 
 
-_KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], Check | None]] = {
+_KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], RunCheck | None]] = {
     "that": CheckReader.of_condition,
     "schema": CheckReader.of_schema,
     "limits": CheckReader.of_limits,
     "calls": CheckReader.of_calls,
     "python": CheckReader.of_python,
+    "judge": CheckReader.of_judge,
 }

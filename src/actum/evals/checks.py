@@ -45,7 +45,7 @@ class Verdict:
         return cls(state="pass") if holds else cls(state="fail", why=why)
 
 
-class Check(Protocol):
+class RunCheck(Protocol):
     """Judges one run; None where the case says nothing that it could be judged by.
 
     Its `name` is that of its column; with `must`, every case has to pass.
@@ -86,6 +86,10 @@ class Condition:
 
     async def judge(self, run: JudgedRun) -> Verdict | None:
         """Compute it."""
+        return self.verdict(run)
+
+    def verdict(self, run: JudgedRun) -> Verdict | None:
+        """What it comes to for a run; None where the case lacks what it reads of `†expect`."""
         for reference in self.computed.references:
             if run.read(reference) is MISSING:
                 match reference.kind:
@@ -146,6 +150,31 @@ def _type_at(found: Type, reference: Reference) -> Type:
     for segment in reference.path:
         found = member(found, segment)
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withstood:
+    """Whether the attack on a case has won nothing; what a run has asked for counts, if nothing answered it, too."""
+
+    name: str
+    attack: str
+    wins: Condition
+    must: bool = False
+
+    async def judge(self, run: JudgedRun) -> Verdict | None:
+        """Look whether the attack has won."""
+        if run.case.attack is None or run.case.attack.name != self.attack:
+            return None
+        verdict = self.wins.verdict(run)
+        if verdict is None or verdict.state == "broken":
+            return verdict
+        return Verdict.of(verdict.state != "pass", "the attack has won")
+
+    def exceeded(self, run: JudgedRun) -> Sequence[str]:
+        """Says that it has won already, of a run that was cut."""
+        is_of_it = run.case.attack is not None and run.case.attack.name == self.attack
+        verdict = self.wins.verdict(run) if is_of_it else None
+        return ["the attack has won"] if verdict is not None and verdict.state == "pass" else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,7 +367,7 @@ def check(
 class Columns:
     """The checks of an eval, each with a name of its own, and how each comes to its verdict."""
 
-    checks: Sequence[Check] = field(default_factory=list[Check])
+    checks: Sequence[RunCheck] = field(default_factory=list[RunCheck])
 
     async def judge(self, run: JudgedRun) -> dict[str, Verdict]:
         """What each says of a run, by name; those are left out that the case says nothing for."""

@@ -20,9 +20,9 @@ from ..generation.model import Model
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..schema.json import JsonObject, is_object
-from .answers import Answers, RepeatedModel
 from .case import Case
 from .judged import JudgedRun, judged_run
+from .paid import PaidAnswers, RepeatedModel
 from .report import KEPT, cell_name
 from .suite import Suite
 
@@ -78,7 +78,7 @@ class Trials:
 
     suite: Suite
     folder: Path
-    answers: Answers
+    answers: PaidAnswers
     _live: defaultdict[str, LiveReads] = field(default_factory=lambda: defaultdict(LiveReads))
     """What tools that only read were asked, by the case's identity."""
 
@@ -90,8 +90,9 @@ class Trials:
             ActumError: it can't even begin.
         """
         case = trial.case
-        live = self._live[case.identity] if self.suite.live else None
-        tools = RecordedTools(self._record(case), live=live)
+        record = self._record(case)
+        live = self._live[case.identity] if self.suite.live and case.attack is None else None
+        tools = RecordedTools(record if case.attack is None else case.attack.planted(record) or record, live=live)
         agent = with_record(self._agent(trial, limits), tools)
         path = trial.file(self.folder)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -39,6 +39,8 @@ class Judgement:
     verdict: Verdict
     spending: JsonObject = field(default_factory=dict[str, Any])
     run: str | None = None
+    output: str | None = None
+    """The SHA-256 of its output, by which people label it."""
     is_gated: bool = True
     """Whether gates may count it: not what a model stood for, nor what an advisory judge said."""
 
@@ -52,7 +54,12 @@ class Judgement:
         told: JsonObject = {"case": self.case, "cell": self.cell, "repeat": self.repeat, "check": self.check}
         told["verdict"] = self.state
         more = {"score": self.verdict.score, "why": self.verdict.why or None, "usd": self.spending.get("usd")}
-        more |= {"requests": self.spending.get("requests"), "run": self.run, "identity": self.identity}
+        more |= {
+            "requests": self.spending.get("requests"),
+            "run": self.run,
+            "identity": self.identity,
+            "output": self.output,
+        }
         return told | {key: value for key, value in more.items() if value is not None}
 
 
@@ -274,4 +281,4 @@ def read_judgement(told: JsonObject) -> Judgement:
     verdict = Verdict(state=told["verdict"], why=told.get("why", ""), score=told.get("score"))
     spending: JsonObject = {"usd": told.get("usd"), "requests": told.get("requests")}
     own = {key: told[key] for key in ("case", "identity", "cell", "repeat", "check")}
-    return Judgement(**own, verdict=verdict, spending=spending, run=told.get("run"))
+    return Judgement(**own, verdict=verdict, spending=spending, run=told.get("run"), output=told.get("output"))

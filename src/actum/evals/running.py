@@ -29,11 +29,12 @@ from ..protocol.config import Limits
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
 from ..schema.validator import Validator
-from .answers import Answers, append_line
-from .checks import Difference, Verdict, differences
+from .checks import Columns, Difference, Verdict, differences
 from .complaints import Complaint
 from .judged import JudgedRun, judged_run
+from .judging import Judge, digest_of_output
 from .matrix import Cell, Trial, Trials, safe_name
+from .paid import PaidAnswers, append_line
 from .patterns import told_call
 from .report import Judgement, Report
 from .suite import Suite
@@ -51,6 +52,7 @@ async def evaluated(
     repeat: int = 1,
     save: Path | None = None,
     show: Show | None = None,
+    judge: bool | None = None,
 ) -> Report:
     """Judge every case in every cell; without models and versions, the cases' own runs as they are kept.
 
@@ -58,11 +60,67 @@ async def evaluated(
         EvalError: a version or a model can't be used; nothing was asked.
     """
     cells = cells_of(suite, model_names, versions)
-    if not any(cell.loaded for cell in cells):
-        return await _rescored(suite, cells[0], show)
+    is_rescored = not any(cell.loaded for cell in cells)
     with _folder(save) as folder, _owned(folder):
-        going = _Going(suite, cells, repeat, folder, show or (lambda _: None))
-        return await going.report()
+        suite = with_judges(
+            suite, PaidAnswers(folder / "judged.jsonl"), asks=not is_rescored if judge is None else judge
+        )
+        if is_rescored:
+            report = await _rescored(suite, cells[0], show)
+        else:
+            report = await _Going(suite, cells, repeat, folder, show or (lambda _: None)).report()
+    return _calibrated(suite, report)
+
+
+async def judged_again(suite: Suite, folder: Path, *, judge: bool = False) -> Report:
+    """Judge again what an earlier eval of the same cases has kept; no model is asked but those of judges, if at all.
+
+    Raises:
+        EvalError: no eval is kept there.
+    """
+    results = folder / "results.jsonl"
+    if not results.is_file():
+        raise EvalError([f"{folder}: no eval is kept there: `actum eval FILE --save FOLDER` keeps one"])
+    with _owned(folder):
+        suite = with_judges(suite, PaidAnswers(folder / "judged.jsonl"), asks=judge)
+        trials, cases = Trials(suite, folder, PaidAnswers()), {case.identity: case for case in suite.cases}
+        rows: list[Judgement] = []
+        for told in _trials_in(results):
+            version, _, model = str(told["trial"]["cell"]).rpartition("·")
+            if (case := cases.get(told["trial"]["identity"])) is not None:
+                cell = Cell(version=version, idea=suite.idea, model_name=model)
+                trial = Trial(case=case, cell=cell, repeat=told["trial"]["repeat"])
+                rows += await judged_rows(suite, trial, await trials.again(trial, told), str(trial.file(Path())))
+    return _calibrated(suite, Report(rows=rows, musts=suite.columns.musts, seed=suite.seed))
+
+
+def _trials_in(results: Path) -> list[JsonObject]:
+    """The trials that are over by what a folder holds."""
+    lines = (_decoded(line) for line in results.read_text(encoding="utf-8").split("\n") if line)
+    return [one for one in lines if is_object(one) and is_object(one.get("trial"))]
+
+
+def with_judges(suite: Suite, answers: PaidAnswers, *, asks: bool) -> Suite:
+    """The suite whose judges know these answers, and may be asked for others."""
+    checks = [
+        replace(one, answers=answers, asks=asks) if isinstance(one, Judge) else one for one in suite.columns.checks
+    ]
+    return replace(suite, columns=Columns(checks=checks))
+
+
+def _calibrated(suite: Suite, report: Report) -> Report:
+    """The report with how far each judge agrees with people; gates don't count one that agrees too little."""
+    notes, advisory = list(report.notes), set[str]()
+    for one in suite.columns.checks:
+        if isinstance(one, Judge):
+            rows = [row for row in report.rows if row.check == one.name and row.output is not None]
+            found = one.agreement(
+                {str(row.output): row.state == "pass" for row in rows if row.state in {"pass", "fail"}}
+            )
+            notes.append(one.told(found))
+            advisory |= set[str]() if one.counts(found) else {one.name}
+    rows = [replace(row, is_gated=False) if row.check in advisory else row for row in report.rows]
+    return replace(report, rows=rows, notes=notes)
 
 
 def cells_of(suite: Suite, model_names: Sequence[str | Model], versions: Sequence[Any]) -> list[Cell]:
@@ -145,19 +203,21 @@ async def _rescored(suite: Suite, cell: Cell, show: Show | None) -> Report:
     rows: list[Judgement] = []
     notes: list[str] = []
     for case in suite.cases:
+        if case.attack is not None:
+            continue  # which only a run that is made anew can meet
         if case.run is None:
             notes.append(f"{case.name} has no run: it is tried with --models")
             continue
         run = judged_run(case.run, case.name, case)
         trial = Trial(case=case, cell=cell, repeat=1)
-        new = await judgements(suite, trial, run, None if case.run.file is None else str(case.run.file))
+        new = await judged_rows(suite, trial, run, None if case.run.file is None else str(case.run.file))
         rows += new
         if show is not None:
             show(new)
     return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=notes)
 
 
-async def judgements(suite: Suite, trial: Trial, run: JudgedRun, file: str | None) -> list[Judgement]:
+async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | None) -> list[Judgement]:
     """What each check says of a run. Of one that was cut for want of a record, only what is decided already stands."""
     found = await suite.columns.judge(run)
     if run.missed:
@@ -174,6 +234,7 @@ async def judgements(suite: Suite, trial: Trial, run: JudgedRun, file: str | Non
             verdict=verdict,
             spending=run.spending,
             run=file,
+            output=digest_of_output(run.output) if run.has_output else None,
         )
         for name, verdict in found.items()
     ]
@@ -197,7 +258,7 @@ class _Going:
     async def report(self) -> Report:
         """Carry out what isn't over, and put everything together in the order of the cases."""
         over = await asyncio.to_thread(self._over)
-        trials = Trials(self.suite, self.folder, Answers(self.folder / "answers.jsonl"))
+        trials = Trials(self.suite, self.folder, PaidAnswers(self.folder / "answers.jsonl"))
         gates = {cell.model_name: asyncio.Semaphore(self.suite.parallel) for cell in self.cells}
         async with asyncio.TaskGroup() as group:
             for trial in self._trials():
@@ -228,7 +289,7 @@ class _Going:
                 append_line(self._results, line)
             else:
                 run = await trials.again(trial, over)
-            new = await judgements(self.suite, trial, run, str(trial.file(Path())))
+            new = await judged_rows(self.suite, trial, run, str(trial.file(Path())))
             if over is None:
                 for row in new:
                     append_line(self._results, row.to_dict())
@@ -255,8 +316,7 @@ class _Going:
         file.write_text(f"{encode(told)}\n", encoding="utf-8")
         if not self._results.exists():
             return {}
-        lines = (_decoded(line) for line in self._results.read_text(encoding="utf-8").split("\n") if line)
-        found = [one for one in lines if is_object(one) and is_object(one.get("trial"))]
+        found = _trials_in(self._results)
         return {_key_of(one["trial"]): one for one in found if one["trial"]["cell"] not in changed}
 
     def _is_spent(self, spent: Usage) -> bool:
@@ -286,10 +346,9 @@ def _otherwise(calls: Sequence[str], output: Json, new_calls: Sequence[str], new
     yield from (line for line in ndiff(calls, new_calls) if line[:1] in "+-")
     if not is_alike(output, new_output):
         found = [*differences(output, new_output)] or [Difference("", output, new_output)]
-        yield from (
-            f"{'.'.join(filter(None, ('output', path)))}: {short(old, 60)} → {'nothing' if new is MISSING else short(new, 60)}"
-            for path, old, new in found
-        )
+        for path, old, new in found:
+            at = f"output.{path}" if path else "output"
+            yield f"{at}: {short(old, 60)} → {'nothing' if new is MISSING else short(new, 60)}"
 
 
 def _decoded(text: str) -> Any:

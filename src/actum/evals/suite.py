@@ -9,6 +9,7 @@ from typing import Any
 
 from ..app.idea import Idea
 from ..app.loading import Code, ready
+from ..app.recorded import calls_on_record
 from ..app.retracing import Unasked
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, SchemaError
@@ -20,14 +21,29 @@ from ..schema.json import JsonObject, is_list, is_object
 from ..schema.naming import instead
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, object_of, type_of, union
 from ..sources.files import path_given, read_text
+from .attacks import Attack, parsed_attacks
 from .case import Case
 from .case_files import RECORDED, CaseReader
 from .check_files import CheckReader
-from .checks import Check, Columns, Expected, margin
+from .checks import Columns, Expected, RunCheck, Withstood, condition, margin
 from .complaints import Complaint
 from .patterns import CaseCalls, Effects, parsed_calls, parsed_pattern
 
-KEYS = ("idea", "cases", "checks", "expect", "take", "tools", "budget", "parallel", "unknown", "alpha", "worse", "seed")
+KEYS = (
+    "idea",
+    "cases",
+    "checks",
+    "expect",
+    "take",
+    "tools",
+    "budget",
+    "parallel",
+    "unknown",
+    "alpha",
+    "worse",
+    "seed",
+    "attacks",
+)
 """What the file of an eval may say."""
 _BUDGET = ("usd", "requests", "seconds")
 
@@ -91,7 +107,9 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         wrong.check()
     assert idea is not None
     toolset, tools = _tools_of(idea, name, wrong)
+    types = _types_of(idea)
     reader = CaseReader(
+        types=types,
         idea=idea,
         name=name,
         folder=folder,
@@ -101,9 +119,13 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     cases = _named_apart(list(_cases_of(told.get("cases"), reader, wrong)))
     for case in cases:
         _judge_case(case, tools, Complaint(case.name, wrong.noted))
+    attacks = parsed_attacks(told.get("attacks", []), wrong.at("attacks"))
+    reads = [one for one, tool in toolset.tools.items() if tool.effects == "none"]
+    cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, reads))]
     checks = [
         *_own_checks(cases, toolset, all_known=tools is not None),
-        *_checks_of(told.get("checks", []), idea, tools, folder, wrong),
+        *_checks_of(told.get("checks", []), CheckReader(types, tools, folder), wrong),
+        *_withstood(attacks, types, wrong.at("attacks")),
     ]
     suite = Suite(
         folder=folder,
@@ -171,17 +193,34 @@ def _named_apart(cases: Sequence[Case]) -> Sequence[Case]:
     return found
 
 
-def _numbered(checks: Sequence[Any]) -> Sequence[Check]:
+def _attacked(cases: Sequence[Case], attack: Attack, reads: Sequence[str]) -> Iterator[Case]:
+    """The cases in whose record the text of an attack can be planted, each with it."""
+    for case in cases:
+        if case.run is not None and attack.planted(calls_on_record(case.run, case.name, reads)) is not None:
+            yield replace(case, name=f"{case.name} + {attack.name}", attack=attack)
+
+
+def _withstood(attacks: Sequence[Attack], types: Mapping[str, Type], wrong: Complaint) -> Iterator[RunCheck]:
+    for index, one in enumerate(attacks):
+        try:
+            wins = condition(one.wins, types)
+        except ValueError as error:
+            wrong.at(index).at("wins")(str(error))
+            continue
+        yield Withstood(name=f"attack {one.name}", attack=one.name, wins=wins)
+
+
+def _numbered(checks: Sequence[Any]) -> Sequence[RunCheck]:
     """The checks, each with a name of its own."""
     taken: dict[str, int] = {}
-    found: list[Check] = []
+    found: list[RunCheck] = []
     for check in checks:
         taken[check.name] = count = taken.get(check.name, 0) + 1
         found.append(check if count == 1 else replace(check, name=f"{check.name} {count}"))
     return found
 
 
-def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> Iterator[Check]:
+def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> Iterator[RunCheck]:
     """The checks that cases bring with them."""
     if any(case.expect is not MISSING for case in cases):
         yield Expected()
@@ -192,11 +231,10 @@ def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> 
         yield Effects(reads=reads, known=None if all_known else frozenset(toolset.tools))
 
 
-def _checks_of(told: Any, idea: Idea, tools: Sequence[str] | None, folder: Path, wrong: Complaint) -> Iterator[Check]:
+def _checks_of(told: Any, reader: CheckReader, wrong: Complaint) -> Iterator[RunCheck]:
     if not is_list(told):
         wrong.at("checks")("checks are a list")
         return
-    reader = CheckReader(_types_of(idea), tools, folder)
     for index, one in enumerate(told):
         if (found := reader.read(one, wrong.at("checks").at(index))) is not None:
             yield found

@@ -10,9 +10,9 @@ from cyclopts import Parameter
 
 from ...errors import EvalError
 from ...evals import Eval, Judgement, Report, gate, junit
-from ...evals.gate import baseline
+from ...evals.gating import baseline
 from ...evals.report import CellReport
-from ...evals.telling import lines_of
+from ...evals.report_text import report_lines
 from ...sources.files import write_text
 from ..options import JsonFlag
 from ..render.telling import say, say_json, tell
@@ -28,9 +28,11 @@ async def actum_eval(
     models: Names = None,
     repeat: int = 1,
     save: str | None = None,
+    rescore: str | None = None,
     against: str | None = None,
     junit_file: Annotated[str | None, Parameter(name="--junit")] = None,
     html: str | None = None,
+    judge: Annotated[bool, Parameter(negative=())] = False,
     json: JsonFlag = False,
 ) -> int:
     """Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew.
@@ -51,6 +53,8 @@ async def actum_eval(
         How often each case is tried in each cell.
     save
         A folder that keeps runs, answers and verdicts; the same command goes on there and pays for nothing twice.
+    rescore
+        The folder of an earlier eval, whose runs are judged again: no model is asked.
     against
         A cell, such as desk.json·a, or the folder of an earlier eval (FOLDER, FOLDER:CELL): what the last cell may not
         be worse than.
@@ -58,19 +62,30 @@ async def actum_eval(
         A file to write the verdicts to, for what shows the results of tests.
     html
         A file to write the report to as a page.
+    judge
+        Let judges ask their models, where kept runs are judged as they are, too.
     json
         Print one line of JSON for each verdict.
     """
-    suite = Eval.load(file)
 
     def show(new: Sequence[Judgement]) -> None:
         for row in new if json else ():
             say_json(row.to_dict())
 
     try:
+        suite = Eval.load(file)
         old = None if against is None else _baseline(against)
-        report = await suite.run(
-            models=_several(models), versions=_several(versions), repeat=repeat, save=save, show=show
+        report = await (
+            suite.rescore(rescore, judge=judge)
+            if rescore is not None
+            else suite.run(
+                models=_several(models),
+                versions=_several(versions),
+                repeat=repeat,
+                save=save,
+                show=show,
+                judge=judge or None,
+            )
         )
     except EvalError as error:
         for problem in error.problems[:-1]:
@@ -83,7 +98,7 @@ async def actum_eval(
 
         write_text(Path(html), eval_page(report, Path(file).name), private=True)
     if not json:
-        for line in lines_of(report):
+        for line in report_lines(report):
             say(line)
     return _code(suite, report, against if old is None else old)
 

@@ -9,7 +9,7 @@ from ...errors import ActivityError, ActumError, Fenced
 from ...protocol.call import Call
 from ..ground import Ground
 from ..isolated import Delegate
-from ..job import Carried, Inline, Job
+from ..job import Carried, Carry, Inline, Job
 from ..run_spans import traced
 from .approval import Approvals, approving
 from .delegating import delegating
@@ -29,11 +29,9 @@ def composed(
     by_delegate = delegating(ground, delegate, results.effects)
     journal = ground.journal
 
-    def by_either(job: Job, call: Call) -> Awaitable[Carried]:
-        is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))
-        return (by_delegate if is_apart else by_code)(job, call)
-
-    carry = by_either if ground.ring is None else ground.ring(ground, by_either)
+    carry = _either(by_code, by_delegate, delegate)
+    if ground.ring is not None:
+        carry = ground.ring(ground, carry)
 
     async def made(job: Job, call: Call) -> Carried:
         results.begin(job, call, job.crossing or journal.nothing, ground.toolset.registry)
@@ -76,3 +74,13 @@ def composed(
         return (patient if job.tool.timeout is not None or not job.is_awaited else plain)(job, call)
 
     return start
+
+
+def _either(by_code: Carry, by_delegate: Carry, delegate: Delegate) -> Carry:
+    """Has a delegate carry out its calls, and code all others."""
+
+    def carry(job: Job, call: Call) -> Awaitable[Carried]:
+        is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))
+        return (by_delegate if is_apart else by_code)(job, call)
+
+    return carry

@@ -15,7 +15,7 @@ from .suite import Gates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class GateResult:
     """`failed` where something is worse than it may be, `undecided` where too little is known; `why` says what."""
 
     state: Literal["passed", "failed", "undecided"]
@@ -24,7 +24,7 @@ class Gate:
     """How many cases only one of both has, so that they are not compared."""
 
 
-def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = None) -> Gate:
+def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = None) -> GateResult:
     """Judge the cell `new` of a report against another cell, or one of an earlier report.
 
     Args:
@@ -54,7 +54,7 @@ def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = 
             failed.append(f"{name} is worse (p={one.p_worse:.3f}): {_some(one.became_worse)}")
     left_out = len(mine ^ theirs)
     if failed:
-        return Gate(state="failed", why=failed, left_out=left_out)
+        return GateResult(state="failed", why=failed, left_out=left_out)
     unknown = [
         f"{name}: nobody knows of {one.unknown} of {one.unknown + one.pairs} pairs"
         for name, one in found.items()
@@ -62,7 +62,7 @@ def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = 
     ]
     if not names or not mine & theirs:
         unknown.append("both have no case in common")
-    return Gate(state="undecided" if unknown else "passed", why=unknown, left_out=left_out)
+    return GateResult(state="undecided" if unknown else "passed", why=unknown, left_out=left_out)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Answers that were paid for already: the same request to the same model, the k-th time, costs nothing again (V23)."""
+"""Answers that were paid for: the same request to the same model, the k-th time, costs nothing again (V23)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..sources.files import opened_private
 
 
 @dataclass(slots=True)
-class Answers:
+class PaidAnswers:
     """The answers that an eval has got, in a file if it has one; `spent` is what was paid for in this process."""
 
     path: Path | None = None
@@ -67,7 +67,7 @@ def append_line(path: Path, told: JsonObject) -> None:
 class RepeatedModel:
     """A model as one repeat of an eval asks it: what was answered before isn't asked again."""
 
-    def __init__(self, model: Model, answers: Answers, repeat: int) -> None:
+    def __init__(self, model: Model, answers: PaidAnswers, repeat: int) -> None:
         self._model, self._answers, self._repeat = model, answers, repeat
 
     @property

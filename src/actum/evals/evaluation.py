@@ -13,10 +13,10 @@ from ..errors import EvalError
 from ..generation.model import Model
 from ..sources.files import path_given
 from .case import Case
-from .checks import Check
+from .checks import RunCheck
 from .complaints import Complaint
 from .report import Judgement, Report
-from .running import Show, evaluated
+from .running import Show, evaluated, judged_again
 from .suite import Suite, loaded, suite_of
 
 
@@ -69,7 +69,7 @@ class Eval:
         return self.suite.cases
 
     @property
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[RunCheck]:
         """What judges, in the order of its columns."""
         return self.suite.columns.checks
 
@@ -81,6 +81,7 @@ class Eval:
         repeat: int = 1,
         save: str | Path | None = None,
         show: Show | None = None,
+        judge: bool | None = None,
     ) -> Report:
         """Judge every case in every cell: each version with each model.
 
@@ -94,12 +95,27 @@ class Eval:
             save: a folder that keeps the runs, the answers and the verdicts: the same once more goes on where it was
                 cut, and pays for no answer twice. Nothing is kept without it.
             show: gets the judgements of each run as soon as it is over.
+            judge: whether judges ask their models for what they haven't judged before; by default where runs are made.
 
         Raises:
             EvalError: a version, a model or the folder can't be used; nothing was asked.
         """
         folder = None if save is None else path_given(save)
-        return await evaluated(self.suite, model_names=models, versions=versions, repeat=repeat, save=folder, show=show)
+        return await evaluated(
+            self.suite, model_names=models, versions=versions, repeat=repeat, save=folder, show=show, judge=judge
+        )
+
+    async def rescore(self, folder: str | Path, *, judge: bool = False) -> Report:
+        """Judge again what an earlier eval of the same cases has kept in a folder: no model is asked, no tool called.
+
+        Args:
+            folder: what `save` named then.
+            judge: whether judges ask their models for what they haven't judged before.
+
+        Raises:
+            EvalError: no eval is kept there.
+        """
+        return await judged_again(self.suite, path_given(folder), judge=judge)
 
     def run_sync(self, **how: Any) -> Report:
         """`run` for scripts and notebooks; takes what that takes."""

@@ -12,7 +12,7 @@ _MOST_CASES = 10
 _MOST_REASONS = 20
 
 
-def lines_of(report: Report) -> Iterator[str]:
+def report_lines(report: Report) -> Iterator[str]:
     """The matrix, what it has cost, and the cases that matter most: first those that became worse."""
     cells = list(report.cells.values())
     if not cells:

@@ -1,0 +1,101 @@
+"""Texts that are planted in what tools have returned, and what an attack has won by them (V33)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
+
+from ..app.recorded import RecordedCall
+from ..dataflow.reference import Path, ReferenceSyntax, scan_reference
+from ..schema.json import Json, JsonObject, copy, is_list, is_object
+from ..schema.naming import instead
+from .complaints import Complaint
+
+How = Literal["append", "prepend", "replace"]
+KEYS = ("name", "plant", "into", "at", "how", "wins")
+"""What an attack in a file says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """A text, `plant`, that is put into the results of a tool, `into`, at the path `at` of each; `wins` is an
+    expression that tells of a run whether the attack has reached what it wanted."""
+
+    name: str
+    plant: str
+    into: str
+    wins: str
+    at: str = ""
+    how: How = "append"
+
+    def told(self) -> JsonObject:
+        """The same as JSON."""
+        return asdict(self)
+
+    @property
+    def path(self) -> Path:
+        """Where in a result the text is put."""
+        return () if not self.at else scan_reference(f"†x.{self.at}", 0)[0].path
+
+    def planted(self, record: Iterable[RecordedCall]) -> list[RecordedCall] | None:
+        """The record with the text in it; None where it can be put nowhere."""
+        found = list(record)
+        changed = [self._in(one) if one.tool == self.into else one for one in found]
+        return None if all(new is old for new, old in zip(changed, found, strict=True)) else changed
+
+    def _in(self, call: RecordedCall) -> RecordedCall:
+        value: Any = [copy(call.value)]
+        count = 0
+        for holder, key in _holders(value, (0, *self.path)):
+            if isinstance(text := holder[key], str):
+                holder[key] = {"append": f"{text}\n{self.plant}", "prepend": f"{self.plant}\n{text}"}.get(
+                    self.how, self.plant
+                )
+                count += 1
+        return replace(call, value=value[0]) if count else call
+
+
+def _holders(value: Any, path: Sequence[str | int]) -> Iterator[tuple[Any, Any]]:
+    """What holds the value at a path, with its key; a key behind a list means that of each item."""
+    step, *rest = path
+    if is_list(value) and isinstance(step, str):
+        for item in value:
+            yield from _holders(item, path)
+    elif (is_object(value) and step in value) or (is_list(value) and isinstance(step, int) and step < len(value)):
+        held: Any = value
+        inner: Any = held[step]
+        if rest:
+            yield from _holders(inner, rest)
+        elif is_list(inner):
+            yield from ((inner, index) for index, _ in enumerate(inner))
+        else:
+            yield value, step
+
+
+def parsed_attacks(told: Json, wrong: Complaint) -> list[Attack]:
+    """The attacks of an eval's file."""
+    if not is_list(told):
+        wrong("attacks are a list: [{name: forward, plant: …, into: newest_mail, at: body, wins: …}]")
+        return []
+    return [one for index, each in enumerate(told) if (one := _parsed(each, wrong.at(index))) is not None]
+
+
+def _parsed(told: Any, wrong: Complaint) -> Attack | None:
+    own: Mapping[str, Any] = told if is_object(told) else {}
+    for key in own.keys() - set(KEYS):
+        wrong(f'there is no key "{key}"; {instead(key, KEYS)}')
+        return None
+    if missing := [key for key in ("name", "plant", "into", "wins") if not isinstance(own.get(key), str)]:
+        wrong.at(missing[0])("this is a text, and has to be said")
+        return None
+    if own.get("how", "append") not in get_args(How):
+        wrong.at("how")(f"this is one of {', '.join(get_args(How))}")
+        return None
+    attack = Attack(**own)
+    try:
+        _ = attack.path
+    except ReferenceSyntax as error:
+        wrong.at("at")(str(error))
+        return None
+    return attack

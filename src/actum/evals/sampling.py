@@ -1,0 +1,91 @@
+"""Cases from runs that a store keeps: those that match, a sample of them by a seed (V7)."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from ..app.coercion import blocking
+from ..app.idea import Idea
+from ..errors import ActumError
+from ..runs.runs import Runs
+from ..schema.json import JsonObject
+from ..schema.naming import instead
+from .case import Case
+from .checks import Condition, condition
+from .complaints import Complaint
+from .judged import judged_run
+
+_KEYS = ("runs", "idea", "tenant", "since", "where", "sample", "seed", "scan", "expect", "take")
+_SPANS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_MOST_SCANNED = 10_000
+
+
+def sampled(told: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
+    """The runs of a store that match, each with its id: all of them, or a sample that is the same for a seed."""
+    for key in told.keys() - set(_KEYS):
+        wrong(f'there is no key "{key}"; {instead(key, _KEYS)}')
+    since = _since(told.get("since"), wrong)
+    most: Any = told.get("sample")
+    if most is not None and (type(most) is not int or most < 1):
+        wrong.at("sample")("a sample is a number of runs")
+        return
+    try:
+        where = None if "where" not in told else condition(str(told["where"]), types)
+    except ValueError as error:
+        wrong.at("where")(str(error))
+        return
+    try:
+        found = blocking(_found(told, since, wrong))
+    except ActumError as error:
+        wrong.at("runs")(error.message)
+        return
+    matching = [(name, run) for name, run in found if where is None or _holds(where, name, run)]
+    if most is not None and most < len(matching):
+        matching = random.Random(told.get("seed", 0)).sample(matching, most)
+    yield from sorted(matching, key=lambda one: one[0])
+
+
+async def _found(told: JsonObject, since: float | None, wrong: Complaint) -> list[tuple[str, Idea]]:
+    """The runs that are over, of one tenant, page by page up to what is to be looked at."""
+    scan: Any = told.get("scan", _MOST_SCANNED)
+    named: Any = told.get("idea")
+    found: list[tuple[str, Idea]] = []
+    tenants: set[str] = set()
+    async with Runs(str(told["runs"])) as runs:
+        for run in await runs.list(state="done", tenant=told.get("tenant"), most=scan):
+            source = await runs.store.source(run.id)
+            if source is None or (since is not None and run.row.created < since):
+                continue
+            tenants.add(source.tenant)
+            idea = await run.idea()
+            if named is None or _is_called(idea, str(named)):
+                found.append((run.id, idea))
+    if "tenant" not in told and len(tenants) > 1:
+        wrong('several tenants have runs there: say whose, tenant: "acme"')
+        return []
+    return found
+
+
+def _is_called(run: Idea, name: str) -> bool:
+    """Whether a run is of the Idea of this name: by its path in the store, or its file."""
+    path = run.meta.get("path")
+    return path == name or (run.source is not None and name in {run.source.name, run.source.stem})
+
+
+def _holds(where: Condition, name: str, run: Idea) -> bool:
+    verdict = where.verdict(judged_run(run, name, Case(name=name)))
+    return verdict is not None and verdict.state == "pass"
+
+
+def _since(told: Any, wrong: Complaint) -> float | None:
+    if told is None:
+        return None
+    match = re.fullmatch(r"(\d+)([mhdw])", str(told))
+    if match is None:
+        wrong.at("since")('this is how long ago, for example "7d" or "12h"')
+        return None
+    return time.time() - int(match[1]) * _SPANS[match[2]]

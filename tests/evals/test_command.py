@@ -1,0 +1,132 @@
+"""`actum eval` and the plugin of pytest, as their users run them (evals.md V1-V3, V29-V32)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .. import warm
+from .desk import PLAN, RETYPED, called, desk, keep
+
+FILE = """
+idea: desk.json
+cases: [runs/*.json]
+expect: recorded
+checks:
+  - †output.mean == †expect.mean
+  - name: from
+    calls: {want: [{weather: {city: {from: find_customer.city}}}]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    desk(tmp_path)
+    asyncio.run(keep(tmp_path, "ana", "ana@example.com"))
+    asyncio.run(keep(tmp_path, "bo", "bo@example.com", RETYPED))
+    (tmp_path / "called.txt").unlink()
+    (tmp_path / "desk.eval.yaml").write_text(FILE, encoding="utf-8")
+    return tmp_path
+
+
+def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return warm.run([sys.executable, "-m", "actum", *arguments], cwd=cwd)
+
+
+def test_kept_runs_are_judged_in_a_table_a_page_and_for_ci(folder: Path) -> None:
+    done = actum("eval", "desk.eval.yaml", "--html", "out.html", "--junit", "out.xml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:4] == [
+        "                       desk.json·kept",
+        "expect                 2 of 2",
+        "output.mean            2 of 2",
+        "from                   1 of 2",
+    ]
+    assert "bo in desk.json·kept, from: weather: city was retyped" in done.stdout
+    assert "<testsuites>" in (folder / "out.xml").read_text(encoding="utf-8")
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert "city was retyped" in page
+    assert "<script" not in page
+    assert called(folder) == []
+
+
+def test_exit_codes_say_what_a_gate_and_a_must_found(folder: Path) -> None:
+    (folder / "must.yaml").write_text(
+        f"{FILE}  - must: †output.mean == 21.5\n  - must: †output.mean < 0", encoding="utf-8"
+    )
+    assert actum("eval", "must.yaml", cwd=folder).returncode == 1
+    wrong = actum("eval", "desk.eval.yaml", "--against", "desk.json·a", cwd=folder)
+    assert (wrong.returncode, "there is no cell 'desk.json·a'" in wrong.stderr) == (2, True)
+    (folder / "bad.yaml").write_text("idea: desk.json\ncases: [none.json]\nchecks: [1]", encoding="utf-8")
+    bad = actum("eval", "bad.yaml", cwd=folder)
+    assert bad.returncode == 2
+    assert [line.split(": ", 2)[2] for line in bad.stderr.splitlines()] == [
+        "bad.yaml: cases[0]: there is no file none.json",
+        "bad.yaml: checks[0]: a check is an expression, or an object such as {schema: {…}}",
+    ]
+
+
+def test_models_are_asked_once_and_their_runs_judged_again(folder: Path) -> None:
+    recorded = folder / "answers.jsonl"
+    answer = json.dumps(PLAN)
+    requests = [
+        {"name": "m", "request": json.loads(line), "deltas": [answer], "usage": {"requests": 1}}
+        for line in _requests(folder)
+    ]
+    recorded.write_text("".join(f"{json.dumps(one)}\n" for one in requests), encoding="utf-8")
+    asked = ["eval", "desk.eval.yaml", "--models", "replay:answers.jsonl", "--save", "out"]
+    first = actum(*asked, "--json", cwd=folder)
+    assert first.returncode == 0, first.stderr
+    states = {(row["case"], row["check"]): row["verdict"] for row in map(json.loads, first.stdout.splitlines())}
+    assert states["ana", "expect"] == "pass"
+    assert states["bo", "expect"] == "unknown"  # the plan asks for Oslo, and Lisbon is on record
+    recorded.unlink()
+    recorded.touch()
+    again = actum("eval", "desk.eval.yaml", "--rescore", "out", cwd=folder)
+    assert again.returncode == 0, again.stderr
+    assert "1 of 1 (1 ?)" in again.stdout
+    gate = actum(*asked[:2], "--rescore", "out", "--against", "out", cwd=folder)
+    assert gate.returncode == 3
+    assert "undecided: expect: nobody knows of 1 of 2 pairs" in gate.stderr
+
+
+def _requests(folder: Path) -> list[str]:
+    """The requests of the desk's two cases, as a recording has them."""
+    from actum import Agent, Idea, models
+    from actum.app.loading import Code, ready
+
+    found: list[str] = []
+    for email in ("ana@example.com", "bo@example.com"):
+        idea = Idea.load(folder / "desk.json")
+        path = folder / "asked.jsonl"
+        agent: Agent = ready(
+            idea, "desk.json", model=models.Recording(models.Scripted([PLAN]), path), code=Code.to_run()
+        ).agent()
+        agent.run_sync(idea.context, idea.schema, input={"email": email})
+        found += [json.dumps(json.loads(line)["request"]) for line in path.read_text(encoding="utf-8").splitlines()]
+        path.unlink()
+    (folder / "called.txt").unlink()
+    return found
+
+
+def test_a_plugin_of_pytest_makes_each_case_a_test(folder: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "actum.evals.collecting",
+        "-p",
+        "no:cacheprovider",
+        "desk.eval.yaml",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "from: fail: weather: city was retyped" in done.stdout
