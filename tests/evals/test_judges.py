@@ -11,7 +11,7 @@ import pytest
 
 from actum import Idea, errors, models
 from actum.evals import Eval
-from actum.evals.judging import Judge, digest_of_output
+from actum.evals.judges import JudgeIdea, digest_of_output
 from actum.evals.statistics import Agreement
 from actum.generation.model import ModelRequest
 
@@ -53,7 +53,7 @@ def with_model(found: Eval, model: models.Scripted) -> Eval:
 
     from actum.evals.checks import Columns
 
-    checks = [replace(one, model=model) if isinstance(one, Judge) else one for one in found.checks]
+    checks = [replace(one, model=model) if isinstance(one, JudgeIdea) else one for one in found.checks]
     return Eval._of(replace(found.suite, columns=Columns(checks=checks)))  # pyright: ignore[reportPrivateUsage]
 
 
@@ -94,7 +94,7 @@ async def test_agreement_with_people_is_told(folder: Path) -> None:
 
 
 def test_thirty_labels_ten_of_each_kind_and_kappa_make_a_judge_count() -> None:
-    judge = Judge(name="tone", idea=Idea(context=[]))
+    judge = JudgeIdea(name="tone", idea=Idea(context=[]))
     assert judge.counts(Agreement(both_pass=15, both_fail=15))
     assert not judge.counts(Agreement(both_pass=14, both_fail=15))
     assert not judge.counts(Agreement(both_pass=25, both_fail=9))

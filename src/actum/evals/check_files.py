@@ -16,7 +16,7 @@ from ..schema.validator import Validator
 from ..sources.modules import find_module
 from .checks import LIMITS, OutputSchema, PythonCheck, RunCheck, Spending, condition
 from .complaints import Complaint
-from .judging import read_judge
+from .judges import read_judge
 from .patterns import parsed_calls
 
 _BESIDE = ("name", "must", "at_least")

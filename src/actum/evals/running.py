@@ -32,7 +32,7 @@ from ..schema.validator import Validator
 from .checks import Columns, Difference, Verdict, differences
 from .complaints import Complaint
 from .judged import JudgedRun, judged_run
-from .judging import Judge, digest_of_output
+from .judges import JudgeIdea, digest_of_output
 from .matrix import Cell, Trial, Trials, safe_name
 from .paid import PaidAnswers, append_line
 from .patterns import told_call
@@ -103,7 +103,7 @@ def _trials_in(results: Path) -> list[JsonObject]:
 def with_judges(suite: Suite, answers: PaidAnswers, *, asks: bool) -> Suite:
     """The suite whose judges know these answers, and may be asked for others."""
     checks = [
-        replace(one, answers=answers, asks=asks) if isinstance(one, Judge) else one for one in suite.columns.checks
+        replace(one, answers=answers, asks=asks) if isinstance(one, JudgeIdea) else one for one in suite.columns.checks
     ]
     return replace(suite, columns=Columns(checks=checks))
 
@@ -112,7 +112,7 @@ def _calibrated(suite: Suite, report: Report) -> Report:
     """The report with how far each judge agrees with people; gates don't count one that agrees too little."""
     notes, advisory = list(report.notes), set[str]()
     for one in suite.columns.checks:
-        if isinstance(one, Judge):
+        if isinstance(one, JudgeIdea):
             rows = [row for row in report.rows if row.check == one.name and row.output is not None]
             found = one.agreement(
                 {str(row.output): row.state == "pass" for row in rows if row.state in {"pass", "fail"}}

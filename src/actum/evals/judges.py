@@ -29,7 +29,7 @@ _LABELS, _OF_EACH, _KAPPA = 30, 10, 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class JudgeIdea:
     """An Idea that judges outputs: a score that passes from `at_least` on, or pass or not. It is given no tools.
 
     `labels` are what people said of outputs, by their digests; `kappa` is how far it has to agree with them to count
@@ -122,7 +122,7 @@ def digest_of_output(output: Json) -> str:
     return hashlib.sha256(encode(output, sort_keys=True).encode()).hexdigest()
 
 
-def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) -> Judge | None:
+def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) -> JudgeIdea | None:
     """A judge as it stands in a file: {judge: {idea: judges/tone.json, labels: tone.labels.jsonl, at_least: 0.8}}."""
     own: Any = told["judge"]
     own = {"idea": own} if isinstance(own, str) else own
@@ -145,7 +145,7 @@ def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) 
         return None
     limits: Mapping[str, float] = {key: own[key] for key in ("at_least", "kappa") if key in own}
     name = Path(own["idea"]).stem
-    return Judge(name=name, must=must, idea=idea, rubric=own.get("rubric"), labels=labels, model=model, **limits)
+    return JudgeIdea(name=name, must=must, idea=idea, rubric=own.get("rubric"), labels=labels, model=model, **limits)
 
 
 def _labels(path: Path) -> Mapping[str, bool]:
