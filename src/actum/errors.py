@@ -373,6 +373,16 @@ class EvalError(ActumError):
         self.problems = tuple(problems)
 
 
+class RefineError(ActumError):
+    """No plan could be derived, proved or used; `code` tells why, `path` is the value that it is about."""
+
+    code = "refine"
+
+    def __init__(self, message: str, *, code: str, path: str | None = None) -> None:
+        super().__init__(message, path=path)
+        self.code = code
+
+
 class NotWaiting(IdeaError):
     """No call of a run waits for a decision at that place any more, or another one than was shown to who decides."""
 

@@ -162,6 +162,8 @@ class RecordedTools:
         self.missed: Unrecorded | None = None
         """The call that isn't on record; the run doesn't get past it."""
         self.has_missed = asyncio.Event()
+        self.answered: list[str] = []
+        """The calls that were answered, as `key_of` tells them."""
 
     def ring(self, ground: Ground, carry: Carry) -> Carry:
         """What answers the calls of a run in the place of what would carry them out."""
@@ -170,6 +172,7 @@ class RecordedTools:
             found = self._found(job, call, ground)
             if found is None:
                 return await self._missing(job, call, carry)
+            self.answered.append(key_of(job.tool.name, call.parameters))
             if job.tool.effects != "none":
                 self._effects.append((job.script.number, key_of(job.tool.name, call.parameters)))
             if found.error is not None:

@@ -75,6 +75,10 @@ COMMANDS = {
     "made anew get their tools' results from the record of the case; no effect is made. The exit code is 1 where a "
     "check that has to pass doesn't, or --against finds something worse, and 3 where too little is known or the budget "
     "has ended.",
+    "refine": "Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked and no call "
+    "is made.\n\nWhat varies among the runs becomes a reference to the input or to a result, a choice, a sum or a text; "
+    "what is the same in all and said nowhere is a question, which --confirm settles. Nothing is saved that isn't "
+    "proved. The exit code is 1 where nothing could be derived or proved, and 3 where questions are open.",
     "why": "Say where a value of a kept run came from: whether code or a model made it, and of what.\n\n"
     "Of the output it also says which calls are not done, and what became of each: it failed, its result was unusable, "
     "it is unknown whether it had its effect, or it was not made.",
@@ -94,7 +98,7 @@ COMMANDS = {
 MODULES = {"import": "import_ideas", "runs": "list_runs", "worker": "serve_worker"}
 
 GROUPS = {
-    "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why", "eval"),
+    "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why", "eval", "refine"),
     "Runs by workers": ("submit", "schedule", "limit", "worker", "sweep", "follow", "cancel"),
     "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
 }

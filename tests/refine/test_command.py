@@ -1,0 +1,101 @@
+"""`actum refine`, as its users run it (refine.md R1)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Idea, kept, models
+from actum.app.loading import Code, ready
+
+from .. import warm
+
+TOOLS = '''
+from actum import tools
+
+PEOPLE = {"ana": "Lisbon", "bo": "Oslo", "cy": "Rome", "di": "Bern"}
+
+
+@tools.tool(effects="none")
+def find(name: str) -> dict[str, str]:
+    """Find a person."""
+    return {"city": PEOPLE[name]}
+
+
+@tools.tool(effects="none")
+def weather(city: str, days: int) -> str:
+    """The weather to come."""
+    return f"{len(city)} degrees in {city}"
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(TOOLS, encoding="utf-8")
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    own = Idea(
+        context=[{"type": "input", "schema": schema}, "How warm is it there?"],
+        schema={"type": "string"},
+        config={"activities": ["own.py"]},
+    )
+    own.save("desk.json")
+    for name, city in (("ana", "Lisbon"), ("bo", "Oslo"), ("cy", "Rome"), ("di", "Bern")):
+        asyncio.run(keep(name, city))
+    return tmp_path
+
+
+async def keep(name: str, city: str) -> None:
+    answers: list[Any] = [
+        {"calls": [{"_tool": "find", "name": name}], "output": None},
+        {"calls": [{"_tool": "weather", "city": city, "days": 7}], "output": "†calls.0"},
+    ]
+    own = Idea.load("desk.json")
+    agent = ready(own, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
+    await kept.start(f"run-{name}.json", own, lambda _: agent, input={"name": name})
+
+
+def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return warm.run([sys.executable, "-m", "actum", *arguments], cwd=cwd)
+
+
+def test_a_question_is_told_settled_and_the_plan_saved(folder: Path) -> None:
+    runs = sorted(path.name for path in folder.glob("run-*.json"))
+    asked = actum("refine", *runs, "--idea", "desk.json", "--save", "plan.json", cwd=folder)
+    assert asked.returncode == 3, asked.stderr
+    assert asked.stdout.splitlines() == [
+        "4 runs of one shape: find → weather",
+        "  0.name  †input.name    the only explanation",
+        "  1.city  †calls.0.city  the only explanation",
+        "  1.days  7              ? the same in all, said nowhere: --confirm 1.days",
+        "  output  †calls.1       as all examples wrote it",
+        "proof: 4 of 4 the same bytes · held out: 4 right, 0 left, 0 wrong · requests 2.0 → 0",
+    ]
+    assert "1 question is open; nothing is saved" in asked.stderr
+    assert not (folder / "plan.json").exists()
+    saved = actum("refine", *runs, "--idea", "desk.json", "--save", "plan.json", "--confirm", "1.days", cwd=folder)
+    assert saved.returncode == 0, saved.stderr
+    run = actum("run", "plan.json", "-i", "name=di", "-q", cwd=folder)
+    assert (run.returncode, json.loads(run.stdout)) == (0, "4 degrees in Bern")
+    assert actum("pin", "own.py", cwd=folder).returncode == 0
+    assert actum("check", "plan.json", cwd=folder).returncode == 0
+
+
+def test_what_is_wrong_is_told_by_its_code(folder: Path) -> None:
+    few = actum("refine", "run-ana.json", "--idea", "desk.json", cwd=folder)
+    assert (few.returncode, few.stdout) == (1, "")
+    assert "too_few: 1 examples of one shape: at least 3 are needed" in few.stderr
+    assert actum("refine", "--idea", "desk.json", cwd=folder).returncode == 2
+    assert actum("refine", "none.json", "--idea", "desk.json", cwd=folder).returncode == 2
+    told = actum(
+        "refine", *(f"run-{one}.json" for one in ("ana", "bo", "cy")), "--idea", "desk.json", "--json", cwd=folder
+    )
+    assert json.loads(told.stdout)["questions"] == [
+        {"leaf": "1.days", "value": 7, "why": "the same in all, said nowhere: --confirm 1.days"}
+    ]
