@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .app.stream import Stream
     from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
     from .app.tools import Tools
+    from .evals.evaluation import Eval
     from .execution.calls.approval import HOLD, Reply
     from .execution.calls.invoking import Output
     from .protocol.accounts import CallAccount
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
+    from .refine.shelf import Plans
     from .runs.handle import Run
     from .runs.runs import Runs
     from .runs.worker import Worker
@@ -41,9 +43,11 @@ __all__ = [
     "Config",
     "Context",
     "Conversation",
+    "Eval",
     "Idea",
     "Limits",
     "Output",
+    "Plans",
     "Progress",
     "Reply",
     "Result",
@@ -76,6 +80,8 @@ _HOMES = {
     "Backoff": "protocol.backoff:Backoff",
     "CallAccount": "protocol.accounts:CallAccount",
     "Call": "protocol.call:Call",
+    "Eval": "evals.evaluation:Eval",
+    "Plans": "refine.shelf:Plans",
     "Config": "protocol.config:Config",
     "Settings": "protocol.settings:Settings",
     "Context": "protocol.context:Context",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 from ..errors import MessageError, SchemaError
 from ..execution.budget import Spent
@@ -51,6 +51,14 @@ MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 """A user's own message type: a handler `(message, request) -> request`, or `dict` for one that is data (M2, M3)."""
 
 
+class PlanShelf(Protocol):
+    """Answers requests by plans that it knows, else by the agent (see `actum.refine`)."""
+
+    async def run(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
+        """What `Agent.run` returns."""
+        ...
+
+
 class Agent:
     """Runs contexts: asks the model and carries out its calls while they arrive, until there is an output.
 
@@ -66,6 +74,7 @@ class Agent:
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one.
         tokens: for other servers that carry out delegates, by host; beside those of ACTUM_TOKENS.
         message_types: further message types: a handler, or `dict` for a data kind with the short form.
+        plans: refined plans that answer before the model is asked (`Plans`); None asks it always.
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
 
     Raises:
@@ -87,6 +96,7 @@ class Agent:
         store: Store | str | Path | None = None,
         tokens: Mapping[str, str] | None = None,
         message_types: Mapping[str, MessageType] | None = None,
+        plans: PlanShelf | None = None,
         trace: Trace | bool | None = None,
     ) -> None:
         for given, kind in ((config, Config), (limits, Limits)):
@@ -109,6 +119,7 @@ class Agent:
         self.delegates = dict(delegates or {})
         self.roots = tuple(folders(roots))
         self.trace = trace
+        self.plans = plans
         self._ring: Ring | None = None
         handlers, own_kinds = _split(message_types or {})
         self._reach = Reach.of(
@@ -142,6 +153,8 @@ class Agent:
             MessageError, SchemaError: what was given is malformed; nothing was asked.
             ActumError: what ended the run; its `result` is what had been done.
         """
+        if self.plans is not None:
+            return await self.plans.run(self, context, schema, input)
         own = assembled(self)
         loop = await own.loop(context, schema, input, own.emitter())
         return await loop.run()

@@ -75,8 +75,8 @@ COMMANDS = {
     "made anew get their tools' results from the record of the case; no effect is made. The exit code is 1 where a "
     "check that has to pass doesn't, or --against finds something worse, and 3 where too little is known or the budget "
     "has ended.",
-    "refine": "Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked and no call "
-    "is made.\n\nWhat varies among the runs becomes a reference to the input or to a result, a choice, a sum or a text; "
+    "refine": "Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, no call "
+    "made.\n\nWhat varies among the runs becomes a reference to the input or to a result, a choice, a sum or a text; "
     "what is the same in all and said nowhere is a question, which --confirm settles. Nothing is saved that isn't "
     "proved. The exit code is 1 where nothing could be derived or proved, and 3 where questions are open.",
     "why": "Say where a value of a kept run came from: whether code or a model made it, and of what.\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from ..errors import ActumError
 from ..schema.json import JsonObject
@@ -60,6 +60,16 @@ class Solution(Generic[T_co]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanUse:
+    """How a refined plan served a run: a `hit` needed no request; one that was `left`, at the call `at`, became an
+    ordinary run."""
+
+    hash: str
+    how: Literal["hit", "filled", "left"]
+    at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Generic[T_co]):
     """The result of a run.
 
@@ -79,6 +89,8 @@ class Result(Generic[T_co]):
     not_undone: list[Call] = field(default_factory=list[Call])
     live: LiveCalls = field(default_factory=LiveCalls, repr=False, compare=False)
     """What only the run itself knows of its calls: what `calls` are made of, beside the context."""
+    plan: PlanUse | None = None
+    """The refined plan that has served it, None where none did."""
 
     @property
     def calls(self) -> list[CallAccount]:

@@ -25,7 +25,7 @@ async def actum_refine(
     confirm: Annotated[Several, Parameter(negative=())] = None,
     json: JsonFlag = False,
 ) -> int:
-    """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked and no call is made.
+    """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, no call made.
 
     What varies among the runs becomes a reference to the input or to a result, a choice, a sum or a text; what is the
     same in all and said nowhere is a question, which --confirm settles. Nothing is saved that isn't proved. The exit

@@ -1,0 +1,116 @@
+"""An agent that learns plans behind its runs (refine.md R2, R24-R30, R35)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Tools, errors, models
+from actum.generation.model import ModelRequest
+from actum.refine import Plans
+
+from .test_refining import ASK, INPUT, PEOPLE, desk, retyped
+
+CONTEXT: list[Any] = [INPUT, ASK]
+OBJECT = {"type": "object"}
+
+
+class Model(models.Scripted):
+    """A model that retypes what it was shown, whoever is asked about."""
+
+    def __init__(self) -> None:
+        super().__init__([self.answer], name="m", repeat_last=True)
+
+    def answer(self, request: ModelRequest) -> Any:
+        told = " ".join(message["content"] for message in request.messages)
+        email = next(one for one in PEOPLE if one in told)
+        done = ("mean" in told) + (f'"id":"{PEOPLE[email]["id"]}"' in told.replace(": ", ":"))
+        return retyped(email)[done]
+
+
+def agent(model: Any, place: Path, tools: Tools | None = None, **more: Any) -> Agent:
+    return Agent(model, tools=tools or desk(), plans=Plans(place, **more))
+
+
+async def test_after_three_inputs_a_fourth_needs_no_request(tmp_path: Path) -> None:
+    model = Model()
+    own = agent(model, tmp_path / "plans.db")
+    for email in tuple(PEOPLE)[:3]:
+        result = await own.run(CONTEXT, OBJECT, input={"email": email})
+        assert result.plan is None
+    asked = len(model.requests)
+    hit = await own.run(CONTEXT, OBJECT, input={"email": "flo@x.com"})
+    assert hit.output == {"note": "For flo@x.com, in Kyiv", "mean": 7.25}
+    assert hit.plan is not None
+    assert (hit.plan.how, len(model.requests)) == ("hit", asked)
+    other = await own.run([INPUT, f"{ASK} Quickly."], OBJECT, input={"email": "flo@x.com"})
+    assert other.plan is None  # another family
+
+
+async def test_a_plan_that_is_left_becomes_an_ordinary_run_and_rests_after_two(tmp_path: Path) -> None:
+    model, place = Model(), tmp_path / "plans.db"
+    own = agent(model, place)
+    for email in tuple(PEOPLE)[:3]:
+        await own.run(CONTEXT, OBJECT, input={"email": email})
+    own.tools = desk()
+    calls = 0
+
+    @own.tools.tool(effects="none", name="weather", replace=True)
+    def weather(city: str, days: int) -> dict[str, float]:
+        """The weather to come."""
+        nonlocal calls
+        calls += 1
+        if calls % 2:
+            raise OSError("away")
+        return {"mean": 1.5, "days": days}
+
+    left = await own.run(CONTEXT, OBJECT, input={"email": "di@x.com"})
+    assert left.plan is not None
+    assert (left.plan.how, left.plan.at) == ("left", "0.1")
+    assert left.output["mean"] is not None
+    await own.run(CONTEXT, OBJECT, input={"email": "ed@x.com"})
+    assert [one.state for one in Plans(place).list()] == ["resting"]
+
+
+async def test_a_tool_that_has_changed_ends_the_use_of_a_plan(tmp_path: Path) -> None:
+    own = agent(Model(), tmp_path / "plans.db")
+    for email in tuple(PEOPLE)[:3]:
+        await own.run(CONTEXT, OBJECT, input={"email": email})
+
+    @own.tools.tool(effects="none", name="weather", replace=True)
+    def weather(city: str, days: int, unit: str = "C") -> dict[str, float]:
+        """The weather to come."""
+        return {"mean": 2.5, "days": days}
+
+    assert (await own.run(CONTEXT, OBJECT, input={"email": "di@x.com"})).plan is None
+
+
+async def test_a_plan_with_effects_waits_for_a_person_and_tenants_do_not_meet(tmp_path: Path) -> None:
+    tools, place = desk(), tmp_path / "plans.db"
+
+    def answer(request: ModelRequest) -> Any:
+        told = " ".join(message["content"] for message in request.messages)
+        email = next(one for one in PEOPLE if one in told)
+        person = PEOPLE[email]
+        if person["id"] not in told:
+            return {"calls": [{"_tool": "find_customer", "email": email}], "output": None}
+        return {"calls": [{"_tool": "remind", "id": person["id"], "note": "Come"}], "output": {"sent": "†calls.0"}}
+
+    model = models.Scripted([answer], name="m", repeat_last=True)
+    own = agent(model, place, tools)
+    ask: list[Any] = [INPUT, "Remind the customer: Come"]
+    for email in tuple(PEOPLE)[:5]:
+        assert (await own.run(ask, OBJECT, input={"email": email})).plan is None
+    (proposed,) = Plans(place).list()
+    assert (proposed.state, proposed.effects) == ("proposed", ("remind",))
+    assert (await own.run(ask, OBJECT, input={"email": "flo@x.com"})).plan is None
+    with pytest.raises(errors.RefineError, match="there is no plan"):
+        Plans(place).of("acme").approve(proposed.hash)
+    (proposed,) = Plans(place).list()
+    Plans(place).approve(proposed.hash)
+    hit = await own.run(ask, OBJECT, input={"email": "flo@x.com"})
+    assert hit.plan is not None
+    assert hit.output == {"sent": "sent to c-6"}
+    assert Plans(place).of("acme").list() == []
