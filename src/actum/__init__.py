@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
-    from .refine.shelf import Plans
+    from .refine.learning import Plans
     from .runs.handle import Run
     from .runs.runs import Runs
     from .runs.worker import Worker
@@ -81,7 +81,7 @@ _HOMES = {
     "CallAccount": "protocol.accounts:CallAccount",
     "Call": "protocol.call:Call",
     "Eval": "evals.evaluation:Eval",
-    "Plans": "refine.shelf:Plans",
+    "Plans": "refine.learning:Plans",
     "Config": "protocol.config:Config",
     "Settings": "protocol.settings:Settings",
     "Context": "protocol.context:Context",

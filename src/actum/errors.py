@@ -374,7 +374,13 @@ class EvalError(ActumError):
 
 
 class RefineError(ActumError):
-    """No plan could be derived, proved or used; `code` tells why, `path` is the value that it is about."""
+    """No plan could be derived, proved or used.
+
+    Args:
+        message: what is wrong.
+        code: why, as one word: `too_few`, `taken_from_data`, `not_proved` …
+        path: the value that it is about, `3.days`.
+    """
 
     code = "refine"
 

@@ -37,7 +37,7 @@ class RecordedCall:
     crossed: str | None = None
     """What of the context it was given, as text; None where that isn't known."""
     before: Counter[str] = field(default_factory=Counter[str])
-    """The effects that had ended before it began, each as `key_of` tells it."""
+    """The effects that had ended before it began, each as `call_key` tells it."""
     beside: frozenset[str] = frozenset()
     """The effects of the answer that it is of."""
     value: Json = None
@@ -46,10 +46,10 @@ class RecordedCall:
     @property
     def key(self) -> str:
         """What it is known by."""
-        return key_of(self.tool, self.arguments)
+        return call_key(self.tool, self.arguments)
 
 
-def key_of(tool: str, arguments: Mapping[str, Any]) -> str:
+def call_key(tool: str, arguments: Mapping[str, Any]) -> str:
     """A call as text, the same for the same call."""
     return encode([tool, dict(arguments)], sort_keys=True)
 
@@ -97,9 +97,11 @@ def _recorded(
         arguments=call.arguments,
         crossed=crossed,
         before=Counter(
-            key_of(one.tool, one.arguments) for one in effects if one is not call and times[one.place][1] <= began
+            call_key(one.tool, one.arguments) for one in effects if one is not call and times[one.place][1] <= began
         ),
-        beside=frozenset(key_of(one.tool, one.arguments) for one in effects if Place.parse(one.place).answer == answer),
+        beside=frozenset(
+            call_key(one.tool, one.arguments) for one in effects if Place.parse(one.place).answer == answer
+        ),
         value=call.value,
         error=None if call.state == "done" or call.error is None else call.error.message.removeprefix(prefix),
     )
@@ -136,7 +138,7 @@ class LiveReads:
 
     async def ask(self, job: Job, call: Call, carry: Carry) -> Carried:
         """What a call gives that is made now, or was made before."""
-        key = key_of(job.tool.name, call.parameters)
+        key = call_key(job.tool.name, call.parameters)
         async with self._locks[key]:
             if key not in self._known:
                 self._known[key] = await carry(job, call)
@@ -163,7 +165,7 @@ class RecordedTools:
         """The call that isn't on record; the run doesn't get past it."""
         self.has_missed = asyncio.Event()
         self.answered: list[str] = []
-        """The calls that were answered, as `key_of` tells them."""
+        """The calls that were answered, as `call_key` tells them."""
 
     def ring(self, ground: Ground, carry: Carry) -> Carry:
         """What answers the calls of a run in the place of what would carry them out."""
@@ -172,9 +174,9 @@ class RecordedTools:
             found = self._found(job, call, ground)
             if found is None:
                 return await self._missing(job, call, carry)
-            self.answered.append(key_of(job.tool.name, call.parameters))
+            self.answered.append(call_key(job.tool.name, call.parameters))
             if job.tool.effects != "none":
-                self._effects.append((job.script.number, key_of(job.tool.name, call.parameters)))
+                self._effects.append((job.script.number, call_key(job.tool.name, call.parameters)))
             if found.error is not None:
                 return ActivityError(found.error, tool=job.tool.name)
             try:
@@ -187,7 +189,9 @@ class RecordedTools:
     def _found(self, job: Job, call: Call, ground: Ground) -> RecordedCall | None:
         """The record of a call; the k-th equal call gets the k-th, a read the last one again."""
         crossed = _told(job.crossing or ground.journal.nothing)
-        known = [one for one in self._by_key[key_of(job.tool.name, call.parameters)] if one.crossed in (None, crossed)]
+        known = [
+            one for one in self._by_key[call_key(job.tool.name, call.parameters)] if one.crossed in (None, crossed)
+        ]
         fitting = list(self._fitting(known, job.script.number))
         for one in fitting:
             if not self._given[id(one)]:

@@ -4,7 +4,7 @@
 `Agent(…, plans=Plans("plans.db"))` does so behind its runs, and answers by what was proved.
 """
 
-from .refining import Proof, Question, Refined, refine
-from .shelf import Plans, ShelvedPlan
+from .learning import Plans, ShelvedPlan
+from .refining import OpenQuestion, Proof, Refined, refine
 
-__all__ = ["Plans", "Proof", "Question", "Refined", "ShelvedPlan", "refine"]
+__all__ = ["OpenQuestion", "Plans", "Proof", "Refined", "ShelvedPlan", "refine"]

@@ -13,7 +13,7 @@ from ..errors import RefineError
 from ..protocol.tool import Tool
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from .examples import Example, leaves_of
-from .terms import Source, Term, key_of, sources_of, template_for, terms_for, varies
+from .terms import Known, Term, sources_of, template_for, terms_for, value_key, varies
 
 How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "hole"]
 _MOST_ALIKE = 64
@@ -68,7 +68,7 @@ class Author:
         known: list[Any] = [schema[key] for key in ("const", "default") if key in schema]
         options: Any = schema.get("enum")
         known += options if is_list(options) and len(options) == 1 else []
-        return any(key_of(one) == key_of(value) for one in known)
+        return any(value_key(one) == value_key(value) for one in known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Seen:
     """What the models of the examples had seen when they wrote a call: the numbers of its answers, and the sources."""
 
     before: Sequence[int]
-    sources: Sequence[Source]
+    sources: Sequence[Known]
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class Derivation:
         return leaf.text
 
     def _explained(
-        self, at: str, values: Sequence[Json], authored: Sequence[Any], sources: Sequence[Source]
+        self, at: str, values: Sequence[Json], authored: Sequence[Any], sources: Sequence[Known]
     ) -> Explanation | None:
         """A reference or expression that all examples were authored with, or the terms that give the value."""
         texts = {one if isinstance(one, str) else None for one in authored}
@@ -215,7 +215,7 @@ class Derivation:
 
 
 def _holds(held: Any, value: Json, text: str | None) -> bool:
-    return key_of(held) == key_of(value) or (text is not None and isinstance(held, str) and text in held)
+    return value_key(held) == value_key(value) or (text is not None and isinstance(held, str) and text in held)
 
 
 def _renumbered(example: Example, authored: Any, answer: int) -> Any:

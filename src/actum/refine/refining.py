@@ -14,7 +14,7 @@ from typing import Any
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Code, ready
-from ..app.recorded import RecordedTools, calls_on_record, key_of, with_record
+from ..app.recorded import RecordedTools, call_key, calls_on_record, with_record
 from ..app.retracing import Unasked, is_alike
 from ..errors import ActumError, PlanFailed, RefineError
 from ..generation.offer import Toolset, offered
@@ -31,7 +31,7 @@ _LEAST, _LEAST_WITH_EFFECTS, _MOST = 3, 5, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class OpenQuestion:
     """A value that only a person can settle: `leaf` is its place, `3.days`, and `value` what it is in all examples."""
 
     leaf: str
@@ -68,7 +68,7 @@ class Refined:
     idea: Idea
     plan: JsonObject
     notes: Sequence[Explanation]
-    questions: Sequence[Question] = ()
+    questions: Sequence[OpenQuestion] = ()
     proof: Proof = field(default_factory=Proof)
     examples: Sequence[str] = ()
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -197,7 +197,7 @@ def _derived(idea: Idea, examples: Sequence[Example], author: Author, confirmed:
         "output": _placed(output, order),
     }
     questions = [
-        Question(leaf=one.leaf, value=one.text, why=one.why)
+        OpenQuestion(leaf=one.leaf, value=one.text, why=one.why)
         for one in derivation.found
         if one.how in {"question", "hole"}
     ]
@@ -273,7 +273,7 @@ async def _replayed(plan: Refined, example: Example, agent: Agent, toolset: Tool
     output = jsonable(run.result().output)
     if not is_alike(output, example.output):
         return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
-    wanted = Counter(key_of(step.tool, step.arguments) for step in example.steps)
+    wanted = Counter(call_key(step.tool, step.arguments) for step in example.steps)
     asked = Counter(tools.answered)
     if wanted - asked:
         return f"{example.name}: {next(iter(wanted - asked))} isn't called"
