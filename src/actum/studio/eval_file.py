@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..evals import Judgement, Report
-from .pages import digest_of, inline, render, static
-from .secrets import hidden
+from .pages import digest_of, inline, rendered, static
+from .secrets import masked
 
 _WORDS = {"pass": "done", "fail": "failed", "broken": "failed", "unknown": "waiting"}
 """The colour of a verdict is that of the state of a call."""
@@ -21,7 +21,7 @@ def eval_page(report: Report, title: str) -> str:
     """
     style = inline(static("studio.css"))
     cells = list(report.cells.values())
-    page = render(
+    page = rendered(
         "eval_file.html",
         title=title,
         report=report,
@@ -33,7 +33,7 @@ def eval_page(report: Report, title: str) -> str:
         style=style,
         style_hash=digest_of(style),
     )
-    return hidden(page)
+    return masked(page)
 
 
 def _cases(report: Report) -> Iterator[Mapping[str, Any]]:
