@@ -277,7 +277,7 @@ def test_what_a_tool_returns_stands_behind_its_description_and_named_types_are_t
     assert {name: schema["description"] for name, schema in schemas.items()} == {
         "search": "Search all mails. Returns [Mail].",
         "thread": "The thread of a mail.\n\nWith all its mails. Returns {mails: [Mail], last: Mail}.",
-        "send": "Send it! Returns any.",
+        "send": "Send it!",
         "count": "Returns int.",
         "sum": "Sum up. Returns any.",
         "say": "Say it.",
@@ -337,7 +337,7 @@ def test_words_of_a_schema_can_not_end_the_line_that_tells_them() -> None:
 def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes: bool) -> None:
     whole = primer(refers=True, data=data, flow=True, shapes=shapes)
     flat = primer(refers=True, data=data, flow=False, shapes=shapes)
-    assert len(whole) / 4 <= 298
+    assert len(whole) / 4 <= 292
     assert len(flat) / 4 <= 130
     for words in (
         "one(",
@@ -367,6 +367,32 @@ def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes
         assert words in whole
         assert words not in flat
     assert "†" not in primer(refers=False, data=data, flow=False, shapes=False)
+
+
+@pytest.mark.rule("T10")
+def test_a_request_for_a_list_a_map_and_an_ordered_tool_stays_within_what_was_meant_to_be_spent_on_them() -> None:
+    """Against 3,126 bytes before `_else`, `_expect`, order and maps were told: goal 250 more."""
+    tools = Tools()
+
+    @tools.tool
+    def find(q: str) -> list[dict[str, str]]:
+        """Find."""
+        return []
+
+    @tools.tool
+    def prices(q: str) -> dict[str, float]:
+        """Prices."""
+        return {}
+
+    @tools.tool(effects="ordered")
+    def pay(to: str, amount: float) -> str:
+        """Pay."""
+        return f"{amount} to {to}"
+
+    assert [one.name for one in (find, prices, pay)] == ["find", "prices", "pay"]
+    one = agent(tools=tools)
+    sent = [one.compose("go"), [dict(message) for message in one.render("go")]]
+    assert sum(len(json.dumps(part, ensure_ascii=False).encode()) for part in sent) <= 3_126 + 250
 
 
 @pytest.mark.rule("T14", "T10")

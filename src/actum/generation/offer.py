@@ -94,6 +94,12 @@ class Toolset:
         """The names of the tools whose calls the model carries out itself."""
         return frozenset([name for name, tool in self.tools.items() if self.is_latent(tool)])
 
+    @cached_property
+    def silent(self) -> frozenset[str]:
+        """The names of the tools whose functions are declared to return nothing."""
+        own = ((name, self.activities.get(name)) for name, tool in self.tools.items() if tool.output is None)
+        return frozenset(name for name, one in own if isinstance(one, Activity) and one.returns_nothing)
+
     def added(self, tool: Tool, call: Call) -> Tool:
         """The tool with what a developer's call adds to it (S9).
 
@@ -255,7 +261,7 @@ def composition(
         toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, _revealed(context) if revealed is None else revealed)
-    tools, named, has = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes)
+    tools, named, has = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes, toolset.silent)
     words = primer(
         refers=offer.refers,
         data=has_data or leaves_data,
@@ -299,12 +305,12 @@ _Told: TypeAlias = tuple[tuple[tuple[Tool, bool, str], ...], tuple[str, ...], Ma
 
 
 @lru_cache(maxsize=128)
-def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool) -> _Told:
+def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool, silent: frozenset[str]) -> _Told:
     """Tools, each with whether it is latent and its result in words; the types that these name; what is there (T13).
 
-    Of a tool that the model carries out itself, or whose result stands in its calls, no shape is told.
+    Of a tool that the model carries out itself, whose result stands in its calls, or that gives none, no shape is told.
     """
-    own = {tool.name: tool.result or _UNKNOWN for tool in tools if is_told and _has_shape(tool, latent)}
+    own = {tool.name: tool.result or _UNKNOWN for tool in tools if is_told and _has_shape(tool, latent | silent)}
     shapes = told(own)
     types = tuple(f"{name} {body}" for name, body in shapes.types.items())
     offered = tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools)

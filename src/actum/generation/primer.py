@@ -20,11 +20,11 @@ _TEMPLATES = (
     "`{…}` with a † in it is a Python expression: comprehensions, or, key=lambda, text methods, .get(k, x), "
     "len str sum min max sorted unique zip round; a missing `field?` is null, so is `†calls.0.note?`. Alone it keeps "
     "its type; in a text it's filled in: `Paid {†calls.0.n}`. "
-    "`{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only match, or the call fails: never guess a position."
+    "`{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only match, or fails: never guess a position."
 )
 _FLOW = (
-    "`_each`: a list; a call for each item, `†each`; gives a list. `_when`: a condition; if false, the call is "
-    'skipped and gives null. {"_then": true}, counted in `†calls`: what follows waits until all before has '
+    "`_each`: a list; a call for each item, `†each`; gives a list. `_when`: if false, the call is skipped "
+    'and gives null. {"_then": true}, counted in `†calls`: what follows waits until all before has '
     'succeeded. {"_value": "{…}"} only computes. `_else`: what a failed call gives. '
     '{"_expect": "{…}"}: unless true, what follows and `output` are withheld.'
 )
