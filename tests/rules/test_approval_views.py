@@ -26,6 +26,7 @@ class Desk:
 
     def __init__(self, reply: Any = True) -> None:
         self.reply = reply
+        self.fails = False
         self.sent: list[str] = []
         self.asked: list[Asked] = []
 
@@ -47,6 +48,8 @@ class Desk:
         async def send(to: str, text: str = "") -> str:
             """Send a letter."""
             self.sent.append(f"{to} {text}".strip())
+            if self.fails:
+                raise ValueError("no post")
             return f"sent {to}"
 
         assert (count.name, send.name) == ("count", "send")
@@ -167,3 +170,39 @@ async def test_what_was_held_before_this_was_kept_is_still_approved_as_it_was() 
     desk = Desk()
     done = await desk.agent(approve=False).resume(approvals.decided(stored(Context(old)), one.of, "approve"))
     assert (done.output, desk.sent) == ("sent a2", ["a2"])
+
+
+ELSE: Json = {"not sent to": "†calls.0"}
+
+
+@pytest.mark.rule("C14")
+async def test_an_approver_sees_what_stands_for_the_call_where_it_fails_and_may_change_it() -> None:
+    def otherwise(made: Asked) -> Json:
+        return {**made, "_else": "given up"}
+
+    def shortened(made: Asked) -> Json:
+        return {key: value for key, value in made.items() if key != "_else"}
+
+    for reply, wanted in ((True, {"not sent to": 2}), (dict, {"not sent to": 2}), (shortened, {"not sent to": 2})):
+        desk = Desk(reply)
+        desk.fails = True
+        result = await desk.agent().run(plan(CALLS[0], {**CALLS[1], "_else": ELSE}))
+        (asked,) = desk.asked
+        assert asked == call("send", to="a2", text="hello", _when=CONDITION, _else=ELSE)
+        assert result.output == wanted
+        assert not [one for one in result.context if one.get("type") == "approval"], "nothing was replaced"
+    desk = Desk(otherwise)
+    desk.fails = True
+    assert (await desk.agent().run(plan(CALLS[0], {**CALLS[1], "_else": 0}))).output == "given up"
+
+
+@pytest.mark.rule("C14", "L8")
+async def test_who_decides_later_sees_it_too_and_the_decision_holds() -> None:
+    calls = (CALLS[0], {**CALLS[1], "_else": "not sent"})
+    context = (await held(*calls)).context
+    (waiting,) = approvals.pending(stored(context))
+    assert waiting.call["_else"] == "not sent"
+    desk = Desk()
+    desk.fails = True
+    result = await desk.agent(approve=False).resume(approvals.decided(stored(context), waiting.of, "approve"))
+    assert (result.output, desk.sent) == ("not sent", ["a2 hello"])

@@ -61,8 +61,12 @@ def is_decision(message: JsonObject, data_kinds: Collection[str] = DATA_KINDS) -
             return write is not None and opens_gate(write)
 
 
+_AS_AUTHORED = (WHEN, ELSE)
+"""What of a call is shown as it was authored, beside its values."""
+
+
 class Asked(Call):
-    """A call as an approver is asked about it: with its values, and its condition as it was authored.
+    """A call as an approver is asked about it: with its values; its condition and its `_else` as they were authored.
 
     The condition has come to true. `sources` says as what each parameter that is no literal was authored, by its path;
     `derived` are the paths whose values a reader or an expression has made of what calls have brought.
@@ -75,8 +79,7 @@ class Asked(Call):
     @classmethod
     def about(cls, call: Call, authored: Call, derived: Iterable[str] = ()) -> Asked:
         """A `call` with its values, and as it was `authored`; for `derived` see the class."""
-        condition: JsonObject = {WHEN: authored[WHEN]} if WHEN in authored else {}
-        own = cls({**call, **condition})
+        own = cls({**call, **{key: authored[key] for key in _AS_AUTHORED if key in authored}})
         own.sources = {one.at: one.text for one in readings(authored) if one.at != WHEN}
         own.derived = tuple(derived)
         return own
@@ -89,7 +92,7 @@ class Asked(Call):
 
 
 def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
-    """The call that an approver lets run, without the condition that was shown: that has been judged.
+    """The call that an approver lets run, without its condition, which has been judged, and an `_else` left as it was.
 
     Raises:
         InvalidParameters: it is no call, or has another condition.
@@ -98,11 +101,12 @@ def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
         raise InvalidParameters("its condition has been judged: leave it as it is, or out", path=WHEN)
     if not nests_within(reply, MAX_WRITTEN_DEPTH):
         raise InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
-    return Call({key: value for key, value in reply.items() if key != WHEN})
+    kept = {key for key in _AS_AUTHORED if key in asked and asked[key] == reply.get(key)}
+    return Call({key: value for key, value in reply.items() if key not in kept})
 
 
 def with_else(replacement: Call, authored: Mapping[str, Any]) -> Call:
-    """A call that runs in the place of another, with what that gives where it fails: no approver is shown that."""
+    """A call that runs in the place of another, with what that gives where it fails, unless it says something else."""
     return Call(replacement, **{ELSE: authored[ELSE]}) if ELSE in authored and ELSE not in replacement else replacement
 
 
@@ -129,7 +133,7 @@ class Decision:
         if self.shown is None:
             return True
         known: Any = self.shown.get("call")
-        values = {key: value for key, value in known.items() if key != WHEN} if is_object(known) else known
+        values = {key: value for key, value in known.items() if key not in _AS_AUTHORED} if is_object(known) else known
         return values == dict(call) and self.shown.get("context") == list(context)
 
 

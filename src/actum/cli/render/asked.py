@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from ...protocol.call import EACH, WHEN, Call
+from ...protocol.call import EACH, ELSE, WHEN, Call
 from ...schema.json import encode
 from ...schema.quoting import printable
 
@@ -17,8 +17,7 @@ def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = 
 
     Nothing is cut: who decides has to see all of it.
     """
-    if WHEN in call:
-        yield printable(f"on the condition {_authored(call[WHEN])}, which is true{_mark(WHEN, derived)}")
+    yield from _terms(call, derived)
     if EACH in sources:
         yield printable(f"for an item of {sources[EACH]}{_mark(EACH, derived)}")
     for name, value in call.parameters.items():
@@ -31,16 +30,23 @@ def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = 
 
 def made_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
     """The same without the values of the parameters, for where the call itself is shown."""
-    if WHEN in call:
-        yield printable(f"on the condition {_authored(call[WHEN])}, which is true{_mark(WHEN, derived)}")
+    yield from _terms(call, derived)
     for at, text in sources.items():
         told = f"for an item of {text}" if at == EACH else f"{at} ← {text}"
         yield printable(f"{told}{_mark(at, derived)}")
+
+
+def _terms(call: Call, derived: Collection[str]) -> Iterator[str]:
+    """On what condition a call is made, and what stands for it where it fails."""
+    if WHEN in call:
+        yield printable(f"on the condition {_authored(call[WHEN])}, which is true{_mark(WHEN, derived)}")
+    if ELSE in call:
+        yield printable(f"gives {_authored(call[ELSE])} where it fails")
 
 
 def _mark(at: str, derived: Collection[str]) -> str:
     return ", derived" if at in derived else ""
 
 
-def _authored(condition: Any) -> str:
-    return condition if isinstance(condition, str) else encode(condition)
+def _authored(value: Any) -> str:
+    return value if isinstance(value, str) else encode(value)
