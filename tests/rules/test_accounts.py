@@ -157,3 +157,20 @@ async def test_who_carried_a_call_out_is_the_delegate_that_it_chose() -> None:
         ("two", "delegate two"),
         (2, "code"),
     ]
+
+
+@pytest.mark.rule("C15", "L8")
+async def test_what_was_carried_out_before_a_reload_is_told_with_its_values_also_computed_ones() -> None:
+    calls = [
+        call("double", n=4),
+        {"_value": "{†calls.0 + 1}"},
+        call("double", n="{†calls.1 * 2}"),
+        call("double", n="†each", _each="{[†calls.2, 1]}"),
+        call("double", n="{sum(†calls.3)}"),
+        call("double", n="†state.none <|> †calls.1"),
+    ]
+    agent = Agent(None, tools=desk())
+    result = await agent.run([plan(*calls, output="†calls.4")])
+    again = await agent.resume(json.loads(json.dumps(result.context.messages)))
+    assert short(again.calls) == [(*one[:-1], "unknown") for one in short(result.calls)]
+    assert [one[2]["n"] for one in short(again.calls)] == [4, 18, 36, 1, 74, 9]

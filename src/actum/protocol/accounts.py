@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..dataflow.expression import MISSING, Expression
+from ..dataflow.computing.evaluator import Allowance, ComputingError, value_of
+from ..dataflow.expression import MISSING, Bound, Expression, evaluate
 from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax, call_index
 from ..dataflow.template import template
@@ -150,14 +151,25 @@ class _Accounts:
         return Call({**found.fill(texts), **meta}) if found.expressions else own
 
     def _read(self, expression: Expression, answer: int, instance: str | None) -> Any:
-        if not isinstance(expression, Reference):
+        """What an expression came to; MISSING where the context doesn't tell any more."""
+        value = evaluate(expression, lambda one: self._held(one, answer, instance))
+        if not isinstance(value, Bound):
+            return value
+        try:
+            return value_of(value.computed, value.values.__getitem__, Allowance())
+        except ComputingError:
             return MISSING
-        if expression.kind != CALLS:
-            return self._memory.read(expression, instance)
-        index = call_index(expression)
-        written = self._answers.get(answer)
-        known = None if index is None or written is None else self._known.get(str(written.place(index)))
-        return MISSING if known is None else Fold(known.value).read(expression.path[1:])
+
+    def _held(self, reference: Reference, answer: int, instance: str | None) -> Any:
+        if reference.kind != CALLS:
+            return self._memory.read(reference, instance)
+        index, written = call_index(reference), self._answers.get(answer)
+        if index is None or written is None:
+            return MISSING
+        known = self._known.get(str(place := written.place(index)))
+        left = self._left.get(place)  # also of what only computes, and of the call for all items
+        value = known.value if known is not None else self._value(self._messages[left[-1]]) if left else MISSING
+        return MISSING if value is MISSING else Fold(value).read(reference.path[1:])
 
 
 def _outcome(told: Any) -> Outcome:
