@@ -432,3 +432,20 @@ async def _true(value: bool) -> bool:
 
 async def _pending(run: Run, count: int) -> bool:
     return len(await run.pending()) == count
+
+
+@pytest.mark.rule("C14", "C15")
+@pytest.mark.parametrize("config", [SPREAD, Config()], ids=["spread", "in one run"])
+async def test_what_stands_for_a_part_or_an_item_that_fails_is_the_same_as_in_one_run(
+    place: str, config: Config
+) -> None:
+    desk = Desk()
+    each = {"_tool": "fail", "_each": ["a", "b"], "of": "†each", "_else": "{†each}: {†error}"}
+    calls = parent({"_tool": "part", "of": "c", "_else": "†error"}, each, output=["†calls.0", "†calls.1"])
+    async with Runs(place) as runs:
+        run = await runs.submit(calls)
+        async with serving(runs, agent(desk, part("fail"), config=config)):
+            assert await _done(run) == ["delegate", ["a: activity", "b: activity"]]
+        result = await run.result()
+        ended = [("0.0", "unknown"), ("0.1.0", "failed"), ("0.1.1", "failed")]  # what a part has begun, nobody knows
+        assert [(one.place, one.state) for one in result.calls] == ended
