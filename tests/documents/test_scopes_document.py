@@ -164,3 +164,60 @@ async def test_each_translator_sees_the_state_of_its_instance() -> None:
         exactly([{"type": "system", "message": "Ты — переводчик."}, {"type": "state", "text": "Привет"}]),
         exactly([{"type": "system", "message": "Ты — переводчик."}, {"type": "state", "text": "Bonjour"}]),
     ]
+
+
+STATIC: Json = {"_scopes": {"const": ["input"]}}
+DYNAMIC: Json = {"_scopes": {"type": "array", "items": {"enum": ["state", "input"]}}}
+
+
+@pytest.mark.rule("S2", "T8")
+def test_a_static_scope_is_not_the_models_to_write_and_a_dynamic_one_is_offered_as_it_is_printed() -> None:
+    tools = Tools()
+    for name, said in (("fixed", STATIC), ("open", DYNAMIC)):
+        tools.register(name, {"type": "object", "properties": {**said, "_output": {"type": "string"}}})
+    agent = Agent(models.Scripted([]), tools=tools)
+    offered = agent.compose(AMBIGUOUS)["properties"]["calls"]["items"]["anyOf"]
+    fixed, chosen = (one["properties"] for one in offered[:2])
+    assert "_scopes" not in fixed
+    assert chosen["_scopes"] == DYNAMIC["_scopes"]
+
+
+@pytest.mark.rule("S9", "D4")
+async def test_the_orchestrators_own_call_says_who_carries_it_out_and_with_what() -> None:
+    """The call names delegate and scopes itself, though its tool declares neither, as the document prints it."""
+    tools = Tools()
+    tools.register("summarizeArticle", {"type": "object", "properties": {}})
+    state: Json = {"type": "state", "articleText": "Длинная и сложная статья..."}
+    call: Json = {"_tool": "summarizeArticle", "_delegate": "SummarizerAgent", "_scopes": ["state"]}
+    short: Json = {"calls": [], "output": "кратко"}
+    agent = Agent(models.Scripted([short]), tools=tools, delegates={"SummarizerAgent": SUMMARIZER})
+    parent: list[Json] = [state, {"type": "plan", "plan": [call], "output": "†calls.0"}]
+    (context,) = await contexts_of(agent, parent, 1)
+    assert exactly(context) == exactly([SUMMARIZER["context"][0], state])
+
+
+@pytest.mark.rule("S5", "I3", "S9")
+async def test_the_translators_solution_as_it_is_printed_is_carried_out() -> None:
+    """It has neither an output nor a `meta`, and its calls name what their tool doesn't."""
+    tools = Tools()
+    tools.register("translate", {"type": "object", "properties": {"_output": {"type": "string"}}})
+    calls: list[Json] = [
+        {"_tool": "translate", "_delegate": "translatorDelegate", "_instance": one, "_scopes": ["state"]}
+        for one in ("①", "②")
+    ]
+    parent: list[Json] = [
+        {"type": "state", "_instance": "①", "text": "Привет"},
+        {"type": "state", "_instance": "②", "text": "Bonjour"},
+    ]
+    hello: Json = {"calls": [], "output": "Hello"}
+    model = models.Scripted([hello] * 3)
+    translator: Json = {"context": [{"type": "system", "message": "Ты — переводчик."}], "schema": {"type": "string"}}
+    agent = Agent(model, tools=tools, delegates={"translatorDelegate": translator})
+    result = await agent.run([*parent, {"type": "plan", "plan": calls}])
+    said = [[message["content"] for message in request.messages] for request in model.requests[:2]]
+    assert ["Привет" in str(one) for one in said] == [True, False]
+    assert ["Bonjour" in str(one) for one in said] == [False, True]
+    assert [(one.place, one.state, one.value) for one in result.calls] == [
+        ("0.0", "done", "Hello"),
+        ("0.1", "done", "Hello"),
+    ]
