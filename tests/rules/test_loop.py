@@ -476,3 +476,16 @@ async def test_of_a_call_that_is_made_again_after_a_cut_only_the_last_outcome_is
     assert (send.name, ran, result.output) == ("send", ["send", "send"], "It is not sent.")
     (request,) = sent(again)
     assert text_of(request.messages).count("no line") == (0 if is_mended else 1)
+
+
+@pytest.mark.rule("L5", "L8")
+async def test_a_context_alone_holds_no_usage_so_limits_count_anew() -> None:
+    """A kept run does hold it: `tests/runs/test_limits.py`."""
+    said = [answer(call("double", n=n), output=None) for n in range(4)]
+    one = agent(*said, tools=toolbox(), limits=Limits(requests=2))
+    with pytest.raises(errors.LimitExceeded) as cut:
+        await one.run("go")
+    with pytest.raises(errors.LimitExceeded) as again:
+        await one.resume(json.loads(json.dumps(cut.value.result.context.messages)))
+    assert [found.value.result.usage.requests for found in (cut, again)] == [2, 2]
+    assert len(sent(one)) == 4

@@ -294,6 +294,7 @@ class Agent:
         """Continue a run that was cut, from its context alone; calls that have left messages aren't made again.
 
         What a kept run was begun with is kept to: as in `kept.resume`, the stricter of that and `approve` decides.
+        Limits count from the beginning of a kept run; a context alone doesn't hold what was spent, and they count anew.
 
         Args:
             context: what the run had left, `result.context`; or an Idea whose context that is.

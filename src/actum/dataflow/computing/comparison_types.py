@@ -18,7 +18,7 @@ from ...schema.types import (
     in_words,
     values_told,
 )
-from .kind_types import kinds_of
+from .kind_types import NUMBERS, TEXTS, kinds_of
 
 _ORDERED = {"number", "text", "boolean", "list"}
 
@@ -70,7 +70,8 @@ def _may_hold(container: Alternative, item: Type) -> bool:
     """Whether an item may be in a container; to ask for a key that isn't declared is mere caution."""
     if isinstance(container, List):
         return _may_be_equal(item, container.item)
-    return isinstance(container, Text | Object) and "text" in kinds_of(item)
+    wanted = TEXTS | NUMBERS if isinstance(container, Object) else TEXTS  # a whole number is a key in digits (O1)
+    return isinstance(container, Text | Object) and bool(kinds_of(item) & wanted)
 
 
 def _check_equal(left: Type, right: Type) -> None:
