@@ -98,7 +98,8 @@ class Toolset:
     def silent(self) -> frozenset[str]:
         """The names of the tools whose functions are declared to return nothing."""
         own = ((name, self.activities.get(name)) for name, tool in self.tools.items() if tool.output is None)
-        return frozenset(name for name, one in own if isinstance(one, Activity) and one.returns_nothing)
+        typed = ((name, one.signature.return_annotation) for name, one in own if isinstance(one, Activity))
+        return frozenset(name for name, returned in typed if returned in (None, "None"))
 
     def added(self, tool: Tool, call: Call) -> Tool:
         """The tool with what a developer's call adds to it (S9).

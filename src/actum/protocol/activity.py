@@ -97,11 +97,6 @@ class Activity(Generic[P, R_co]):
         """What the function takes."""
         return inspect.signature(self.function)
 
-    @property
-    def returns_nothing(self) -> bool:
-        """Whether it is declared to return None."""
-        return self.signature.return_annotation in (None, "None")
-
     @cached_property
     def _types(self) -> dict[str, TypeAdapter[Any]]:
         hints = type_hints(self.function)
