@@ -21,11 +21,10 @@ from ..protocol.config import Config
 from ..protocol.declaration import tools_of
 from ..protocol.origin import is_url
 from ..protocol.tool import ANONYMOUS, Tool
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject, is_object
 from ..sources.files import read_text
 from ..sources.roots import default_roots, folders, locate, read_below
 from .forms import Form, forms
-from .isolation import declared_scopes
 from .plan_problems import JsonPath
 from .problems import Findings, inspect, parsed
 from .served import Serving, served_as
@@ -159,7 +158,7 @@ class _Checker:
             for reference in filter(ANONYMOUS.__ne__, tool.delegates):
                 inner = self._delegate(reference, tool, at, found, whole)
                 if inner is not None:
-                    below.append((inner, _crossing(tool, found)))
+                    below.append((inner, frozenset(scope for name, scope in found.scopes if name == tool.name)))
         self._tell(file, found)
         for inner, crossing in below:
             key = (inner.path, crossing)
@@ -237,16 +236,6 @@ def _delegated(found: Findings) -> Iterator[tuple[Tool, JsonPath]]:
                 if tool.is_delegated:
                     named = (tool.name,) if tool.name in message["tool"] else ()
                     yield tool, ("context", index, "tool", *named)
-
-
-def _crossing(tool: Tool, found: Findings) -> frozenset[str]:
-    """All scopes that calls of a tool may have: those it fixes or offers, and those that planned calls add."""
-    planned: list[Any] = []
-    for message in found.context or ():
-        for call in message["plan"] if message.get("type") == "plan" else ():
-            if call.get("_tool") == tool.name and is_list(call.get("_scopes")):
-                planned += call["_scopes"]
-    return frozenset(map(str, [*declared_scopes(tool), *planned]))
 
 
 def _incoming(scopes: frozenset[str]) -> Iterator[Reference]:

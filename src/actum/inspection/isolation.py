@@ -96,11 +96,9 @@ def _scopes(tool: Tool, call: Call) -> list[str]:
 def declared_scopes(tool: Tool) -> list[str]:
     """The scopes that a tool fixes, or lets the model pick from (S2)."""
     schema = tool.meta.get("_scopes", {})
-    if tool.is_fixed("_scopes"):
-        return tool.fixed("_scopes")
     items: Any = schema.get("items")
     choices: Any = items.get("enum") if is_object(items) else None
-    lists: Any = schema.get("enum", [])
+    lists: Any = [tool.fixed("_scopes")] if tool.is_fixed("_scopes") else schema.get("enum", [])
     return [str(one) for one in choices] if is_list(choices) else [str(one) for each in lists for one in each]
 
 

@@ -62,6 +62,8 @@ class Findings:
     context: Context | None = None
     schema: Any = None
     toolset: Toolset | None = None
+    scopes: set[tuple[str, str]] = field(default_factory=set[Any])
+    """All scopes that calls may have, by the names of their tools: those that these say, and those that plans add."""
 
     def add(self, message: str, *path: str | int) -> None:
         """Take down that something is not what it should be."""
@@ -101,7 +103,6 @@ def inspect(value: JsonObject, found: Findings) -> None:
         return
     _inspect_context(messages, config.get("tools") if is_object(config) else None, found)
     _inspect_plans(value.get("solution"), found)
-    _inspect_scopes(value.get("solution"), found)
 
 
 def _inspect_config(config: JsonObject, found: Findings) -> None:
@@ -200,6 +201,7 @@ def _inspect_plans(solution: Any, found: Findings) -> None:
         is_solution = path[0] == "solution"
         for error, index in plan_problems(calls, output, replace(around, may_be_delegate=is_solution)):
             found.problems.append((error, (*path, index) if index is not None else last))
+    _inspect_scopes(solution, around, found)
 
 
 def _passed_over(calls: Sequence[Any], toolset: Toolset) -> Iterator[tuple[int, str]]:
@@ -217,29 +219,26 @@ def _passed_over(calls: Sequence[Any], toolset: Toolset) -> Iterator[tuple[int, 
             yield index, _PASSED_OVER.format(tool=tool.name, activity=passed)
 
 
-def _inspect_scopes(solution: Any, found: Findings) -> None:
+def _inspect_scopes(solution: Any, around: Premises, found: Findings) -> None:
     """Look for scopes that let nothing through, whatever happens: those of tools, and those that planned calls add."""
-    if found.context is None or found.toolset is None:
-        return
-    around = Premises(context=found.context, toolset=found.toolset, incoming=found.incoming)
     tools = around.toolset.tools.values()
     told = [(Call(_tool=one.name, _scopes=declared_scopes(one)), _defined_at(around.context, one)) for one in tools]
     for calls, _, path, _ in _plans(around.context, solution):
         planned = enumerate(calls if is_list(calls) else ())
         told += [(Call.of(one), (*path, index)) for index, one in planned if is_object(one)]
     may_write = [path for call, _ in told for path in said_to_write(call, around.toolset)]
-    journal, seen = Journal(around.context), set[Any]()
+    journal = Journal(around.context)
     for call, at in told:
-        for scope in call["_scopes"] if is_list(call.get("_scopes")) else ():
-            why = None if (call.tool, scope) in seen else _lets_nothing_through(scope, may_write, around, journal)
-            seen.add((call.tool, scope))
-            if why is not None:
+        for scope in map(str, call["_scopes"] if is_list(call.get("_scopes")) else ()):
+            is_new = (call.tool, scope) not in found.scopes
+            found.scopes.add((call.tool, scope))
+            if is_new and (why := _lets_nothing_through(scope, may_write, around, journal)) is not None:
                 found.problems.append((ScopeDenied(why, tool=call.tool, path="_scopes"), at))
 
 
-def _lets_nothing_through(scope: Any, may_write: Sequence[Reference], around: Premises, journal: Journal) -> str | None:
+def _lets_nothing_through(scope: str, may_write: Sequence[Reference], around: Premises, journal: Journal) -> str | None:
     """Why what a scope names can't exist, with the nearest name; None where it may (T17)."""
-    named, held = scope_path(str(scope)), journal.memory
+    named, held = scope_path(scope), journal.memory
     if around.may_bring(named) or any(overlaps(one, named) for one in may_write):
         return None
     known = {*around.context.data_kinds, RESULT, *held.kinds(), *(one.kind for one in may_write)}

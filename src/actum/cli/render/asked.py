@@ -30,10 +30,7 @@ def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = 
 
 def made_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
     """The same without the values of the parameters, for where the call itself is shown."""
-    yield from _terms(call, derived)
-    for at, text in sources.items():
-        told = f"for an item of {text}" if at == EACH else f"{at} ← {text}"
-        yield printable(f"{told}{_mark(at, derived)}")
+    return lines_of(Call.of({key: call[key] for key in (WHEN, ELSE) if key in call}), sources, derived)
 
 
 def _terms(call: Call, derived: Collection[str]) -> Iterator[str]:
