@@ -8,11 +8,11 @@ from typing import Any
 
 from markup import code, json_type, table
 
-from actum.ideas.config import WEIGHTS
 from actum.ideas.published import idea_schema
 from actum.messages import KINDS
 from actum.messages.kind import Key
 from actum.messages.role import RAW
+from actum.protocol.config import FIELDS
 
 _SCHEMA: Mapping[str, Any] = idea_schema()
 
@@ -61,7 +61,7 @@ def config_page() -> str:
     rows = [
         (code(name), json_type(fields[name]), _default(fields[name]), fields[name].get("description", ""),
          _counts(name))
-        for name in WEIGHTS
+        for name in FIELDS
     ]  # fmt: skip
     limits = fields["limits"]["properties"]
     bounds = [(code(name), json_type(one), _default(one), one.get("description", "")) for name, one in limits.items()]
@@ -84,7 +84,7 @@ def config_page() -> str:
 
 def _counts(name: str) -> str:
     """For whom a field counts."""
-    weights = WEIGHTS[name]
+    weights = FIELDS[name].weights
     told = zip(("own", "local", "from outside"), weights, strict=True)
     return ", ".join(who if weight == "counts" else f"{who} by grant" for who, weight in told if weight != "no")
 

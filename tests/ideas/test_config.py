@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Context, Idea, Limits, Runs, errors, kept, models, tools
-from actum.ideas.config import WEIGHTS, IdeaConfig, Standing
+from actum.ideas.config import IdeaConfig
 from actum.ideas.identity import identified
+from actum.protocol.config import FIELDS, Standing
 from actum.schema.json import JsonObject as Json
 
 from .. import warm
@@ -153,15 +154,19 @@ async def test_a_config_that_can_not_be_used_is_named_by_file_and_field(tmp_path
         ({"retries": -1}, "config.retries", "retries must be a whole number, not -1"),
         ({"mode": "slow"}, "config.mode", "mode must be eager or lazy, not 'slow'"),
         ({"settings": []}, "config.settings", "settings must be an object, not []"),
-        ({"model": 5}, "config.model", "'model' must be a name such as openai:gpt-5.2, not 5"),
+        ({"model": 5}, "config.model", "model must be a name, for example openai:gpt-5.2, not 5"),
         ({"model": ""}, "config.model", "not ''"),
-        ({"activities": {}}, "config.activities", "'activities' must be names of modules or files, not {}"),
-        ({"activities": ["a", 5]}, "config.activities.1", "'activities' must be a list of names: 5 is not one"),
-        ({"tools": ["a", None]}, "config.tools.1", "'tools' must be a list of names: None is not one"),
-        ({"limits": 5}, "config.limits", "'limits' must be an object with requests,"),
+        ({"activities": {}}, "config.activities", "activities must be a list of names of modules or files, not {}"),
+        (
+            {"activities": ["a", 5]},
+            "config.activities.1",
+            "activities must be a list of names of modules or files: 5 is not one",
+        ),
+        ({"tools": ["a", None]}, "config.tools.1", "tools must be a list of names: None is not one"),
+        ({"limits": 5}, "config.limits", "limits must be an object with requests,"),
         ({"limits": {"request": 5}}, "config.limits.request", "'limits' has no 'request'; did you mean 'requests'?"),
         ({"limits": {"usd": -1}}, "limits.usd", "usd must be a number that is not negative"),
-        ({"origin": 1}, "config.origin", "'origin' must be the path of a file"),
+        ({"origin": 1}, "config.origin", "origin must be the path of a file"),
     ],
     ids=str,
 )
@@ -181,7 +186,7 @@ def test_what_is_no_object_is_no_config() -> None:
 
 def test_every_field_says_for_whom_it_counts() -> None:
     of_config = {one.name for one in dataclasses.fields(Config)}
-    assert WEIGHTS.keys() == of_config | {"activities", "model", "limits", "origin", "servers"}
+    assert FIELDS.keys() == of_config | {"activities", "model", "limits", "origin", "servers"}
 
 
 WHOLE: Json = {

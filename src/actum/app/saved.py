@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from ..errors import DelegateError, IdeaError
 from ..ideas.address import parse_address
-from ..ideas.config import IdeaConfig, Standing
+from ..ideas.config import IdeaConfig
 from ..ideas.file import RUN, IdeaText, plan_of, read_idea, write_idea
 from ..ideas.identity import identified
 from ..ideas.library import Library
-from ..protocol.config import Config, Limits
+from ..protocol.config import Config, Limits, Standing
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.message import instance_of

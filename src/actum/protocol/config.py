@@ -3,23 +3,123 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import SchemaError
-from ..schema.json import is_list
-from ..schema.naming import names_nearest
+from ..schema.json import is_object
+from ..schema.naming import instead, names_nearest
+from .accepted import (
+    NAMES,
+    NUMBER,
+    OBJECT,
+    SWITCH,
+    Accepted,
+    check_fields,
+    choice,
+    is_number_within,
+    perhaps,
+    whole_from,
+)
 from .settings import Settings
 
-_SWITCHES = (
-    "meta", "paths", "reasoning", "flow", "shapes", "readers", "sealed", "upfront", "instanced_output",
-)  # fmt: skip
-_COUNTS = ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth", "max_media_bytes")
-_CHOICES: Mapping[str, tuple[Sequence[object], str]] = {
-    "mode": (("eager", "lazy"), "eager or lazy"),
-    "references": (("wide", "aside", None), "wide, aside or None"),
-    "repair": ((False, True, "always"), "true, false or always"),
+Standing: TypeAlias = Literal["own", "local", "foreign"]
+"""Whose an Idea is: run by its own user, the local delegate of a caller, or from outside (a URL)."""
+Weight: TypeAlias = Literal["counts", "by grant", "no"]
+
+
+class Weights(NamedTuple):
+    """For whom what an Idea's config says counts."""
+
+    own: Weight
+    local: Weight
+    foreign: Weight
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigField:
+    """A field of a config: what it may be, and for whom it counts where an Idea says it."""
+
+    accepted: Accepted
+    weights: Weights
+
+
+_SHAPES = Weights("counts", "counts", "counts")
+"""How a request reads; it reaches nothing and bounds nothing."""
+_NAMES = Weights("counts", "counts", "by grant")
+"""What is looked up on this machine."""
+_ASKS = Weights("counts", "counts", "no")
+"""How the model is asked, and so what it costs."""
+_BOUNDS = Weights("counts", "no", "no")
+"""What a run may reach and spend: a delegate's is its caller's."""
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_model(value: Any) -> bool:
+    """Whether a value can be asked: models are known further up, and by what they do."""
+    return callable(getattr(value, "stream", None))
+
+
+def _of_text_or_list(words: str) -> Accepted:
+    return Accepted(words, lambda value: isinstance(value, str | list), lambda item: isinstance(item, str))
+
+
+_PERHAPS_SWITCH = perhaps("true, false or null", SWITCH)
+FIELDS: Mapping[str, ConfigField] = {
+    "meta": ConfigField(_PERHAPS_SWITCH, _SHAPES),
+    "reasoning": ConfigField(SWITCH, _SHAPES),
+    "flow": ConfigField(SWITCH, _SHAPES),
+    "paths": ConfigField(_PERHAPS_SWITCH, _SHAPES),
+    "shapes": ConfigField(SWITCH, _SHAPES),
+    "readers": ConfigField(SWITCH, _SHAPES),
+    "instanced_output": ConfigField(SWITCH, _SHAPES),
+    "sealed": ConfigField(SWITCH, _SHAPES),
+    "tools": ConfigField(perhaps("a list of names", NAMES), _NAMES),
+    "activities": ConfigField(_of_text_or_list("a list of names of modules or files"), _NAMES),
+    "model": ConfigField(
+        Accepted("a name, for example openai:gpt-5.2", lambda value: value is None or _is_name(value)), _NAMES
+    ),
+    "reader": ConfigField(
+        Accepted("a model or its name", lambda value: value is None or _is_name(value) or _is_model(value)), _NAMES
+    ),
+    "upfront": ConfigField(SWITCH, _ASKS),
+    "retries": ConfigField(whole_from(), _ASKS),
+    "repair": ConfigField(choice("true, false or always", False, True, "always"), _ASKS),
+    "mode": ConfigField(choice("eager or lazy", "eager", "lazy"), _ASKS),
+    "settings": ConfigField(OBJECT, _ASKS),
+    "tool_budget": ConfigField(whole_from(), _ASKS),
+    "references": ConfigField(choice("wide, aside or None", "wide", "aside", None), _ASKS),
+    "spread": ConfigField(
+        Accepted(
+            "true, false or a list of tools", lambda value: isinstance(value, bool) or NAMES.takes(value), NAMES.items
+        ),
+        _ASKS,
+    ),
+    "parallel": ConfigField(whole_from(1), _BOUNDS),
+    "drain": ConfigField(Accepted("a number of seconds", is_number_within), _BOUNDS),
+    "allow_hosts": ConfigField(NAMES, _BOUNDS),
+    "grants": ConfigField(NAMES, _BOUNDS),
+    "max_delegate_bytes": ConfigField(whole_from(), _BOUNDS),
+    "max_depth": ConfigField(whole_from(), _BOUNDS),
+    "max_media_bytes": ConfigField(whole_from(), _BOUNDS),
+    "limits": ConfigField(OBJECT, _BOUNDS),
+    "origin": ConfigField(Accepted("the path of a file", lambda value: value is None or _is_name(value)), _BOUNDS),
+    "servers": ConfigField(_of_text_or_list("a list of names of files"), _BOUNDS),
 }
+"""The fields of an Idea's config. What doesn't count is left to who runs the Idea.
+
+`activities`, `model`, `limits`, `origin` and `servers` are an Idea's alone, the others those of `Config`.
+"""
+ACCEPTED = {name: one.accepted for name, one in FIELDS.items()}
+"""What each may be."""
+
+
+def _said(given: Config | Limits) -> Mapping[str, Any]:
+    """The fields that aren't as they are by default."""
+    return {one.name: value for one in fields(given) if (value := getattr(given, one.name)) is not one.default}
 
 
 @names_nearest
@@ -81,43 +181,8 @@ class Config:
     """How many bytes all images, audio and files of a run may have together, each counted once."""
 
     def __post_init__(self) -> None:
-        for name, (taken, choices) in _CHOICES.items():
-            if (value := getattr(self, name)) not in taken:
-                raise SchemaError(f"{name} must be {choices}, not {value!r}", path=f"config.{name}")
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
-                raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")
-        for name in _SWITCHES:
-            value, may_be_none = getattr(self, name), name in ("meta", "paths")
-            if not isinstance(value, bool) and not (may_be_none and value is None):
-                choices = "true, false or null" if may_be_none else "true or false"
-                raise SchemaError(f"{name} must be {choices}, not {value!r}", path=f"config.{name}")
-        if (
-            self.reader is not None
-            and not (isinstance(self.reader, str) and self.reader)
-            and not _is_model(self.reader)
-        ):
-            raise SchemaError(f"reader must be a model or its name, not {self.reader!r}", path="config.reader")
-        for name in ("allow_hosts", "grants", "tools"):
-            value = getattr(self, name)
-            if isinstance(value, str) or not isinstance(value, Sequence | None) or (value is None and name != "tools"):
-                raise SchemaError(f"{name} must be a list, not {value!r}", path=f"config.{name}")
-        if not isinstance(self.spread, bool):
-            _check_names(self.spread, "spread", "true, false or a list of tools")
+        check_fields(_said(self), ACCEPTED, "config")
         object.__setattr__(self, "settings", Settings.of(self.settings))
-        if isinstance(self.drain, bool) or not isinstance(self.drain, int | float) or not self.drain >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
-            raise SchemaError(f"drain must be a number of seconds, not {self.drain!r}", path="config.drain")
-
-
-def _check_names(value: object, name: str, what: str) -> None:
-    if not is_list(value) or not all(isinstance(one, str) for one in value):
-        raise SchemaError(f"{name} must be {what}, not {value!r}", path=f"config.{name}")
-
-
-def _is_model(value: object) -> bool:
-    """Whether a value can be asked: models are known further up, and by what they do."""
-    return callable(getattr(value, "stream", None))
 
 
 @names_nearest
@@ -141,14 +206,21 @@ class Limits:
     """How large the values of the run would be, written out, whatever they share; each counts as 64 at least."""
 
     def __post_init__(self) -> None:
-        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth", "bytes"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
-                raise SchemaError(
-                    f"{name} must be a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
-                )
-            if value is not None and name not in {"seconds", "usd"} and value != value // 1:
-                raise SchemaError(f"{name} must be a whole number, or None; not {value!r}", path=f"limits.{name}")
+        check_fields(_said(self), _LIMITS, "limits")
+
+    @classmethod
+    def of(cls, told: object) -> Limits:
+        """The limits in a mapping, as an Idea's config has them.
+
+        Raises:
+            SchemaError: one is unknown or can't be so; naming the near one.
+        """
+        if not is_object(told):
+            raise SchemaError(f"limits must be an object with {', '.join(_LIMITS)}", path="config.limits")
+        if unknown := sorted(told.keys() - _LIMITS.keys()):
+            wrong = f"'limits' has no {unknown[0]!r}; {instead(unknown[0], _LIMITS)}"
+            raise SchemaError(wrong, path=f"config.limits.{unknown[0]}")
+        return cls(**told)
 
     def narrowed(self, by: Mapping[str, Any]) -> Limits:
         """These limits, where the others are narrower, those: nothing that is said here is widened.
@@ -156,9 +228,17 @@ class Limits:
         Raises:
             SchemaError: one of the others is none.
         """
-        others = Limits(**by)
+        others = Limits.of(by)
         least: dict[str, Any] = {}
         for name in by:
             values = [value for value in (getattr(self, name), getattr(others, name)) if value is not None]
             least[name] = min(values, default=None)
         return replace(self, **least)
+
+
+_BOUND = perhaps("a number that is not negative, or None", NUMBER)
+_COUNT = Accepted(
+    "a whole number that is not negative, or None",
+    lambda value: value is None or (is_number_within(value) and value == value // 1),
+)
+_LIMITS = {one.name: _BOUND if one.name in {"seconds", "usd"} else _COUNT for one in fields(Limits)}

@@ -8,18 +8,38 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import SchemaError
 from ..schema.naming import instead, names_nearest
+from .accepted import NUMBER, OBJECT, Accepted, check_fields, choice, whole_from
 
 Thinking: TypeAlias = bool | Literal["minimal", "low", "medium", "high", "xhigh", "max"]
 Caching: TypeAlias = Literal["auto", False, "5m", "30m", "1h", "12h"]
 Tier: TypeAlias = Literal["default", "flex", "priority"]
 
-_ONE_OF: Mapping[str, Sequence[object]] = {
-    "thinking": (True, False, "minimal", "low", "medium", "high", "xhigh", "max"),
-    "cache": ("auto", False, "5m", "30m", "1h", "12h"),
-    "tier": ("default", "flex", "priority"),
+
+def _one_of(*values: object) -> Accepted:
+    return choice(f"one of {', '.join(map(repr, values))}", *values)
+
+
+def _of_texts(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)  # pyright: ignore[reportUnknownVariableType]
+
+
+_ACCEPTED: Mapping[str, Accepted] = {
+    "thinking": _one_of(True, False, "minimal", "low", "medium", "high", "xhigh", "max"),
+    "cache": _one_of("auto", False, "5m", "30m", "1h", "12h"),
+    "tier": _one_of("default", "flex", "priority"),
+    "temperature": NUMBER,
+    "top_p": NUMBER,
+    "max_tokens": whole_from(1),
+    "stop": Accepted("a list of texts", _are_texts),
+    "seed": whole_from(),
+    "timeout": NUMBER,
+    "headers": Accepted("an object of texts", _of_texts),
+    "extra": OBJECT,
 }
-_NUMBERS = ("temperature", "top_p", "timeout")
-_WHOLE = ("max_tokens", "seed")
 _ELSEWHERE: Mapping[str, str] = {
     "service_tier": "tier",
     "stop_sequences": "stop",
@@ -65,9 +85,7 @@ class Settings(Mapping[str, Any]):
     """Fields of the request's body as the host has them, sent as they are, for example {"min_p": 0.05}."""
 
     def __post_init__(self) -> None:
-        for name, value in self.items():
-            if (problem := _problem(name, value)) is not None:
-                raise SchemaError(f"{name} must be {problem}, not {value!r}", path=f"config.settings.{name}")
+        check_fields(self, _ACCEPTED, "config.settings")
 
     def __getitem__(self, name: str) -> Any:
         value = getattr(self, name, None) if name in NAMES else None
@@ -103,23 +121,3 @@ class Settings(Mapping[str, Any]):
 
 NAMES = tuple(one.name for one in fields(Settings))
 """All settings, by name."""
-
-
-def _problem(name: str, value: Any) -> str | None:
-    """What a value should have been, None where it may be so."""
-    if name in _ONE_OF:
-        is_one = any(value is one or (isinstance(value, str) and value == one) for one in _ONE_OF[name])
-        return None if is_one else f"one of {', '.join(map(repr, _ONE_OF[name]))}"
-    if name in _NUMBERS:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-        return None if is_number else "a number that is not negative"
-    if name in _WHOLE:
-        is_whole = isinstance(value, int) and not isinstance(value, bool) and value >= (name == "max_tokens")
-        return None if is_whole else "a whole number"
-    if name == "stop":
-        texts: list[Any] = list(value) if isinstance(value, list | tuple) else [None]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return None if all(isinstance(one, str) for one in texts) else "a list of texts"
-    if not isinstance(value, Mapping):
-        return "an object"
-    own: Mapping[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]
-    return None if name == "extra" or all(isinstance(one, str) for one in own.values()) else "an object of texts"

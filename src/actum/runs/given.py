@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import RunError
+from ..protocol.accepted import OBJECT, Accepted, choice, is_number_within, is_whole_within
 from ..schema.json import Json, JsonObject, NotJson, plain
 
 LONGEST = 3_155_760_000.0
@@ -24,9 +25,8 @@ def as_text(value: Any, what: str, *, most: int = _LONGEST_TEXT, least: int = 0)
     Raises:
         RunError: it is none.
     """
-    if not isinstance(value, str) or not least <= len(value) <= most or "\0" in value or not _is_sent(value):
-        raise RunError(f"{what} is a text of {least} to {most} characters without NUL, not {shown_value(value)}")
-    return value
+    words = f"a text of {least} to {most} characters without NUL"
+    return _judged(value, what, Accepted(words, lambda one: _is_kept_text(one) and least <= len(one) <= most))
 
 
 def as_whole(value: Any, what: str, *, least: int = -_LARGEST, most: int = _LARGEST) -> int:
@@ -35,9 +35,8 @@ def as_whole(value: Any, what: str, *, least: int = -_LARGEST, most: int = _LARG
     Raises:
         RunError: it is none.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise RunError(f"{what} is a whole number from {least} to {most}, not {shown_value(value)}")
-    return value
+    words = f"a whole number from {least} to {most}"
+    return _judged(value, what, Accepted(words, lambda one: is_whole_within(one, least, most)))
 
 
 def as_number(value: Any, what: str, *, least: float = 0.0, most: float = LONGEST) -> float:
@@ -46,9 +45,8 @@ def as_number(value: Any, what: str, *, least: float = 0.0, most: float = LONGES
     Raises:
         RunError: it is none.
     """
-    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise RunError(f"{what} is a number from {least:.15g} to {most:.15g}, not {shown_value(value)}")
-    return value
+    words = f"a number from {least:.15g} to {most:.15g}"
+    return _judged(value, what, Accepted(words, lambda one: is_number_within(one, least, most)))
 
 
 def as_moment(value: Any, what: str) -> float:
@@ -57,9 +55,7 @@ def as_moment(value: Any, what: str) -> float:
     Raises:
         RunError: it is none.
     """
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        raise RunError(f"{what} is a time with a zone (a worker may stand in another one), not {shown_value(value)}")
-    if value.year > _LAST_YEAR:
+    if _judged(value, what, _WITH_ZONE).year > _LAST_YEAR:
         raise RunError(f"{what} is no later than the year {_LAST_YEAR}, not {shown_value(value)}")
     return value.timestamp()
 
@@ -70,9 +66,7 @@ def as_choice(value: Any, what: str, choices: Collection[str]) -> Any:
     Raises:
         RunError: it is none of them.
     """
-    if not isinstance(value, str) or value not in choices:
-        raise RunError(f"{what} is one of {', '.join(choices)}, not {shown_value(value)}")
-    return value
+    return _judged(value, what, choice(f"one of {', '.join(choices)}", *choices))
 
 
 def as_json_value(value: Any, what: str) -> Json:
@@ -93,9 +87,7 @@ def as_members(value: Any, what: str) -> JsonObject:
     Raises:
         RunError: it is none.
     """
-    if not isinstance(value, Mapping):
-        raise RunError(f"{what} is an object, a dict of JSON, not {shown_value(value)}")
-    found: Any = as_json_value(value, what)
+    found: Any = as_json_value(_judged(value, what, OBJECT), what)
     return found
 
 
@@ -111,8 +103,21 @@ def as_several(value: Any, what: str) -> list[Any]:
     return found
 
 
-def _is_sent(value: str) -> bool:
-    return value.isascii() or value == value.encode("utf-8", "replace").decode()
+def _judged(value: Any, what: str, accepted: Accepted) -> Any:
+    if not accepted.takes(value):
+        raise RunError(f"{what} is {accepted.words}, not {shown_value(value)}")
+    return value
+
+
+def _is_kept_text(value: Any) -> bool:
+    """Whether a value is a text that every database takes."""
+    return isinstance(value, str) and "\0" not in value and value == value.encode("utf-8", "replace").decode()
+
+
+_WITH_ZONE = Accepted(
+    "a time with a zone (a worker may stand in another one)",
+    lambda value: isinstance(value, datetime) and value.tzinfo is not None,
+)
 
 
 def shown_value(value: Any) -> str:
