@@ -7,7 +7,7 @@ from typing import Any
 
 from markup import code, table
 
-from actum.cli.dispatch import COMMANDS, GROUPS, app
+from actum.cli.dispatch import GROUPS, MODULES, app, words_of
 
 _CODES = [
     ("0", "there is an output"), ("1", "the run failed"), ("2", "the command or the Idea is wrong"),
@@ -17,8 +17,6 @@ _CODES = [
 
 def page() -> str:
     """All commands, in the groups in which `actum --help` lists them."""
-    grouped = {name for names in GROUPS.values() for name in names}
-    groups = {"Ideas": tuple(name for name in COMMANDS if name not in grouped), **GROUPS}
     parts = [
         "# The command line\n",
         "The extra `cli` brings the command `actum`. The output goes to stdout, everything else to stderr; "
@@ -26,7 +24,7 @@ def page() -> str:
         "traceback of an error. [Security](../../SECURITY.md#what-a-command-may-do) says what each command may do.\n",
         table(["exit code", "means"], _CODES),
     ]
-    for title, names in groups.items():
+    for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
         for name in names:
             parts += _command(name)
@@ -38,7 +36,7 @@ def _command(name: str) -> Iterator[str]:
     positional = [one for one in arguments if one.field_info.is_positional]
     options = ["[options]"] if len(arguments) > len(positional) else []
     usage = " ".join(["actum", name, *map(_usage, positional), *options])
-    yield f"### actum {name}\n\n```text\n{usage}\n```\n\n{COMMANDS[name]}\n"
+    yield f"### actum {name}\n\n```text\n{usage}\n```\n\n{words_of(MODULES.get(name, name))}\n"
     rows = [(_names(one), _help(one)) for one in arguments]
     if rows:
         yield table(["argument", "what it is"], rows)

@@ -405,9 +405,9 @@ def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path)
         assert ("hurt.json: " in told, "\x1b" in told) == (True, False)
     (tmp_path / "runs/hurt.json").unlink()
     (tmp_path / "runs/held.json.log").write_text('{"at": []}\n')
-    assert "was cut" in actum("runs", cwd=tmp_path).stdout
+    assert "has no output yet: `actum resume` continues it" in actum("runs", cwd=tmp_path).stdout
     empty = actum("runs", "nowhere", cwd=tmp_path)
-    assert (empty.returncode, "no runs are kept in nowhere" in empty.stderr) == (2, True)
+    assert (empty.returncode, "no runs are kept at nowhere" in empty.stderr) == (2, True)
 
 
 @pytest.mark.rule("C15")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import sys
 from collections.abc import Sequence
+from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 from cyclopts import App, CycloptsError, Group
@@ -21,99 +24,32 @@ _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_re
 """Codes of a model that can't be asked at all: errors in what was given, if no run has begun."""
 _MODEL_MISSING = "model_missing"
 _BROKEN_PIPE = 141
-COMMANDS = {
-    "run": "Run an Idea: its output goes to stdout as JSON, what happens on the way to stderr.",
-    "check": "Check an Idea and its local delegates without running them: every problem with its line.\n\n"
-    "Where there are none, it also says which form of the schema each provider would get, and how it would be served.",
-    "show": "Show what the model would get of an Idea: messages, schema, and the graph of its plan.",
-    "call": "Make one call of a tool and print its value as JSON.",
-    "mcp": "The MCP servers of a file: add one, list them, show a server's tools, call one, or pin what they are now."
-    "\n\n`add NAME -- COMMAND…` or `add NAME URL` and `list` start nothing; `add NAME --openapi DOCUMENT [URL]` "
-    "adds an API, whose operations are its tools. `show NAME` and `pin [NAME…]` start servers and list their tools, "
-    "`call NAME/TOOL key=value…` makes one call. What differs from the pins is not "
-    "offered until it is pinned again. `serve [FILE]` puts them all before an MCP host, over stdio, as a tool that "
-    "carries out whole plans.",
-    "pin": "Write down what modules register, beside them, for what looks at Ideas without running any code.\n\n"
-    "It imports the modules. `check`, `show` and `replay` read what is pinned; pins of a module that has changed since "
-    "are a problem to `check`.",
-    "chat": "Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr."
-    "\n\nCtrl-C cancels the answer under way and not the conversation, which Ctrl-D ends.",
-    "studio": "See Ideas and their runs in a browser: start, follow, decide, compare.\n\n"
-    "It listens on this machine alone. The address that is printed holds a token, for which the browser gets a cookie.",
-    "resume": "Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision."
-    "\n\nCalls whose results are recorded are not made again. Calls that wait for a decision "
-    "keep waiting, unless it was "
-    "given by `actum approve` or `actum deny`, or is given now with --approve ask.",
-    "waiting": "List the calls of a run that wait for a decision, including those of its delegates.",
-    "approve": "Let a waiting call run when its run is resumed; without CALL, all that wait.",
-    "deny": "Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.",
-    "runs": "List the runs that are kept in a folder, each with its output or with what it waits for.\n\n"
-    "With --store, those that were submitted, the newest first.\n\n"
-    "Those that can't be read are told of on stderr, and the exit code is 2.",
-    "submit": "Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its "
-    "end.",
-    "schedule": "Have an Idea run again and again, at the ticks of a cron expression; without IDEA, list, pause, or "
-    "remove.\n\nWorkers submit the runs, each called NAME@TICK, so that no tick is two runs.",
-    "limit": "Limit the runs of a tenant, or the requests of a model, over all workers; without either, list the "
-    "limits.",
-    "worker": "Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
-    "Then it takes no more, and what is under way may end until the time to drain is over; others go on with the "
-    "rest.",
-    "serve": "Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C; over stdio, until the "
-    "host does.\n\n"
-    "Then it starts nothing more, and what is under way may end until the time to drain is over; the rest is kept, and "
-    "goes on when the server or a worker is started again.",
-    "sweep": "Delete the runs that have been over for longer than they are kept, with their records; `export` keeps "
-    "one.",
-    "follow": "Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.",
-    "cancel": "End a run that was submitted, for good: whatever works on it is cut.",
-    "fork": "Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.",
-    "replay": "Make a kept run's requests and output again and compare them byte for byte; no model is "
-    "asked, no call is made.",
-    "eval": "Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew."
-    "\n\nWithout either the runs that the cases name are judged as they are kept: no model is asked. Runs that are "
-    "made anew get their tools' results from the record of the case; no effect is made. The exit code is 1 where a "
-    "check that has to pass doesn't, or --against finds something worse, and 3 where too little is known or the budget "
-    "has ended.",
-    "refine": "Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, no call "
-    "made.\n\nWhat varies among the runs becomes a reference to the input or to a result, a choice, a sum or a text; "
-    "what is the same in all and said nowhere is a question, which --confirm settles. Nothing is saved that isn't "
-    "proved. The exit code is 1 where nothing could be derived or proved, and 3 where questions are open.",
-    "why": "Say where a value of a kept run came from: whether code or a model made it, and of what.\n\n"
-    "Of the output it also says which calls are not done, and what became of each: it failed, its result was unusable, "
-    "it is unknown whether it had its effect, or it was not made.",
-    "fmt": "Lay out Ideas the one way that `actum` writes them, so that their differences are small.",
-    "schema": "Print the JSON Schema of the Idea format, by which an editor completes and checks Ideas.",
-    "save": "Save an Idea as the next version; the change of its schemas says how far its number is raised.",
-    "log": "List the versions of an Idea on one branch, the newest first.",
-    "resolve": "Print the exact address that an address means, which will always give the same bytes.",
-    "diff": "Say what changes between two Ideas and whom it breaks; two kept runs are shown side by side.",
-    "branch": "Begin a branch of an Idea at a version.",
-    "promote": "Save a version as the next one of another branch.",
-    "export": "Write a version of an Idea into a file, byte for byte as the store holds it; or a run that was "
-    "submitted.\n\nA run is written as `actum run --save` keeps one: `why`, `replay`, `fork` and `diff` take the file.",
-    "import": "Save every Idea of a file or a folder, each under its meta.path, else under its file's name.",
-}
-"""What each is for, as its function says it: the list of commands imports none."""
 MODULES = {"import": "import_ideas", "runs": "list_runs", "worker": "serve_worker"}
-
+"""The modules of commands that have another name."""
 GROUPS = {
+    "Ideas": ("run", "check", "show", "call", "mcp", "pin", "chat", "studio", "serve", "fmt", "schema"),
     "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why", "eval", "refine"),
     "Runs by workers": ("submit", "schedule", "limit", "worker", "sweep", "follow", "cancel"),
     "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
 }
-"""The commands that are listed below a headline of their own; the others are about Ideas as files."""
-_PANELS = {title: Group(title, sort_key=place) for place, title in enumerate(("Ideas", *GROUPS))}
+"""The commands, each below the headline under which it is listed."""
+_WORDS = re.compile(r'^(?:async )?def actum_.*?"""(.*?)(?:\n\n    Parameters\n|""")', re.DOTALL | re.MULTILINE)
 
 
-def _panel(name: str) -> Group:
-    return _PANELS[next((title for title, names in GROUPS.items() if name in names), "Ideas")]
+def words_of(module: str) -> str:
+    """What a command is for, as its function says it: none is imported to list them."""
+    source = Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8")
+    found = _WORDS.search(source)
+    parts = cleandoc(found[1]).split("\n\n") if found is not None else []
+    return "\n\n".join(part.replace("\n", " ") for part in parts)
 
 
 app = App(name="actum", help="Run, check and show agents that are JSON files.", version=__version__)
-for name, words in COMMANDS.items():
-    module = MODULES.get(name, name)
-    app.command(f"actum.cli.commands.{module}:actum_{module}", name=name, help=words, group=_panel(name))
+for place, (title, names) in enumerate(GROUPS.items()):
+    panel = Group(title, sort_key=place)
+    for name in names:
+        module = MODULES.get(name, name)
+        app.command(f"actum.cli.commands.{module}:actum_{module}", name=name, help=words_of(module), group=panel)
 
 
 def run_command(arguments: Sequence[str]) -> int:

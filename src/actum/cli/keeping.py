@@ -1,26 +1,37 @@
-"""The run that a command is about: in a file of its own, or one of a store by its id."""
+"""The run that a command is about: one of the folder that its file lies in, or, by its id, one of another place."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
 
 from ..app.idea import Idea
 from ..runs.handle import Run
 from ..runs.runs import run_in_file
 from .options import runs_at
 
+RunName: TypeAlias = Annotated[str, Parameter(help="The run's file, or its id where it was submitted.")]
+
+
+def is_file_of_run(run: str, store: str | None) -> bool:
+    """Whether a run is named by its file, rather than by its id."""
+    return store is None and ("/" in run or run.endswith(".json") or os.path.lexists(run))
+
 
 @asynccontextmanager
 async def run_at(run: str, store: str | None) -> AsyncGenerator[Run]:
-    """The run in a file, or, with a store, the one of this id.
+    """The run in a file, or the one of this id.
 
     Raises:
         RunNotFound: there is no such run.
     """
-    if store is None:
+    if is_file_of_run(run, store):
         async with run_in_file(run) as own:
             yield own
         return
@@ -29,14 +40,13 @@ async def run_at(run: str, store: str | None) -> AsyncGenerator[Run]:
 
 
 async def idea_at(run: str, store: str | None) -> Idea:
-    """A run as an Idea: by its file, the address that it was saved at, or, with a store, its id.
+    """A run as an Idea: by its file, the address that it was saved at, or its id.
 
     Raises:
         IdeaError: no run is kept there.
     """
-    if store is None:
+    if run.startswith("idea:") or is_file_of_run(run, store):
         return Idea.load(run)
-    async with runs_at(store) as runs:
-        found = await (await runs.get(run)).idea()
-    # As if it lay in the current folder, so that what it names there may be read, as for one's own file (D17).
-    return replace(found, file=Path.cwd() / f"{run}.json")
+    async with run_at(run, store) as held:
+        # As if it lay in the current folder, so that what it names there may be read, as for one's own file (D17).
+        return replace(await held.idea(), file=Path.cwd() / f"{run}.json")

@@ -14,13 +14,13 @@ from ..app.tools import Tools
 from ..execution.calls.approval import Approve
 from ..runs.held import Runner
 from .connecting import agree, started
-from .options import RunsPlace
+from .options import StoreName
 from .render.telling import tell
 
 MEMORY = ":memory:"
 
 
-async def serve_servers(file: str, approve: str, store: RunsPlace) -> int:
+async def serve_servers(file: str, approve: str, store: StoreName) -> int:
     """Put the servers of a file before a host, as `carry_out`, and `find_tools` where they have many tools."""
     from ..serving.mcp_options import McpOptions
 
@@ -53,7 +53,7 @@ def approver_of_plans(approve: str) -> Approve | None:
     return agree if approve == "all" else None
 
 
-def place_of(store: RunsPlace, beside: Path) -> str | None:
+def place_of(store: StoreName, beside: Path) -> str | None:
     """Where runs are kept that a host may come back to; None for nowhere.
 
     Hosts start their servers anywhere, so the place is beside what is served, not in the current folder.

@@ -37,7 +37,6 @@ QuietFlag: TypeAlias = Annotated[bool, Parameter(name=["--quiet", "-q"], negativ
 Several: TypeAlias = Annotated[list[str] | None, Parameter(negative="")]
 Roots: TypeAlias = Annotated[list[str] | None, Parameter(name="--root", negative="")]
 Settings: TypeAlias = Annotated[list[str] | None, Parameter(name=["-i", "--set"], negative="")]
-RunsPlace: TypeAlias = Annotated[str | None, Parameter(name="--store")]
 StoreName: TypeAlias = Annotated[str | None, Parameter(name="--store")]
 # Options that several commands have in the same words.
 AnyRuns: TypeAlias = Annotated[

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from ..keeping import run_at
+from ..keeping import RunName, run_at
 from ..options import AnyRuns, json_of, object_of
 
 _GATE = "state.approvals."
 
 
 async def actum_approve(
-    run: str, call: str | None = None, /, *, edit: str | None = None, value: str = "true", store: AnyRuns = None
+    run: RunName, call: str | None = None, /, *, edit: str | None = None, value: str = "true", store: AnyRuns = None
 ) -> int:
     """Let a waiting call run when its run is resumed; without CALL, all that wait.
 
     Parameters
     ----------
-    run
-        The run's file; with --store, the id of a run that was submitted, which goes on at once.
     call
         The call, as `actum waiting` names it; or a gate, such as †state.approvals.budget.
     edit

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from ..options import AnyRuns, runs_at
+from ..keeping import RunName, run_at
+from ..options import AnyRuns
 
 
-async def actum_cancel(run: str, /, *, store: AnyRuns = None) -> int:
-    """End a run that was submitted, for good: whatever works on it is cut.
-
-    Parameters
-    ----------
-    run
-        The run's id.
-    """
-    async with runs_at(store) as runs:
-        await runs.cancel(run)
+async def actum_cancel(run: RunName, /, *, store: AnyRuns = None) -> int:
+    """End a run that was submitted, for good: whatever works on it is cut."""
+    async with run_at(run, store) as held:
+        await held.cancel()
     return 0

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ..keeping import run_at
+from ..keeping import RunName, run_at
 from ..options import AnyRuns
 
 
-async def actum_deny(run: str, call: str | None = None, /, *, because: str = "denied", store: AnyRuns = None) -> int:
+async def actum_deny(
+    run: RunName, call: str | None = None, /, *, because: str = "denied", store: AnyRuns = None
+) -> int:
     """Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.
 
     Parameters
     ----------
-    run
-        The run's file; with --store, the id of a run that was submitted, which goes on at once.
     call
         The call, as `actum waiting` names it.
     because

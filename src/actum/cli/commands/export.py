@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ...ideas.address import parse_address
 from ...sources.files import write_bytes
-from ..options import StoreName, library_of, runs_at
+from ..keeping import run_at
+from ..options import StoreName, library_of
 from ..render.telling import say
 
 
@@ -18,15 +19,15 @@ async def actum_export(address: str, file: str, /, *, store: StoreName = None) -
     Parameters
     ----------
     address
-        The version, by its address; or the id of a run.
+        The version, by its address; or a run, by its id.
     file
         The file; one that exists is replaced whole or not at all.
     store
         The store, as for `actum save`; of a run, where it is kept, as for `actum submit`.
     """
     if not address.startswith("idea:"):
-        async with runs_at(store) as runs:
-            await (await runs.get(address)).save(file)
+        async with run_at(address, store) as held:
+            await held.save(file)
         return 0
     named = parse_address(address)
     async with library_of(store) as library:

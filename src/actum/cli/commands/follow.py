@@ -5,13 +5,14 @@ from __future__ import annotations
 from ...inspection.entry_lines import entry_line
 from ...runs import Live
 from ...runs.handle import Run
-from ..options import AnyRuns, Flag, JsonFlag, QuietFlag, runs_at
+from ..keeping import RunName, run_at
+from ..options import AnyRuns, Flag, JsonFlag, QuietFlag
 from ..render.outcome import FAILED, PRODUCED, WAITS
 from ..render.telling import say_json, tell
 
 
 async def actum_follow(
-    run: str,
+    run: RunName,
     /,
     *,
     store: AnyRuns = None,
@@ -24,8 +25,6 @@ async def actum_follow(
 
     Parameters
     ----------
-    run
-        The run's id.
     after
         The number of the last entry that is known already.
     json
@@ -33,8 +32,7 @@ async def actum_follow(
     live
         With --json, print what no record holds, too, while it happens: pieces of text, progress.
     """
-    async with runs_at(store) as runs:
-        followed = await runs.get(run)
+    async with run_at(run, store) as followed:
         async for entry in followed.follow(after, live=live and json):
             if isinstance(entry, Live):
                 say_json(entry.data)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from ... import kept
-from ..keeping import run_at
-from ..options import RunsPlace, Settings, input_of
+from ..keeping import RunName, run_at
+from ..options import AnyRuns, Settings, input_of
 
 
-async def actum_fork(run: str, new: str, /, *, at: int, i: Settings = None, store: RunsPlace = None) -> int:
+async def actum_fork(run: RunName, new: str, /, *, at: int, i: Settings = None, store: AnyRuns = None) -> int:
     """Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.
 
     Parameters
     ----------
-    run
-        The run's file.
     new
         The file of the new run.
     at
         The request, from 1.
     i
         A value to change in the input, as key=value; may be repeated.
-    store
-        Where the run is kept, if `run` is the id of one that was submitted. The new one is a file all the same.
     """
     async with run_at(run, store) as forked:
         given = input_of((await forked.idea()).context, i or [], None)

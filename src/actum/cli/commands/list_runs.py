@@ -1,18 +1,19 @@
-"""`actum runs`: the runs that a folder holds (X5)."""
+"""`actum runs`: the runs of a folder, or of another place (X5, L8)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from ... import kept
 from ...inspection.wording import short
+from ...protocol.approvals import Pending
 from ...runs.row import Row, State
 from ...schema.json import encode
 from ..options import AnyRuns, runs_at
 from ..render.telling import say, tell
 
 
-def actum_list_runs(
+async def actum_list_runs(
     folder: str = "runs",
     /,
     *,
@@ -20,7 +21,7 @@ def actum_list_runs(
     state: State | None = None,
     tenant: str | None = None,
     most: int = 100,
-) -> int | Awaitable[int]:
+) -> int:
     """List the runs that are kept in a folder, each with its output or with what it waits for.
 
     With --store, those that were submitted, the newest first.
@@ -38,35 +39,27 @@ def actum_list_runs(
     most
         How many to list.
     """
-    if store is not None:
-        return _submitted(store, state, tenant, most)
-    damaged: list[str] = []
-    for one in kept.listed(folder, pass_over=lambda error: damaged.append(error.message)):
-        say(f"{one.path}  {_described(one)}")
-    return _tell_damaged(damaged)
-
-
-async def _submitted(store: str, state: State | None, tenant: str | None, most: int) -> int:
-    async with runs_at(store) as place:
-        for one in await place.list(state=state, tenant=tenant, most=most):
-            say(f"{one.id}  {_told(one.row)}")
-        return _tell_damaged(await place.damaged())
-
-
-def _tell_damaged(damaged: Sequence[str]) -> int:
-    """Tell of the runs that could not be listed; the exit code."""
-    for one in damaged:
-        tell(f"actum: error: a run that can't be read is left out: {one}")
+    async with runs_at(store or folder) as runs:
+        found = await runs.list(state=state, tenant=tenant, most=most)
+        for one in found if store is not None else sorted(found, key=lambda run: run.id):
+            name = one.id if store is not None else Path(folder, f"{one.id}.json")
+            waits = one.state == "waiting" and not one.row.is_cut
+            say(f"{name}  {_described(one.row, await one.pending() if waits else ())}")
+        damaged = await runs.damaged()
+    for words in damaged:
+        tell(f"actum: error: a run that can't be read is left out: {words}")
     return 2 if damaged else 0
 
 
-def _told(row: Row) -> str:
+def _described(row: Row, pending: Sequence[Pending]) -> str:
     match row.state:
         case "running":
             return f"running on {row.worker}"
+        case "waiting" if row.is_cut:
+            return "has no output yet: `actum resume` continues it"
         case "waiting":
             escalated = f", escalated to {row.escalated}" if row.escalated is not None else ""
-            return f"waits for {', '.join(row.waiting)}{escalated}"
+            return f"waits for {', '.join(_waits(row, pending))}{escalated}"
         case "failed":
             return f"failed: {(row.error or {}).get('message')}"
         case "done":
@@ -75,14 +68,7 @@ def _told(row: Row) -> str:
             return state
 
 
-def _described(run: kept.Summary) -> str:
-    match run.state:
-        case "cut":
-            return "was cut: `actum resume` continues it"
-        case "waiting":
-            calls = [f"{one.of} {encode(one.call)}" for one in run.calls]
-            return f"waits for {', '.join([*calls, *run.gates])}"
-        case "unfinished":
-            return "has no output yet"
-        case "finished":
-            return f"output {short(run.output)}"
+def _waits(row: Row, pending: Sequence[Pending]) -> Iterator[str]:
+    """The calls that wait for a decision, then the gates and the runs that are waited for."""
+    yield from (f"{one.of} {encode(one.call)}" for one in pending)
+    yield from (one for one in row.waiting if not one.startswith("approval "))

@@ -16,7 +16,7 @@ from ...schema.json import JsonObject
 from ..connecting import started
 from ..mcp_adding import add
 from ..mcp_serving import serve_servers
-from ..options import CommandError, Flag, JsonFlag, RunsPlace, parameters_of
+from ..options import CommandError, Flag, JsonFlag, StoreName, parameters_of
 from ..render.telling import say, say_json, say_lines, tell
 
 
@@ -30,7 +30,7 @@ async def actum_mcp(
     json: JsonFlag = False,
     openapi: Flag = False,
     approve: Literal["all", "hold"] = "hold",
-    store: RunsPlace = None,
+    store: StoreName = None,
 ) -> int:
     """The MCP servers of a file: add one, list them, show a server's tools, call one, or pin what they are now.
 

@@ -6,19 +6,17 @@ from ... import kept
 from ...inspection.wording import name_of, short
 from ...protocol.message import is_skip
 from ..keeping import idea_at
-from ..options import Modules, RunsPlace
+from ..options import AnyRuns, Modules
 from ..render.telling import say, tell_left_out
 
 
-async def actum_replay(run: str, /, *, activities: Modules = None, store: RunsPlace = None) -> int:
+async def actum_replay(run: str, /, *, activities: Modules = None, store: AnyRuns = None) -> int:
     """Make a kept run's requests and output again and compare them byte for byte; no model is asked, no call is made.
 
     Parameters
     ----------
     run
-        The run's file, or the address that it was saved at.
-    store
-        Where the run is kept, if `run` is the id of one that was submitted.
+        The run's file, its id where it was submitted, or the address that it was saved at.
     """
     found = await kept.replay(await idea_at(run, store), activities=activities or [])
     tell_left_out(found.left_out)

@@ -10,6 +10,7 @@ from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
 from ..connecting import McpFile, servers_at
+from ..keeping import RunName, is_file_of_run, run_at
 from ..options import (
     Approval,
     CommandError,
@@ -20,7 +21,6 @@ from ..options import (
     Modules,
     QuietFlag,
     StoreName,
-    runs_at,
     versions_at,
 )
 from ..questions import Questions, approver
@@ -29,7 +29,7 @@ from ..render.telling import say
 
 
 async def actum_resume(
-    run: str,
+    run: RunName,
     /,
     *,
     model: ModelName = None,
@@ -49,10 +49,10 @@ async def actum_resume(
     Calls whose results are recorded are not made again. Calls that wait for a decision keep waiting, unless it was
     given by `actum approve` or `actum deny`, or is given now with --approve ask.
 
+    A run that was submitted and is over is continued by workers as a new run, whose id is printed.
+
     Parameters
     ----------
-    run
-        The run's file.
     json
         Print one JSON event per line.
     approve
@@ -64,16 +64,15 @@ async def actum_resume(
     versions
         An address to save each request with its answer at as a version, as for `actum run`.
     store
-        The store of the versions, as for `actum save`; without --versions, where the run is kept, if `run` is the id of
-        one that was submitted and is over: a new run goes on from what it has left, and its id is printed.
+        The store of the versions, as for `actum save`; without --versions, where runs are kept, as for `actum submit`.
     mcp
         A file of MCP servers, as for `actum run`.
     """
     if approve == "plan":
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
-    if store is not None and versions is None:
-        async with runs_at(store) as runs:
-            say((await (await runs.get(run)).again()).id)
+    if not is_file_of_run(run, store if versions is None else None):
+        async with run_at(run, store) as held:
+            say((await held.again()).id)
         return 0
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
     questions = Questions(renderer)

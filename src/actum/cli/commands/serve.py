@@ -20,7 +20,7 @@ from ...serving.extras import check_installed
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import McpFile, agree, servers_at
 from ..mcp_serving import over_stdio, place_of
-from ..options import CommandError, Flag, ModulesOfAll, Roots, RunsPlace, runs_at, runs_place
+from ..options import CommandError, Flag, ModulesOfAll, Roots, StoreName, runs_at, runs_place
 from ..render.telling import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
 
@@ -34,7 +34,7 @@ async def actum_serve(
     host_name: Annotated[list[str] | None, Parameter(negative="")] = None,
     origin: Annotated[list[str] | None, Parameter(negative="")] = None,
     token_file: str | None = None,
-    store: RunsPlace = None,
+    store: StoreName = None,
     only: str | None = None,
     model: str | None = None,
     approve: Literal["all", "hold"] | None = None,

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from ...protocol.call import Call
 from ...schema.json import encode
-from ..keeping import run_at
+from ..keeping import RunName, run_at
 from ..options import AnyRuns, JsonFlag
 from ..render.along import described
 from ..render.asked import made_of
 from ..render.telling import say, say_json
 
 
-async def actum_waiting(run: str, /, *, json: JsonFlag = False, store: AnyRuns = None) -> int:
+async def actum_waiting(run: RunName, /, *, json: JsonFlag = False, store: AnyRuns = None) -> int:
     """List the calls of a run that wait for a decision, including those of its delegates.
 
     Parameters
     ----------
-    run
-        The run's file; with --store, the id of a run that was submitted.
     json
         Print one JSON list.
     """

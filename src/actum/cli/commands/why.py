@@ -11,7 +11,7 @@ from ...protocol.message import RESULT
 from ...schema.json import encode
 from ...schema.quoting import printable
 from ..keeping import idea_at
-from ..options import JsonFlag, RunsPlace
+from ..options import AnyRuns, JsonFlag
 from ..render.telling import say, say_json
 
 _RESULT = f"†{RESULT}"
@@ -26,7 +26,7 @@ async def actum_why(
     *,
     instance: str | None = None,
     json: JsonFlag = False,
-    store: RunsPlace = None,
+    store: AnyRuns = None,
 ) -> int:
     """Say where a value of a kept run came from: whether code or a model made it, and of what.
 
@@ -36,15 +36,13 @@ async def actum_why(
     Parameters
     ----------
     run
-        The run's file, or the address that it was saved at.
+        The run's file, its id where it was submitted, or the address that it was saved at.
     reference
         The value, such as †state.report; the run's output if none is named.
     instance
         The instance that the value is seen from.
     json
         Print one JSON list: each origin once, `of` being indices of messages.
-    store
-        Where the run is kept, if `run` is the id of one that was submitted.
     """
     kept = await idea_at(run, store)
     origins = inspection.why(kept, reference, instance=instance)
