@@ -31,11 +31,10 @@ from actum import Config, Limits, Settings, errors
         ({"mode": "slow"}, "mode must be eager or lazy, not 'slow'"),
         ({"reader": ""}, "reader must be a model or its name, not ''"),
         ({"reader": 5}, "reader must be a model or its name, not 5"),
-        ({"allow_hosts": "a"}, "allow_hosts must be a list, not 'a'"),
-        ({"grants": None}, "grants must be a list, not None"),
-        ({"tools": 5}, "tools must be a list, not 5"),
+        ({"allow_hosts": "a"}, "allow_hosts must be a list of names, not 'a'"),
+        ({"grants": None}, "grants must be a list of names, not None"),
+        ({"tools": 5}, "tools must be a list of names, not 5"),
         ({"spread": "a"}, "spread must be true, false or a list of tools, not 'a'"),
-        ({"spread": ["a", 1]}, "spread must be true, false or a list of tools, not ['a', 1]"),
     ],
     ids=str,
 )
@@ -44,6 +43,19 @@ def test_what_a_config_can_not_be_is_told_with_its_field(given: dict[str, Any], 
         Config(**given)
     (name,) = given
     assert (str(caught.value), caught.value.path) == (f"at config.{name}: {said}", f"config.{name}")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"spread": ["a", 1]}, "at config.spread.1: spread must be true, false or a list of tools: 1 is not one"),
+        ({"grants": [None]}, "at config.grants.0: grants must be a list of names: None is not one"),
+    ],
+)
+def test_an_item_of_a_list_that_is_no_name_is_named_by_its_place(given: Any, said: str) -> None:
+    with pytest.raises(errors.SchemaError) as caught:
+        Config(**given)
+    assert str(caught.value) == said
 
 
 @pytest.mark.parametrize(
@@ -65,7 +77,8 @@ def test_a_limit_is_a_number_that_is_not_negative_or_none(name: str) -> None:
     for value in wrong:
         with pytest.raises(errors.SchemaError) as caught:
             Limits(**{name: value})
-        told = f"at limits.{name}: {name} must be a number that is not negative, or None; not {value!r}"
+        kind = "number" if name in {"seconds", "usd"} else "whole number"
+        told = f"at limits.{name}: {name} must be a {kind} that is not negative, or None, not {value!r}"
         assert (str(caught.value), caught.value.path) == (told, f"limits.{name}")
 
 
@@ -75,7 +88,9 @@ def test_what_is_counted_has_a_whole_number_as_its_limit(name: str) -> None:
     half: dict[str, Any] = {name: 0.5}
     with pytest.raises(errors.SchemaError) as caught:
         Limits(**half)
-    assert str(caught.value) == f"at limits.{name}: {name} must be a whole number, or None; not 0.5"
+    assert (
+        str(caught.value) == f"at limits.{name}: {name} must be a whole number that is not negative, or None, not 0.5"
+    )
     assert caught.value.path == f"limits.{name}"
 
 
@@ -107,7 +122,7 @@ def test_limits_are_narrowed_and_never_widened(own: dict[str, Any], by: dict[str
         ({"seed": True}, "seed must be a whole number, not True"),
         ({"stop": "x"}, "stop must be a list of texts, not 'x'"),
         ({"stop": ["x", 1]}, "stop must be a list of texts, not ['x', 1]"),
-        ({"headers": 5}, "headers must be an object, not 5"),
+        ({"headers": 5}, "headers must be an object of texts, not 5"),
         ({"headers": {"a": 1}}, "headers must be an object of texts, not {'a': 1}"),
         ({"extra": []}, "extra must be an object, not []"),
         ({"cache": "2h"}, "cache must be one of 'auto', False, '5m', '30m', '1h', '12h', not '2h'"),
