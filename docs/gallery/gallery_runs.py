@@ -14,7 +14,7 @@ from typing import Any
 
 from actum import Context, Idea, Runs
 from actum.inspection import graph_of
-from actum.inspection.drawing import svg_of
+from actum.inspection.plan_drawing import svg_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

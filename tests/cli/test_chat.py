@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from actum import kept
-from actum.cli.commands.chat import Screen, one_turn
+from actum.cli.commands.hold_chat import Screen, one_turn
 
 from .test_commands import actum
 from .test_terminal import terminal

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from actum import cli
-from actum.cli.render.interrupting import INTERRUPTED, Interruptible, answering
+from actum.cli.render.interrupting import INTERRUPTED, Interruptible, on_interrupt
 from actum.cli.render.lines import Silent
-from actum.cli.render.telling import tell
+from actum.cli.render.terminal import tell
 
 
 async def interrupted_while_it_waits() -> list[int]:
@@ -26,7 +26,7 @@ async def interrupted_while_it_waits() -> list[int]:
         answered.append(number)
         loop.call_soon_threadsafe(heard.set)
 
-    with answering(answer):
+    with on_interrupt(answer):
         loop.call_soon(lambda: threading.Timer(0.05, lambda: signal.pthread_kill(threading.get_ident(), 2)).start())
         await heard.wait()
     return answered
@@ -41,7 +41,7 @@ def test_a_signal_that_interrupts_no_wait_is_answered_at_once(is_nested: bool) -
     async def main() -> list[int]:
         if not is_nested:
             return await interrupted_while_it_waits()
-        with answering(outer):
+        with on_interrupt(outer):
             return await interrupted_while_it_waits()
 
     before = signal.getsignal(signal.SIGINT)

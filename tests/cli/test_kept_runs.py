@@ -370,7 +370,7 @@ def test_a_run_is_forked_before_a_request_with_something_changed(
         def model_of(*_: object) -> models.Scripted:
             return scripted
 
-        monkeypatch.setattr("actum.app.loading.model_of", model_of)
+        monkeypatch.setattr("actum.app.loading.model_asked", model_of)
         assert run_command(arguments) == 0
         return scripted.requests
 

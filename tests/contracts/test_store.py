@@ -15,7 +15,7 @@ import pytest
 from actum import errors
 from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
-from actum.ideas.library import Library, moment
+from actum.ideas.library import Library, as_microseconds
 from actum.ideas.store import Draft, Line, Store, StoredVersion
 from actum.ideas.version import Version
 from actum.storage.open import open_store
@@ -227,7 +227,7 @@ async def test_an_exact_address_gives_the_same_bytes_whatever_is_saved_later_and
     before = await store.content(first.entry.digest)
     for number in range(3):
         await library.save(IdeaText(context=[], solution={"output": number + 2}), address)
-    past = Library(store=store, at=moment("2001-01-01"))
+    past = Library(store=store, at=as_microseconds("2001-01-01"))
     for one in (library, past):
         assert await store.content((await one.find(first.entry.address)).digest) == before
     with pytest.raises(errors.IdeaError, match="there is no"):

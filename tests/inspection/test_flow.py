@@ -11,11 +11,11 @@ import pytest
 
 from actum import Context, Limits, Tools, inspection
 from actum import tools as DEFAULT
-from actum.cli.render.plan import mermaid_of, price_of, text_of
+from actum.cli.render.plan_lines import mermaid_of, plan_text, price_of
 from actum.generation.offer import Toolset, offered
 from actum.ideas.file import read_idea
 from actum.ideas.published import idea_schema
-from actum.inspection.drawing import svg_of
+from actum.inspection.plan_drawing import svg_of
 from actum.schema.json import JsonObject as Json
 from actum.schema.validator import Validator
 
@@ -105,7 +105,7 @@ def test_many_calls_around_a_then_cost_no_edge_for_each_pair() -> None:
 
 def test_the_text_of_a_graph_fits_a_terminal_and_says_conditions_items_and_order() -> None:
     long = pay("{" + " + ".join(["len(†calls.1)"] * 20) + "}")
-    text = text_of(inspection.graph_of(planned(*FLOW, long, output="{†calls.3} done")))
+    text = plan_text(inspection.graph_of(planned(*FLOW, long, output="{†calls.3} done")))
     assert max(map(len, text.splitlines())) <= 80
     said = " ".join(text.split())
     assert "2 _then after 0 pay, 1 _value" in said
@@ -129,7 +129,7 @@ def test_drawings_dash_what_only_orders() -> None:
 
 def test_what_steers_a_terminal_is_spelled_out_in_a_graph() -> None:
     hostile = pay("{†state.x + '\u001b[2J'}", _when="{†state.x == '\u202e'}")
-    for drawn in (text_of, mermaid_of, svg_of):
+    for drawn in (plan_text, mermaid_of, svg_of):
         shown = drawn(inspection.graph_of(planned(hostile)))
         assert "\u001b" not in shown
         assert "\u202e" not in shown
@@ -276,7 +276,7 @@ def test_what_is_expected_and_what_stands_for_failures_is_drawn_and_has_no_price
     assert {(0, 1), (1, 2), (2, 3), (3, 4)} <= orders
     reads = {(edge.source, edge.target) for edge in graph.edges if edge.kind == "read"}
     assert {(0, 1), (2, 3)} <= reads
-    for drawn in (text_of(graph), mermaid_of(graph), svg_of(graph)):
+    for drawn in (plan_text(graph), mermaid_of(graph), svg_of(graph)):
         assert "_expect" in drawn
         assert "else null" in drawn
     assert inspection.price(context, offering(context)).calls == 3

@@ -30,14 +30,14 @@ from ..storage.open import check_store, open_store
 from ..tracing.trace import Trace
 from .assembly import Assembly, Reach
 from .begun import as_begun
-from .coercion import Given, blocking, model_of
+from .coercion import Given, as_model, blocking
 from .conversation import Conversation
+from .delegate_resolver import AnyDelegate
 from .machine import LocalMachine
-from .resolving import AnyDelegate
+from .output_text import member_of, text_pieces
 from .saved import SavedIdea
 from .stream import Stream
 from .summary import check_unused
-from .text import member_of, text_of
 from .tools import DEFAULT, Tools
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Agent:
             if given is not None and not isinstance(given, kind):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
                 raise SchemaError(f"an agent is given a {kind.__name__}, not {given!r}", path=kind.__name__.lower())
         check_approver(approve)
-        self.model = model_of(model)
+        self.model = as_model(model)
         self.tools = Tools.of(tools) if tools is not None else DEFAULT
         self.config = config or Config()
         self.limits = limits or Limits()
@@ -211,7 +211,7 @@ class Agent:
             SolutionError: an answer broke off when text of it had been given, and the next one says other words.
             ActumError: as `run`.
         """
-        return text_of(self.stream(context, schema, input=input), member_of(schema, member))
+        return text_pieces(self.stream(context, schema, input=input), member_of(schema, member))
 
     @overload
     def run_sync(

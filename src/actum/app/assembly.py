@@ -38,9 +38,9 @@ from ..sources.fetch import Fetcher
 from ..sources.media_reader import MediaReader
 from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
-from .coercion import Given, blocking, context_of, with_input
+from .coercion import Given, as_context, blocking, with_input
+from .delegate_resolver import AnyDelegate, DelegateResolver
 from .machine import LocalMachine
-from .resolving import AnyDelegate, DelegateResolver
 from .stream import Stream
 from .summary import shortened
 
@@ -98,7 +98,7 @@ class Assembly:
 
     def context(self, given: Given) -> Context:
         """The context that was given, judged."""
-        return context_of(given, self.reach.handlers, self.reach.data_kinds)
+        return as_context(given, self.reach.handlers, self.reach.data_kinds)
 
     def restored(self, messages: Iterable[JsonObject], origin: str | None) -> Context:
         """The context of a run that was kept, with the agent's own types of messages.

@@ -20,7 +20,7 @@ Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject |
 T = TypeVar("T")
 
 
-def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> Context:
+def as_context(given: Given, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> Context:
     """The context that was given, judged.
 
     Raises:
@@ -70,10 +70,10 @@ def _check_input(context: Context) -> None:
 
 
 @overload
-def model_of(model: Model | str) -> Model: ...
+def as_model(model: Model | str) -> Model: ...
 @overload
-def model_of(model: Model | str | None) -> Model | None: ...
-def model_of(model: Model | str | None) -> Model | None:
+def as_model(model: Model | str | None) -> Model | None: ...
+def as_model(model: Model | str | None) -> Model | None:
     """The model that was given, by name or as an object.
 
     Raises:

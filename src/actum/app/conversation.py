@@ -13,8 +13,8 @@ from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..protocol.turns import without_plans
 from .coercion import Given, messages_of
+from .output_text import TextGiven, member_of
 from .stream import Stream
-from .text import TextGiven, member_of
 
 _UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
 _ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import IdeaError, IdeaNotFound
 from ..execution.calls.approval import Approve
 from ..generation.model import Model
-from ..ideas.config import IdeaConfig
+from ..ideas.idea_config import IdeaConfig
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.registry import Registry
@@ -158,7 +158,7 @@ def agent_at(roots: Sequence[Path], **more: Any) -> Agent:
     return Agent(more.pop("model", None), roots=roots, store=store if has_store else None, **more)
 
 
-def load(
+def load_idea(
     path: str,
     *,
     model: str | None = None,
@@ -220,7 +220,7 @@ def ready(
         idea=idea.identified(config),
         config=config,
         limits=asked.limits or Limits(),
-        model=model_of(asked, model, record),
+        model=model_asked(asked, model, record),
         roots=allowed,
         code=code,
     )
@@ -259,7 +259,7 @@ def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
     return asked.over(Config()), asked.limits or Limits()
 
 
-def model_of(asked: IdeaConfig, named: str | Model | None, record: str | None) -> Model | None:
+def model_asked(asked: IdeaConfig, named: str | Model | None, record: str | None) -> Model | None:
     """The model that the caller, the Idea or ACTUM_MODEL names, in this order."""
     if named is not None and not isinstance(named, str):
         return named

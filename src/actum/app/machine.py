@@ -14,7 +14,7 @@ from ..protocol.config import Config
 from ..protocol.registry import Registry
 from ..sources.actum_server import Remote
 from ..sources.modules import load_activities
-from .coercion import model_of
+from .coercion import as_model
 
 TOKENS = "ACTUM_TOKENS"
 """The environment variable with the tokens for other servers: `HOST=TOKEN`, with its port where it has one, spaced."""
@@ -53,7 +53,7 @@ class LocalMachine:
             ModelError: it isn't available; the message says what is missing.
         """
         if name not in self._models:
-            self._models[name] = model_of(name)
+            self._models[name] = as_model(name)
         return self._models[name]
 
     def registry(

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from ..errors import DelegateError, IdeaError
 from ..ideas.address import parse_address
-from ..ideas.config import IdeaConfig
 from ..ideas.file import RUN, IdeaText, plan_of, read_idea, write_idea
-from ..ideas.identity import identified
+from ..ideas.idea_config import IdeaConfig
 from ..ideas.library import Library
+from ..ideas.own_meta import identified
 from ..protocol.config import Config, Limits, Standing
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
@@ -30,7 +30,7 @@ from ..sources.fetch import Fetcher
 from ..sources.files import path_given, read_text, write_text
 from ..sources.roots import default_roots
 from ..storage.open import default_store, open_store
-from .coercion import Given, blocking, context_of
+from .coercion import Given, as_context, blocking
 
 
 @names_nearest
@@ -63,7 +63,7 @@ class SavedIdea:
         for name in ("meta", "config"):
             if not is_object(getattr(self, name)):
                 raise IdeaError(f"{name!r} is an object, as in a file, not {getattr(self, name)!r}", path=name)
-        object.__setattr__(self, "context", context_of(self.context))
+        object.__setattr__(self, "context", as_context(self.context))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

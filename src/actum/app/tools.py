@@ -28,8 +28,8 @@ from ..protocol.tool import Tool
 from ..sources.roots import folders
 from ..tracing.trace import Trace
 from .assembly import Assembly, Reach
-from .coercion import Given, context_of, model_of
-from .resolving import AnyDelegate
+from .coercion import Given, as_context, as_model
+from .delegate_resolver import AnyDelegate
 
 _CALL = "{'_tool': 'name', …}"
 
@@ -118,9 +118,9 @@ class Tools(Registry):
         if wrong := [call for call in calls if not isinstance(call, Mapping)]:  # pyright: ignore[reportUnnecessaryIsInstance] -- as below
             raise CallError(f"a call is an object, {_CALL}, not {wrong[0]!r}")
         check_approver(approve)
-        own, config = context_of(context), config or Config()
+        own, config = as_context(context), config or Config()
         assembly = Assembly(
-            model=model_of(model),
+            model=as_model(model),
             tools=self,
             config=config,
             limits=limits or Limits(),

@@ -12,7 +12,7 @@ from ..protocol.context import Context
 from ..schema.json import JsonObject
 from ..sources.files import read_text
 from ..sources.media_types import media_type_of
-from .options import CommandError, declared, json_of, pair_of, takes_no_text
+from .options import CommandError, declared, json_option, pair_of, takes_no_text
 
 _MOST = Config().max_media_bytes
 _KINDS = {"image": Image, "audio": Audio}
@@ -48,7 +48,7 @@ def _value_in(key: str, name: str) -> str:
         text = read_text(Path(name))
     except ActumError as error:
         raise CommandError(f"-i {key}: {error}") from None
-    json_of(text, f"-i {key}: {name}")
+    json_option(text, f"-i {key}: {name}")
     return text
 
 

@@ -19,7 +19,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.quoting import quoted
 from .questions import Questions, approver
-from .render.telling import tell
+from .render.terminal import tell
 
 McpFile: TypeAlias = Annotated[str | None, Parameter(name="--mcp")]
 

@@ -16,7 +16,7 @@ from cyclopts import App, CycloptsError, Group
 from .. import __version__, errors
 from .options import CommandError
 from .render.interrupting import INTERRUPTED
-from .render.telling import Unwritable, give_up, tell
+from .render.terminal import Unwritable, give_up, tell
 
 WRONG = (errors.RunError, errors.IdeaError, errors.EvalError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
@@ -24,7 +24,15 @@ _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_re
 """Codes of a model that can't be asked at all: errors in what was given, if no run has begun."""
 _MODEL_MISSING = "model_missing"
 _BROKEN_PIPE = 141
-MODULES = {"import": "import_ideas", "runs": "list_runs", "worker": "serve_worker"}
+MODULES = {
+    "call": "make_call",
+    "chat": "hold_chat",
+    "import": "import_ideas",
+    "mcp": "mcp_servers",
+    "runs": "list_runs",
+    "studio": "open_studio",
+    "worker": "serve_worker",
+}
 """The modules of commands that have another name."""
 GROUPS = {
     "Ideas": ("run", "check", "show", "call", "mcp", "pin", "chat", "studio", "serve", "fmt", "schema"),

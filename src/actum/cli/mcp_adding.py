@@ -12,7 +12,7 @@ from ..errors import ServerError
 from ..schema.json import JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text, write_text
 from .options import CommandError
-from .render.telling import tell
+from .render.terminal import tell
 
 
 def add(file: Path, name: str, command: Sequence[str], *, openapi: bool) -> int:

@@ -15,7 +15,7 @@ from ..execution.calls.approval import Approve
 from ..runs.held import Runner
 from .connecting import agree, started
 from .options import StoreName
-from .render.telling import tell
+from .render.terminal import tell
 
 MEMORY = ":memory:"
 
@@ -28,7 +28,7 @@ async def serve_servers(file: str, approve: str, store: StoreName) -> int:
         tools = Tools()
         servers.register(tools)
         tell(f"actum: serving {len(tools)} tools of {len(servers.connections)} servers over stdio")
-        place = place_of(store, Path(file))
+        place = place_beside(store, Path(file))
         options = McpOptions(graph=tools, approve=approver_of_plans(approve), place=place)
         await over_stdio({}, place, options, None, [])
     return 0
@@ -53,7 +53,7 @@ def approver_of_plans(approve: str) -> Approve | None:
     return agree if approve == "all" else None
 
 
-def place_of(store: StoreName, beside: Path) -> str | None:
+def place_beside(store: StoreName, beside: Path) -> str | None:
     """Where runs are kept that a host may come back to; None for nowhere.
 
     Hosts start their servers anywhere, so the place is beside what is served, not in the current folder.

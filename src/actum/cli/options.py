@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from cyclopts import Parameter
 
 from ..errors import ActumError
-from ..ideas.address import MAIN, check_name, parse_address
+from ..ideas.address import MAIN, check_segment, parse_address
 from ..ideas.change import input_schema
 from ..ideas.file import IdeaText, read_idea
-from ..ideas.library import Library, moment
+from ..ideas.library import Library, as_microseconds
 from ..protocol.context import Context
 from ..runs.kept_run import Versions
 from ..runs.run_places import place_given, sqlite_path
@@ -94,7 +94,7 @@ def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonOb
             if not is_object(inner):
                 raise CommandError(f"-i {key}: {segment!r} already has a value")
             holder = inner
-        holder[path[-1]] = value_of(text, _type_of(context, path))
+        holder[path[-1]] = typed_value(text, _type_of(context, path))
     return values
 
 
@@ -120,7 +120,7 @@ def pair_of(pair: str, who: str) -> tuple[str, str]:
     return key, text
 
 
-def value_of(text: str, wanted: Type) -> Json:
+def typed_value(text: str, wanted: Type) -> Json:
     """A value from the command line: JSON if it reads as JSON and nothing but a text is wanted."""
     if all(isinstance(one, Text) for one in wanted.apart_from_null or (None,)):
         return text
@@ -135,11 +135,11 @@ def parameters_of(pairs: Sequence[str], schema: JsonObject) -> JsonObject:
     given: JsonObject = {}
     for pair in pairs:
         key, text = pair_of(pair, "a parameter is given as")
-        given[key] = value_of(text, type_of(properties_of(schema).get(key), root=schema))
+        given[key] = typed_value(text, type_of(properties_of(schema).get(key), root=schema))
     return given
 
 
-def json_of(text: str, option: str) -> Json:
+def json_option(text: str, option: str) -> Json:
     """The value of an option that takes JSON."""
     try:
         return decode(text)
@@ -147,9 +147,9 @@ def json_of(text: str, option: str) -> Json:
         raise CommandError(f"{option}: {error}") from None
 
 
-def object_of(text: str, option: str) -> JsonObject:
+def object_option(text: str, option: str) -> JsonObject:
     """The value of an option that takes a JSON object."""
-    value = json_of(text, option)
+    value = json_option(text, option)
     if not is_object(value):
         raise CommandError(f"{option} takes a JSON object, not {text!r}")
     return value
@@ -157,7 +157,7 @@ def object_of(text: str, option: str) -> JsonObject:
 
 def _read_input(file: str) -> JsonObject:
     text = read_text(Path(file)) if file != "-" else _standard_input()
-    value = json_of(text, f"--input {file}")
+    value = json_option(text, f"--input {file}")
     if not is_object(value):
         raise CommandError(f"--input {file}: the input must be a JSON object")
     return value
@@ -217,7 +217,7 @@ async def library_of(
         check_store(name, makes=makes)
     opened = open_store(name)
     try:
-        yield Library(store=opened, branches=branches or [MAIN], at=moment(at) if at is not None else None)
+        yield Library(store=opened, branches=branches or [MAIN], at=as_microseconds(at) if at is not None else None)
     finally:
         await opened.aclose()
 
@@ -276,5 +276,5 @@ def branch_of(name: str) -> str:
     Raises:
         IdeaError: it can't be one.
     """
-    check_name(name, name)
+    check_segment(name, name)
     return name

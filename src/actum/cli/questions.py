@@ -19,10 +19,10 @@ from ..protocol.tool import Tool
 from ..schema.json import NotJson, decode, encode, is_list, is_object
 from ..schema.quoting import printable
 from .options import CommandError
-from .render.along import described
-from .render.asked import lines_of
+from .render.along import message_shown
+from .render.asked import call_lines
 from .render.lines import Renderer
-from .render.telling import tell
+from .render.terminal import tell
 from .typed import Typed
 
 _CLOSED = "nobody can decide: the terminal was closed"
@@ -148,11 +148,11 @@ def tell_call(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) 
         tell(f"  carried out by the delegate {printable(str(call.get('_delegate')))}")
     if call.instance is not None:
         tell(f"  for the instance {printable(call.instance)}")
-    for line in lines_of(call, call.sources, call.derived):
+    for line in call_lines(call, call.sources, call.derived):
         tell(f"  {line}")
     if len(context):
         tell("  sees of the context nothing but:")
         for message in context:
-            tell(f"    {printable(encode(described(message, context.origin, roots)))}")
+            tell(f"    {printable(encode(message_shown(message, context.origin, roots)))}")
     elif tool.is_delegated:
         tell("  sees nothing of the context")

@@ -15,7 +15,7 @@ from ..serving.desk import Desk
 from ..serving.guard import LOOPBACK, Guard
 from ..sources.files import check_owner, path_given, read_text, unwritable
 from .options import CommandError
-from .render.telling import tell
+from .render.terminal import tell
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN = "ACTUM_TOKEN"

@@ -72,13 +72,13 @@ def parse_address(text: str) -> Address:
     branch = None
     if rest.startswith("~"):
         branch, _, rest = rest.removeprefix("~").partition("/")
-        check_name(branch, text)
+        check_segment(branch, text)
     for segment in rest.split("/"):
-        check_name(segment, text)
+        check_segment(segment, text)
     return Address(path=rest, domain=domain, branch=branch, version=numbers(version) if sign else ())
 
 
-def check_name(name: str, text: str) -> None:
+def check_segment(name: str, text: str) -> None:
     """Judge one segment of a path, or a branch: it could be the name of a file anywhere.
 
     Raises:

@@ -130,7 +130,7 @@ def _draft(idea: IdeaText, line: Line, version: Version, parent: int | None, not
     return Draft(line=line, version=version, content=content, parent=parent, note=note)
 
 
-def moment(text: str) -> int:
+def as_microseconds(text: str) -> int:
     """A moment in microseconds since the epoch, from ISO 8601; without an offset it is UTC.
 
     Raises:

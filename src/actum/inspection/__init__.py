@@ -18,7 +18,7 @@ from ..ideas.change import Change
 from ..protocol.provenance import Origin
 from .account import Account, AnswerSeen, CallSeen, account_of
 from .checking import Check, Problem, check
-from .comparing import Comparison, Entry, Row, compare
+from .differences import Comparison, Entry, Row, compare
 from .forms import PROVIDERS, Form, forms, schema_for
 from .isolation import Hidden, Isolation, isolation
 from .origins import calls_of, why

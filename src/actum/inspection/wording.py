@@ -28,7 +28,7 @@ def is_short(value: Json) -> bool:
     return short(value) == printable(encode(value))
 
 
-def name_of(call: Mapping[str, Any]) -> str:
+def call_name(call: Mapping[str, Any]) -> str:
     """What an element of `calls` is called: by its tool, or that it only computes (C13)."""
     return printable(Call.of(dict(call)).label or "?")
 
@@ -39,7 +39,7 @@ def short_call(call: Call, most: int = 60) -> str:
         parameters = short(call[alone], 40)
     else:
         parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
-    text = f"{name_of(call)}({parameters})"
+    text = f"{call_name(call)}({parameters})"
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ..app.text import TextGiven
+from ..app.output_text import TextGiven
 from ..errors import SolutionError
 from ..protocol.place import Place
 from ..runs.following import Entry, Live

@@ -15,7 +15,7 @@ from ..app.agent import Agent
 from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..errors import IdeaError, NotWaiting, RunError
-from ..ideas.config import IdeaConfig
+from ..ideas.idea_config import IdeaConfig
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
 from ..protocol.marks import without_run

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from ..dataflow.expression import MISSING, parse
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax
 from ..inspection.account import Account, AnswerSeen
-from ..inspection.drawing import Run, svg_of
-from ..inspection.folding import folded
+from ..inspection.plan_drawing import PlanRun, svg_of
+from ..inspection.plan_folding import folded
 from ..inspection.plan_graph import Edge, PlanGraph, add_calls
 from ..inspection.wording import short
 from ..protocol.call import Call
@@ -26,7 +26,7 @@ def picture_of(graph: PlanGraph) -> Markup | None:
     """The graph of a plan that has not run; None where there is none, or too much of it to be drawn."""
     if len(graph.vertices) > _MOST:
         graph, _ = folded(graph)
-    return None if not 0 < len(graph.vertices) <= _MOST_FOLDED else Markup(svg_of(graph, Run()))
+    return None if not 0 < len(graph.vertices) <= _MOST_FOLDED else Markup(svg_of(graph, PlanRun()))
 
 
 def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str], str]) -> Markup | None:
@@ -37,10 +37,10 @@ def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str]
         return None
     if len(graph.vertices) > _MOST:
         graph, _ = folded(graph)
-        return Markup(svg_of(graph, Run())) if len(graph.vertices) <= _MOST_FOLDED else None
+        return Markup(svg_of(graph, PlanRun())) if len(graph.vertices) <= _MOST_FOLDED else None
     calls = answer.calls
     indices = [(at, vertex.index) for at, vertex in enumerate(graph.vertices) if vertex.index is not None]
-    run = Run(
+    run = PlanRun(
         values=dict(_values(account, answer, graph)),
         links={at: link(calls[index].place) for at, index in indices if index < len(calls)},
         states={at: calls[index].state for at, index in indices if index < len(calls)},

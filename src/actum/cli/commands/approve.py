@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..keeping import RunName, run_at
-from ..options import AnyRuns, json_of, object_of
+from ..options import AnyRuns, json_option, object_option
 
 _GATE = "state.approvals."
 
@@ -22,9 +22,9 @@ async def actum_approve(
     value
         The value to put at the gate, as JSON.
     """
-    parameters = object_of(edit, "--edit") if edit is not None else None
+    parameters = object_option(edit, "--edit") if edit is not None else None
     gate = call if call is not None and _GATE in call else None
-    opening = json_of(value, "--value") if gate is not None else None
+    opening = json_option(value, "--value") if gate is not None else None
     async with run_at(run, store) as held:
         if gate is not None:
             await held.signal(gate, opening)

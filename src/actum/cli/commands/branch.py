@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ideas.address import parse_address
 from ..options import IdeaStore, branch_of, library_of
-from ..render.telling import say
+from ..render.terminal import say
 
 
 async def actum_branch(name: str, address: str, /, *, store: IdeaStore = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import inspection
 from ..connecting import McpFile
 from ..options import DelegateRoots, JsonFlag, Modules, Several
-from ..render.telling import say, say_json, tell_left_out
+from ..render.terminal import say, say_json, tell_left_out
 
 _MOST_CHANGES = 4
 

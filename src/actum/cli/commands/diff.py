@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ... import inspection
-from ...inspection.wording import name_of, short
+from ...inspection.wording import call_name, short
 from ...schema.quoting import printable
 from ..options import IdeaStore, library_of, text_at
-from ..render.telling import say
+from ..render.terminal import say
 
 _WIDTH = 58
 _SAME, _OTHER = "  ", "≠ "
@@ -46,7 +46,7 @@ def _described(entry: inspection.Entry | None) -> str:
         case "request":
             return f"request {entry.number}, {entry.at} messages"
         case "left":
-            tool = name_of(entry.value["_call"]) if "_call" in entry.value else ""
+            tool = call_name(entry.value["_call"]) if "_call" in entry.value else ""
             kind = entry.value["type"]
             return f"  {kind} {tool}: {short(entry.value.get(kind))}"
         case "end":

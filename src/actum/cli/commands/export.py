@@ -8,7 +8,7 @@ from ...ideas.address import parse_address
 from ...sources.files import write_bytes
 from ..keeping import run_at
 from ..options import StoreName, library_of
-from ..render.telling import say
+from ..render.terminal import say
 
 
 async def actum_export(address: str, file: str, /, *, store: StoreName = None) -> int:

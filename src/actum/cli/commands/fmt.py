@@ -8,7 +8,7 @@ from ...ideas.file import parse_text, read_idea
 from ...ideas.layout import laid_out
 from ...sources.files import read_text, write_text
 from ..options import CommandError, Flag
-from ..render.telling import tell
+from ..render.terminal import tell
 
 
 def actum_fmt(*ideas: str, check: Flag = False) -> int:

@@ -7,8 +7,8 @@ from ...runs import Live
 from ...runs.handle import Run
 from ..keeping import RunName, run_at
 from ..options import AnyRuns, Flag, JsonFlag, QuietFlag
-from ..render.outcome import FAILED, PRODUCED, WAITS
-from ..render.telling import say_json, tell
+from ..render.run_display import FAILED, PRODUCED, WAITS
+from ..render.terminal import say_json, tell
 
 
 async def actum_follow(

@@ -9,7 +9,7 @@ from ...ideas.address import Address, parse_address
 from ...ideas.file import IdeaText, read_idea
 from ...sources.files import read_text
 from ..options import CommandError, IdeaStore, branch_of, library_of
-from ..render.saved import tell_saved
+from .save import tell_saved
 
 
 async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store: IdeaStore = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runs.limits import Limit
 from ..options import CommandError, Flag, RunsHome, runs_at
-from ..render.telling import say
+from ..render.terminal import say
 
 
 async def actum_limit(

@@ -10,7 +10,7 @@ from ...protocol.approvals import Pending
 from ...runs.row import Row, State
 from ...schema.json import encode
 from ..options import AnyRuns, runs_at
-from ..render.telling import say, tell
+from ..render.terminal import say, tell
 
 
 async def actum_list_runs(

@@ -7,7 +7,7 @@ from ...ideas.library import shown_moment
 from ...ideas.store import StoredVersion
 from ...schema.quoting import printable
 from ..options import IdeaStore, library_of
-from ..render.telling import say
+from ..render.terminal import say
 
 
 async def actum_log(address: str, /, *, most: int = 20, store: IdeaStore = None) -> int:

@@ -10,7 +10,7 @@ from ...connections.pinning import short_digest
 from ...errors import IdeaError
 from ...sources.modules import find_module
 from ..options import CommandError
-from ..render.telling import say, tell
+from ..render.terminal import say, tell
 
 
 def actum_pin(module: str, /, *more: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ideas.address import MAIN, parse_address
 from ..options import IdeaStore, branch_of, library_of
-from ..render.saved import tell_saved
+from .save import tell_saved
 
 
 async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", store: IdeaStore = None) -> int:

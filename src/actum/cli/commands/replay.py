@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ... import kept
-from ...inspection.wording import name_of, short
+from ...inspection.wording import call_name, short
 from ...protocol.message import is_skip
 from ..keeping import idea_at
 from ..options import AnyRuns, Modules
-from ..render.telling import say, tell_left_out
+from ..render.terminal import say, tell_left_out
 
 
 async def actum_replay(run: str, /, *, activities: Modules = None, store: AnyRuns = None) -> int:
@@ -38,7 +38,7 @@ def _show(one: kept.Replayed) -> None:
     for message in one.left:
         if "_call" in message:
             value = "skipped" if is_skip(message) else short(message.get(message["type"], message))
-            say(f"  result    {value}  of {name_of(message['_call'])}")
+            say(f"  result    {value}  of {call_name(message['_call'])}")
         elif message["type"] == "error":
             say(f"  error     {message['error']}")
     if one.tick.output is not None:

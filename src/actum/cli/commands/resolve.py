@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ideas.address import MAIN, parse_address
 from ..options import IdeaStore, library_of
-from ..render.telling import say
+from ..render.terminal import say
 
 
 async def actum_resolve(

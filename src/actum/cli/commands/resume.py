@@ -24,8 +24,8 @@ from ..options import (
     versions_at,
 )
 from ..questions import Questions, approver
-from ..render.outcome import finish, renderer_of
-from ..render.telling import say
+from ..render.run_display import finish, renderer_of
+from ..render.terminal import say
 
 
 async def actum_resume(

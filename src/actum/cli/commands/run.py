@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import inspection, kept
 from ...app.agent import Agent
-from ...app.loading import Code, Loaded, load
+from ...app.loading import Code, Loaded, load_idea
 from ...app.planned import with_plans_approved
 from ...generation.offer import offered
 from ...protocol.context import Context
@@ -34,8 +34,8 @@ from ..options import (
 )
 from ..questions import Questions
 from ..render.lines import Renderer
-from ..render.outcome import finish, renderer_of
-from ..render.plan import price_of, text_of
+from ..render.plan_lines import plan_text, price_of
+from ..render.run_display import finish, renderer_of
 
 
 async def actum_run(
@@ -87,7 +87,9 @@ async def actum_run(
         A file of MCP servers whose tools are offered, in the form {"mcpServers": {…}}; what they do is held, unless
         they are trusted and only read.
     """
-    loaded = load(idea, model=model, record=record, tools=tools or [], roots=root or [], code=Code.to_run(activities))
+    loaded = load_idea(
+        idea, model=model, record=record, tools=tools or [], roots=root or [], code=Code.to_run(activities)
+    )
     pairs, along = attached(loaded.idea.context, i or [])
     given = input_of(loaded.idea.context, pairs, input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
@@ -127,7 +129,7 @@ async def _planned(
     def shown(plans: Context) -> str:
         toolset = offered(plans, loaded.code.registry, loaded.config.tools)
         price = inspection.price(plans, toolset, loaded.limits, usage)
-        return f"{text_of(inspection.graph_of(plans, toolset=toolset))}\n{price_of(price)}"
+        return f"{plan_text(inspection.graph_of(plans, toolset=toolset))}\n{price_of(price)}"
 
     approved = await questions.plan(context, shown)
     tools = offered(approved, loaded.code.registry, loaded.config.tools).tools

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from ...ideas.address import Address, parse_address
 from ...ideas.file import IdeaText, read_idea
+from ...ideas.library import Saved
+from ...schema.quoting import printable
 from ...sources.files import read_text
 from ..options import CommandError, StoreName, branch_of, library_of
-from ..render.saved import tell_saved
+from ..render.terminal import say
 
 
 async def actum_save(
@@ -43,3 +45,10 @@ def _own_address(text: IdeaText, name: str) -> Address:
     if not isinstance(path, str):
         raise CommandError(f"{name} has no meta.path: name the address, such as idea:people/ana")
     return parse_address(f"idea:{path}")
+
+
+def tell_saved(saved: Saved) -> None:
+    """Print the version that was saved and what its change means; or that nothing changed."""
+    say(saved.entry.address if saved.is_new else f"{saved.entry.address}  (nothing changed)")
+    for reason in saved.change.reasons if saved.is_new else ():
+        say(f"  {saved.change.kind}: {printable(reason)}")

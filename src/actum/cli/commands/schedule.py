@@ -8,7 +8,7 @@ from ...runs.row import QUEUE
 from ...runs.runs import Runs
 from ...runs.schedules import Missed, Schedule
 from ..options import CommandError, Flag, InputFile, RunsHome, Settings, runs_at
-from ..render.telling import say
+from ..render.terminal import say
 from .submit import prepared
 
 

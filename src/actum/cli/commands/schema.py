@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ...ideas.published import idea_schema
-from ..render.telling import say_json
+from ..render.terminal import say_json
 
 
 def actum_schema(of: Literal["idea"] = "idea", /) -> int:

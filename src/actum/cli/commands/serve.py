@@ -19,9 +19,9 @@ from ...serving import Served
 from ...serving.extras import check_installed
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import McpFile, agree, servers_at
-from ..mcp_serving import over_stdio, place_of
+from ..mcp_serving import over_stdio, place_beside
 from ..options import CommandError, Flag, ModulesOfAll, Roots, StoreName, runs_at, runs_place
-from ..render.telling import tell
+from ..render.terminal import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
 
 
@@ -103,7 +103,7 @@ async def actum_serve(
     async with servers_at(mcp, DEFAULT, code.servers):
         tools = _tools_of(named, agent_for) if graph else None
         beside = Path(next(iter(ideas)).rpartition("=")[2])
-        place = place_of(store, beside) if stdio else runs_place(store)
+        place = place_beside(store, beside) if stdio else runs_place(store)
         plans = agree if approve == "all" else None
         options = McpOptions(model=keyless, graph=tools, approve=plans, place=place)
         if stdio:

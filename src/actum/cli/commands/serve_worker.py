@@ -15,7 +15,7 @@ from ...runs.health import watched
 from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
 from ..options import CommandError, ModulesOfAll, Roots, RunsHome, Several, pair_of, runs_at
-from ..render.telling import tell
+from ..render.terminal import tell
 from ..server_options import agents_at
 from .sweep import kept_days
 

@@ -8,20 +8,20 @@ from typing import Literal
 
 from ... import inspection
 from ...app.idea import Idea
-from ...app.loading import Code, Loaded, load
+from ...app.loading import Code, Loaded, load_idea
 from ...connections.looking import register_pinned
 from ...errors import ActumError, CallError
 from ...generation.offer import offered
-from ...inspection.drawing import svg_of
+from ...inspection.plan_drawing import svg_of
 from ...sources.files import write_text
 from ..connecting import McpFile
 from ..options import CommandError, DelegateRoots, Flag, Modules, Several
 from ..render import seen
 from ..render.along import along
-from ..render.plan import mermaid_of, text_of
-from ..render.telling import say_lines, tell_left_out
+from ..render.plan_lines import mermaid_of, plan_text
+from ..render.terminal import say_lines, tell_left_out
 
-_DRAWINGS = {"text": text_of, "mermaid": mermaid_of, "svg": svg_of}
+_DRAWINGS = {"text": plan_text, "mermaid": mermaid_of, "svg": svg_of}
 
 
 async def actum_show(
@@ -74,7 +74,7 @@ async def actum_show(
         write_text(Path(html), await run_page(Idea.load(idea), Path(idea).stem), private=True)
         return 0
     code = Code.to_read(activities)
-    loaded = load(idea, tools=tools or [], roots=root or [], code=code)
+    loaded = load_idea(idea, tools=tools or [], roots=root or [], code=code)
     if mcp is not None:
         code.left_out.extend(register_pinned(Path(mcp), code.registry))
     tell_left_out(code.remarks)
@@ -83,7 +83,7 @@ async def actum_show(
             found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
         except CallError as error:
             raise CommandError(error.message) from error
-        _write(seen.text_of(found, loaded.idea.context.origin, loaded.roots), output)
+        _write(seen.isolation_text(found, loaded.idea.context.origin, loaded.roots), output)
         return 0
     parts: list[str] = []
     everything = not (graph or messages or schema)

@@ -10,7 +10,7 @@ from ...runs.row import QUEUE
 from ...schema.json import JsonObject
 from ..attaching import attached
 from ..options import CommandError, InputFile, RunsHome, Settings, input_of, runs_at
-from ..render.telling import say
+from ..render.terminal import say
 
 
 async def actum_submit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runs.row import State
 from ..options import CommandError, RunsHome, pair_of, runs_at
-from ..render.telling import say
+from ..render.terminal import say
 
 
 async def actum_sweep(*, keep: str, store: RunsHome = None) -> int:

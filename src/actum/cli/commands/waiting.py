@@ -6,9 +6,9 @@ from ...protocol.call import Call
 from ...schema.json import encode
 from ..keeping import RunName, run_at
 from ..options import AnyRuns, JsonFlag
-from ..render.along import described
-from ..render.asked import made_of
-from ..render.telling import say, say_json
+from ..render.along import message_shown
+from ..render.asked import source_lines
+from ..render.terminal import say, say_json
 
 
 async def actum_waiting(run: RunName, /, *, json: JsonFlag = False, store: AnyRuns = None) -> int:
@@ -31,8 +31,8 @@ async def actum_waiting(run: RunName, /, *, json: JsonFlag = False, store: AnyRu
     for one in found:
         within = f" in {' → '.join(one.delegates)}" if one.delegates else ""
         say(f"{one.of}  {encode(one.call)}{within}")
-        for line in made_of(Call(one.call), one.sources, one.derived):
+        for line in source_lines(Call(one.call), one.sources, one.derived):
             say(f"    {line}")
         for message in one.crossing:
-            say(f"    is given {encode(described(message, idea.context.origin, idea.roots))}")
+            say(f"    is given {encode(message_shown(message, idea.context.origin, idea.roots))}")
     return 0

@@ -12,7 +12,7 @@ from ...schema.json import encode
 from ...schema.quoting import printable
 from ..keeping import idea_at
 from ..options import AnyRuns, JsonFlag
-from ..render.telling import say, say_json
+from ..render.terminal import say, say_json
 
 _RESULT = f"†{RESULT}"
 _LONGEST = 200

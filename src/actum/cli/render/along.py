@@ -14,7 +14,7 @@ from ...sources.media_reader import size_and_digest
 _MOST = Config().max_media_bytes
 
 
-def described(message: JsonObject, origin: str | None, roots: Sequence[Path]) -> JsonObject:
+def message_shown(message: JsonObject, origin: str | None, roots: Sequence[Path]) -> JsonObject:
     """A message of a context as a person is shown it; `origin` is where its path starts from, below `roots`."""
     if message.get("type") not in MEDIA:
         return message

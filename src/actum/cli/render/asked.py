@@ -10,7 +10,7 @@ from ...schema.json import encode
 from ...schema.quoting import printable
 
 
-def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
+def call_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
     """The call in lines: when and how often it is made, then its parameters, each with what it comes from.
 
     Those that a reader or an expression has made of data are marked as `derived` (S10).
@@ -28,7 +28,7 @@ def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = 
             yield printable(f"{at} ← {text}{_mark(at, derived)}")
 
 
-def made_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
+def source_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
     """The same without the values of the parameters, for where the call itself is shown."""
     return lines_of(Call.of({key: call[key] for key in (WHEN, ELSE) if key in call}), sources, derived)
 

@@ -23,7 +23,7 @@ _MOST = 5
 
 
 @contextmanager
-def answering(answer: Callable[[int, FrameType | None], None]) -> Generator[None]:
+def on_interrupt(answer: Callable[[int, FrameType | None], None]) -> Generator[None]:
     """Answer Ctrl-C in the main thread at once, even while the event loop is kept busy by somebody's code.
 
     Who was started in the background by a shell goes on ignoring it.
@@ -39,7 +39,7 @@ def answering(answer: Callable[[int, FrameType | None], None]) -> Generator[None
             signal.signal(signal.SIGINT, before)
 
 
-def told(loop: asyncio.AbstractEventLoop, tell: Callable[[], None]) -> None:
+def tell_at_once(loop: asyncio.AbstractEventLoop, tell: Callable[[], None]) -> None:
     """Tell something in an answer to Ctrl-C: at once, or as soon as the line is written that this has come into."""
     try:
         tell()
@@ -89,7 +89,7 @@ class Interruptible:
     def __enter__(self) -> Interruptible:
         self._renderer.__enter__()
         self._loop, self.task = asyncio.get_running_loop(), self.task or asyncio.current_task()
-        self._answering.enter_context(answering(self._interrupt))
+        self._answering.enter_context(on_interrupt(self._interrupt))
         return self
 
     def __exit__(self, *details: object) -> None:
@@ -126,7 +126,7 @@ class Interruptible:
         if self.task is not None:
             self._loop.call_soon_threadsafe(self.task.cancel)
         words = f"actum: interrupted{self._waits()}; Ctrl-C again ends at once"
-        told(self._loop, lambda: self.note(words))
+        tell_at_once(self._loop, lambda: self.note(words))
 
     def _waits(self) -> str:
         names = [*self._running.values()]

@@ -11,7 +11,7 @@ from ...inspection.wording import short, short_call
 from ...protocol.message import DATA_KINDS
 from ...schema.json import is_object
 from ...schema.quoting import printable
-from .telling import say_json, tell
+from .terminal import say_json, tell
 
 _MOST = 100
 _MOST_NAMES = 6
@@ -74,7 +74,7 @@ class Lines(Silent):
 
     def show(self, event: events.AnyEvent) -> None:
         """Print the event as a line."""
-        line = described(event)
+        line = event_line(event)
         if line is not None:
             spent = time.monotonic() - self._began
             tell(f"{spent:7.2f}s {'  ' * event.depth}{line}")
@@ -88,7 +88,7 @@ class JsonLines(Silent):
         say_json(events.as_json(event))
 
 
-def described(event: events.AnyEvent) -> str | None:
+def event_line(event: events.AnyEvent) -> str | None:
     """An event in words, None for one that only matters to programs."""
     match event:
         case events.RequestStarted():
@@ -100,7 +100,7 @@ def described(event: events.AnyEvent) -> str | None:
         case events.CallWaiting():
             return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
         case events.CallStarted():
-            return f"started  {short_call(event.made or event.call)}{crossing(event)}"
+            return f"started  {short_call(event.made or event.call)}{crossing_told(event)}"
         case events.CallRetried():
             return f"again    {short_call(event.call)} in {event.seconds:.1f} s: {event.error.message}"
         case events.CallFinished():
@@ -123,7 +123,7 @@ def progress_of(event: events.CallProgress) -> str:
     return f"{far} {event.message[:_MOST]}" if event.message else far
 
 
-def crossing(event: events.CallStarted) -> str:
+def crossing_told(event: events.CallStarted) -> str:
     """What carries a call out in isolation, and what of the context crosses to it; nothing for an ordinary call."""
     if event.delegate is None and not event.crossed:
         return ""

@@ -8,10 +8,10 @@ from pathlib import Path
 from ...inspection import Hidden, Isolation
 from ...schema.json import JsonObject, encode
 from ...schema.quoting import printable
-from .along import described
+from .along import message_shown
 
 
-def text_of(found: Isolation, origin: str | None = None, roots: Sequence[Path] = ()) -> str:
+def isolation_text(found: Isolation, origin: str | None = None, roots: Sequence[Path] = ()) -> str:
     """Who carries the call out, what it is given, and what stays behind.
 
     `origin` is where paths in the context start from, `roots` the folders that they may lead into.
@@ -31,7 +31,7 @@ def _headline(found: Isolation) -> str:
 
 
 def _messages(messages: Iterable[JsonObject], origin: str | None, roots: Sequence[Path]) -> Iterator[str]:
-    listed = [f"  {printable(encode(described(message, origin, roots)))}" for message in messages]
+    listed = [f"  {printable(encode(message_shown(message, origin, roots)))}" for message in messages]
     yield from listed or ["  nothing"]
 
 

@@ -18,8 +18,8 @@ from ...inspection.wording import short, short_call
 from ...protocol.place import Place
 from ...protocol.usage import Usage
 from ...schema.quoting import printable
-from .lines import crossing, progress_of
-from .telling import last_cells
+from .lines import crossing_told, progress_of
+from .terminal import last_cells
 
 _MARKS = {
     "waiting": ("○", "bright_black"),
@@ -173,7 +173,7 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallReady():
             row.note = ""
         case events.CallStarted():
-            row.state, row.began, row.crossing = "running", now, crossing(event)
+            row.state, row.began, row.crossing = "running", now, crossing_told(event)
             row.label, row.note = short_call(event.made or event.call), ""
         case events.CallProgress():
             row.note = progress_of(event)

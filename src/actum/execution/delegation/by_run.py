@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import ActumError, DelegateError, Fenced, LimitExceeded
 from ...generation.render import scope_hint
 from ...ideas.file import plan_of
-from ...ideas.identity import identified
+from ...ideas.own_meta import identified
 from ...protocol.call import Call
 from ...protocol.context import Context, marked
 from ...protocol.contract import merge_contract

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError
-from ...ideas.config import IdeaConfig
+from ...ideas.idea_config import IdeaConfig
 from ...protocol.context import Context
 from ...protocol.declaration import tools_of
 from ...protocol.origin import told

@@ -87,7 +87,7 @@ def member_of(schema: Any, member: str) -> str:
     return print_path(path).removeprefix(".")
 
 
-async def text_of(stream: Stream, member: str) -> AsyncGenerator[str]:
+async def text_pieces(stream: Stream, member: str) -> AsyncGenerator[str]:
     """The text at a path of a run's output, as it becomes certain; closing it cancels the run (L7)."""
     given = TextGiven(member)
     async with stream:

@@ -17,14 +17,14 @@ from ...serving import Served
 from ...serving.extras import check_installed
 from ...studio.shelf import Shelf
 from ..options import CommandError, ModulesOfAll, Roots, runs_at, runs_place
-from ..render.telling import tell
+from ..render.terminal import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
 
 _SUGGESTED = ("openai:gpt-5.2", "anthropic:claude-sonnet-4-5", "google:gemini-3-pro", "ollama:qwen3")
 _RUNS = "runs"
 
 
-async def actum_studio(
+async def actum_open_studio(
     place: str | None = None,
     /,
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...app.idea import Idea
-from ...app.loading import Code, load_modules, load_servers, model_of
+from ...app.loading import Code, load_modules, load_servers, model_asked
 from ...errors import SchemaError, UnknownTool
 from ...generation.offer import offered
 from ...protocol.config import Config
@@ -11,10 +11,10 @@ from ...protocol.context import Context
 from ...schema.infer import jsonable
 from ..connecting import McpFile, servers_at
 from ..options import CommandError, Several, parameters_of
-from ..render.telling import say_json
+from ..render.terminal import say_json
 
 
-async def actum_call(
+async def actum_make_call(
     tool: str,
     /,
     *parameters: str,
@@ -61,7 +61,7 @@ async def actum_call(
         value = await code.registry(
             {"_tool": tool, **given},
             context=loaded.context,
-            model=model_of(asked, model, None),
+            model=model_asked(asked, model, None),
             limits=asked.limits,
             roots=loaded.roots,
             config=config,

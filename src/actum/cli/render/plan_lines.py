@@ -14,7 +14,7 @@ _WIDTH = 80
 _INDENT = " " * 7
 
 
-def text_of(graph: PlanGraph) -> str:
+def plan_text(graph: PlanGraph) -> str:
     """A line or more for each vertex, in the order in which they can run, with what it reads from where."""
     reads = graph.reads()
     lines: list[str] = []

@@ -10,7 +10,7 @@ from ...schema.infer import jsonable
 from ..options import CommandError
 from .interrupting import Interruptible
 from .lines import JsonLines, Lines, Renderer, Silent
-from .telling import say_json, tell
+from .terminal import say_json, tell
 
 PRODUCED, FAILED, WAITS = 0, 1, 3
 
@@ -36,14 +36,14 @@ def _renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
 
 def finish(result: Result[Any], *, is_json: bool) -> int:
     """Print the output of a run, or why it has none; return the exit code."""
-    code = ended(result)
+    code = tell_outcome(result)
     if code == PRODUCED and not is_json:
         indent = 2 if sys.stdout is not None and sys.stdout.isatty() else None  # pyright: ignore[reportUnnecessaryComparison]
         say_json(jsonable(result.output), indent)
     return code
 
 
-def ended(result: Result[Any]) -> int:
+def tell_outcome(result: Result[Any]) -> int:
     """Tell what a run waits for, and why it has no output; return the exit code."""
     if result.waiting:
         tell(f"actum: waiting for {', '.join(result.waiting)}")

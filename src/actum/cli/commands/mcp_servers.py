@@ -17,10 +17,10 @@ from ..connecting import started
 from ..mcp_adding import add
 from ..mcp_serving import serve_servers
 from ..options import CommandError, Flag, JsonFlag, StoreName, parameters_of
-from ..render.telling import say, say_json, say_lines, tell
+from ..render.terminal import say, say_json, say_lines, tell
 
 
-async def actum_mcp(
+async def actum_mcp_servers(
     action: Literal["add", "list", "show", "call", "pin", "serve"],
     name: str | None = None,
     /,

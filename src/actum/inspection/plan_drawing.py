@@ -57,7 +57,7 @@ class _Layout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PlanRun:
     """What a run has made of a plan: the values that went along its edges, and where its vertices lead to, by index.
 
     `states` say how the calls have ended. All of it is drawn with classes, so that a page gives it its colours.
@@ -68,7 +68,7 @@ class Run:
     states: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
-def svg_of(graph: PlanGraph, run: Run | None = None) -> str:
+def svg_of(graph: PlanGraph, run: PlanRun | None = None) -> str:
     """Draw the graph; with what a run has made of it, where there is one."""
     layout = _ordered(_layout(graph))
     total = max((sum(layout.widths[one] + _GAP for one in row) for row in layout.rows), default=200) + 2 * _MARGIN
@@ -93,7 +93,7 @@ def svg_of(graph: PlanGraph, run: Run | None = None) -> str:
     )
 
 
-def _values_along(ways: list[list[_Box]], run: Run) -> Iterator[str]:
+def _values_along(ways: list[list[_Box]], run: PlanRun) -> Iterator[str]:
     """What went along lines, where these arrive: one above the other, as far as there is room."""
     arrived: Counter[_Box] = Counter()
     room = _rooms({ways[index][-1] for index in run.values})
@@ -119,7 +119,7 @@ def _rooms(boxes: set[_Box]) -> dict[_Box, int]:
     return found
 
 
-def _in_run(drawn: str, index: int, vertex: Vertex, run: Run) -> str:
+def _in_run(drawn: str, index: int, vertex: Vertex, run: PlanRun) -> str:
     classes = " ".join(("vertex", vertex.kind, run.states.get(index, "")))
     group = f'<g class="{classes.strip()}">{drawn}</g>'
     link = run.links.get(index)

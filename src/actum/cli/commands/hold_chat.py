@@ -15,8 +15,8 @@ from ...app.agent import Agent, assembled
 from ...app.begun import approve_of
 from ...app.conversation import Conversation
 from ...app.idea import Idea
-from ...app.loading import Code, Loaded, load
-from ...app.text import TextGiven, member_of
+from ...app.loading import Code, Loaded, load_idea
+from ...app.output_text import TextGiven, member_of
 from ...errors import ActumError, SolutionError
 from ...events import AnyEvent, ReasoningDelta
 from ...protocol.marks import Marks
@@ -36,14 +36,14 @@ from ..options import (
     input_of,
 )
 from ..questions import Questions
-from ..render.interrupting import INTERRUPTED, Interruptible, answering, told
-from ..render.lines import Silent, described
-from ..render.outcome import FAILED, ended
-from ..render.telling import Passing, say_piece, tell
+from ..render.interrupting import INTERRUPTED, Interruptible, on_interrupt, tell_at_once
+from ..render.lines import Silent, event_line
+from ..render.run_display import FAILED, tell_outcome
+from ..render.terminal import Passing, say_piece, tell
 from ..typed import Typed
 
 
-async def actum_chat(
+async def actum_hold_chat(
     idea: str,
     /,
     *,
@@ -89,7 +89,7 @@ async def actum_chat(
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
     if summary and most is None:
         raise CommandError("--summary takes the place of what --most NUMBER leaves out")
-    loaded = load(idea, model=model, roots=root or [], code=Code.to_run(activities))
+    loaded = load_idea(idea, model=model, roots=root or [], code=Code.to_run(activities))
     if loaded.model is None:
         raise CommandError("a conversation needs a model: name one with --model, or in the Idea's config")
     schema = loaded.idea.schema or str
@@ -205,7 +205,7 @@ async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result
     if isinstance(done := turn.result(), ActumError):
         tell(f"actum: error: {done.message}")
         return FAILED
-    return ended(done)
+    return tell_outcome(done)
 
 
 class Screen(Silent):
@@ -226,7 +226,7 @@ class Screen(Silent):
                 self._thought.add(event.text)
             return
         self._thought.end()
-        line = described(event)
+        line = event_line(event)
         if line is not None and line != "request":
             self.end()
             tell(f"{'  ' * (event.depth + 1)}{line}")
@@ -264,9 +264,9 @@ def _hint() -> Generator[None]:
     loop = asyncio.get_running_loop()
 
     def interrupted(_signal: int, _frame: FrameType | None) -> None:
-        told(loop, say)
+        tell_at_once(loop, say)
 
-    with answering(interrupted):
+    with on_interrupt(interrupted):
         yield
 
 
