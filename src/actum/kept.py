@@ -197,7 +197,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
 
 
 def keep(run: Idea, file: str | Path) -> None:
-    """Keep a run that has not begun, such as a fork of another (`Run.fork`), in a new file, for `resume` to begin it.
+    """Keep a run that has not begun (`Run.fork` makes one) in a new file, for `resume` to begin it.
 
     Raises:
         IdeaError: the file exists already, or can't be written.
@@ -241,7 +241,7 @@ def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> l
 
 
 def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
-    """Put a value at a gate, such as `†state.approvals.budget`: calls that wait for it run on `resume`.
+    """Put a value at a gate, for example `†state.approvals.budget`: calls that wait for it run on `resume`.
 
     Raises:
         IdeaError: `gate` names no gate, or no delegate waits there.
@@ -253,8 +253,8 @@ async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> R
     """Make every request and the output of a run again, and compare them with what was recorded.
 
     No model is asked, no call is carried out, nothing is changed, and no Python is run: what modules register is known
-    by their pins. `activities` are modules or files with Activities, beside those that the Idea names. `run` may also
-    be the address that a run was saved at, or the run as an Idea (`Run.idea`).
+    by their pins. `activities` are modules or files with Activities, in addition to those that the Idea names. `run`
+    may also be the address that a run was saved at, or the run as an Idea (`Run.idea`).
 
     Raises:
         IdeaError: no run is kept there.

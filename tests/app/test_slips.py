@@ -67,8 +67,8 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "reference": (lambda: CONTEXT.get(5), errors.MessageError, "a reference is a text"),
     "config": (lambda: Agent(None, config=TOOLS), errors.SchemaError, "is given a Config"),
     "limits": (lambda: Agent(None, limits=TOOLS), errors.SchemaError, "is given a Limits"),
-    "model": (lambda: agent(5), errors.ModelError, "a int is no model"),
-    "nameless": (lambda: agent(Nameless()), errors.ModelError, "a Nameless is no model: that has a `name`"),
+    "model": (lambda: agent(5), errors.ModelError, "a int can't be a model"),
+    "nameless": (lambda: agent(Nameless()), errors.ModelError, "a Nameless can't be a model: a model has a `name`"),
     "served": (lambda: Served(TOOLS), errors.IdeaError, "served by name"),
     "names": (lambda: Served({5: {"context": []}}), errors.IdeaError, "no name to serve"),  # type: ignore[dict-item]
     "idea": (lambda: agent().run_sync(Idea(context="go")), errors.MessageError, r"idea\.run\(agent\)"),

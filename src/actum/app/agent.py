@@ -63,7 +63,7 @@ class Agent:
     """Runs contexts: asks the model and carries out its calls while they arrive, until there is an output.
 
     Args:
-        model: a name such as "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
+        model: a name, for example "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
         tools: the registry, or a list of functions; the process-wide `actum.tools` if none is given.
         config: how requests are made; limits: what a run may spend.
         approve: is asked before every call.
@@ -72,7 +72,7 @@ class Agent:
         resolver: finds delegates its own way, instead of `delegates`, `roots` and `fetcher`.
         fetcher: fetches delegates from URLs; bounds and cache are its own.
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one.
-        tokens: for other servers that carry out delegates, by host; beside those of ACTUM_TOKENS.
+        tokens: for other servers that carry out delegates, by host, in addition to those of ACTUM_TOKENS.
         message_types: further message types: a handler, or `dict` for a data kind with the short form.
         plans: refined plans that answer before the model is asked (`Plans`); None asks it always.
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.

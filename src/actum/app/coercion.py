@@ -84,7 +84,7 @@ def as_model(model: Model | str | None) -> Model | None:
             raise ModelError(f"{model.__name__} is a class: give a model that is made of it, {model.__name__}(…)")
         if model is not None and not (hasattr(model, "name") and hasattr(model, "stream")):
             raise ModelError(
-                f"a {type(model).__name__} is no model: that has a `name` and a method `stream`, or is named by a text"
+                f"a {type(model).__name__} can't be a model: a model has a `name` and a method `stream`, or is a text"
             )
         return model
     from ..models import load

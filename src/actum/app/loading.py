@@ -34,9 +34,9 @@ IDEA_FILES = {".json", ".yaml", ".yml"}
 class Code:
     """The Python that an Idea names, as its user has asked for: run, or only read. There is no third way in.
 
-    `registry` takes the Activities; `named` are the modules that the user names beside the Idea (`--activities`), which
-    may lie anywhere; `left_out` says what could not be known without running anything, `outdated` of each file of pins
-    that belongs to another state of its module why.
+    `registry` takes the Activities; `named` are the modules that the user names in addition to the Idea's
+    (`--activities`), which may lie anywhere; `left_out` says what could not be known without running anything,
+    `outdated` of each file of pins that belongs to another state of its module why.
     """
 
     registry: Tools

@@ -36,7 +36,7 @@ class LocalMachine:
     registered: Registry
     delegates: Collection[str] = ()
     tokens: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The tokens for other servers, by their hosts; beside those of ACTUM_TOKENS."""
+    """The tokens for other servers, by their hosts, in addition to those of ACTUM_TOKENS."""
     _models: dict[str, Model] = field(default_factory=dict[str, Model])
 
     def remote(self, address: str, config: Config) -> Remote:

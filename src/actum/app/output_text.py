@@ -70,7 +70,7 @@ def member_of(schema: Any, member: str) -> str:
     """The path of a string in the output as events have it.
 
     Raises:
-        SchemaError: the schema has no text there, or that is no path.
+        SchemaError: the schema has no text there, or that can't be a path.
     """
     try:
         path = _path(member)
@@ -82,7 +82,7 @@ def member_of(schema: Any, member: str) -> str:
     if found.alternatives is not None and not any(isinstance(one, Text) for one in found.alternatives):
         where = f"at {member!r} " if member else ""
         raise SchemaError(
-            f"the output {where}is no text: name one in it, as in member='answer' or member='items[0].text'"
+            f"the output {where}isn't a text: name one in it, as in member='answer' or member='items[0].text'"
         )
     return print_path(path).removeprefix(".")
 
@@ -102,7 +102,7 @@ def _path(member: str) -> Path:
     text = f"{SIGIL}output{dot}{member}"
     reference, end = scan_reference(text, 0)
     if end < len(text):
-        raise ReferenceSyntax("write a path such as answer or items[0].text")
+        raise ReferenceSyntax("write a path, for example answer or items[0].text")
     return reference.path
 
 

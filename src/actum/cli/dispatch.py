@@ -80,7 +80,7 @@ def run_command(arguments: Sequence[str]) -> int:
     except Unwritable as error:
         _give_up_stdout()
         return _say(error.message, 1)
-    except OSError as error:  # of what is printed past `say`, such as the help
+    except OSError as error:  # of what is printed past `say`, for example the help
         if is_debug:
             raise
         _give_up_stdout()
@@ -92,7 +92,7 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """What is printed past `say`, such as the help, is written escaped where the encoding doesn't have it."""
+    """What is printed past `say`, for example the help, is written escaped where the encoding doesn't have it."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -67,7 +67,7 @@ InputFile: TypeAlias = Annotated[
         help="A file with the input as a JSON object, or - for standard input.",
     ),
 ]
-ModelName: TypeAlias = Annotated[str | None, Parameter(help="The model, such as openai:gpt-5.2, or replay:FILE.")]
+ModelName: TypeAlias = Annotated[str | None, Parameter(help="The model, for example openai:gpt-5.2, or replay:FILE.")]
 Approval = Literal["ask", "plan", "all", "none", "hold"]
 
 

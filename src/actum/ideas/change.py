@@ -31,7 +31,7 @@ def change_between(old: IdeaText, new: IdeaText) -> Change:
     """The kind of change between two versions of an Idea.
 
     Whoever calls it gives an input and reads an output. So every input that was taken must still be taken, and every
-    output that comes now must be one that could come before. Callers give what the schema names and nothing beside it,
+    output that comes now must be one that could come before. Callers give what the schema names and nothing else,
     so a new optional member of the input breaks nobody; readers pass over members of the output that they don't know,
     unless the schema says that there are none. What can't be proven to break nothing breaks.
     """

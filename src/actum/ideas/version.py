@@ -48,5 +48,5 @@ def numbers(text: str) -> tuple[int, ...]:
         IdeaError: for anything else.
     """
     if _NUMBERS.fullmatch(text) is None:
-        raise IdeaError(f"{text[:40]!r} is not a version: write one to three numbers, such as 1.2")
+        raise IdeaError(f"{text[:40]!r} is not a version: write one to three numbers, for example 1.2")
     return tuple(int(part) for part in text.split("."))

@@ -79,7 +79,7 @@ def check(
 
     Args:
         idea: its file.
-        activities: modules or files with Activities beside those that the Idea names.
+        activities: modules or files with Activities, in addition to those that the Idea names.
         tools: Ideas, or folders of them, that are offered as tools.
         roots: the folders that paths may lead into; as for a run, its own by default.
         mcp: a file of MCP servers whose pinned tools are offered; none of them is started.

@@ -22,7 +22,7 @@ class Serving:
     name: str
     why_not: str = ""
     is_wrapped: bool = False
-    """Whether its output, which is no object, travels as `{"result": …}`."""
+    """Whether its output, which isn't an object, travels as `{"result": …}`."""
     asks_host: bool = False
     """Whether the host's own model has to answer, since there is none and no plan either."""
     only_reads: bool = False

@@ -16,7 +16,7 @@ async def actum_approve(
     Parameters
     ----------
     call
-        The call, as `actum waiting` names it; or a gate, such as †state.approvals.budget.
+        The call, as `actum waiting` names it; or a gate, for example †state.approvals.budget.
     edit
         Other parameters for the call, as a JSON object.
     value

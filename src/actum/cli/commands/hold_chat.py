@@ -74,7 +74,7 @@ async def actum_hold_chat(
     save
         A file to keep the conversation in; if it exists, the conversation in it goes on.
     member
-        The path of the text in an output that is none itself, such as answer.
+        The path of the text in an output that is more than a text, for example answer.
     most
         Leave the oldest turns out where all of them are longer than so many characters; with --save, of the file, too.
     summary

@@ -29,7 +29,7 @@ async def actum_limit(
     weight
         The tenant's share where there is more to do than slots; 1 if it isn't named.
     model
-        The requests of which model, such as openai:gpt-5.2.
+        The requests of which model, for example openai:gpt-5.2.
     requests
         How many requests in any minute.
     tokens

@@ -62,7 +62,7 @@ async def actum_open_studio(
     approve
         Run all calls, or hold each until somebody decides.
     root
-        A folder that Ideas may read from, beside the one that they lie in.
+        A folder that Ideas may read from, in addition to the one that they lie in.
     slots
         How many runs are carried out at once.
     """

@@ -17,7 +17,7 @@ async def actum_resolve(
     address
         The Idea's address.
     at
-        A moment, such as 2026-11-20T12:00:00Z: versions saved later are not seen.
+        A moment, for example 2026-11-20T12:00:00Z: versions saved later are not seen.
     search
         The branches to look at, in order; `main` if none is named.
     """

@@ -76,7 +76,7 @@ async def actum_run(
     save
         A file to keep the run in while it runs; `actum resume` continues it.
     versions
-        An address, such as idea:runs/monday, to save each request with its answer at as a version.
+        An address, for example idea:runs/monday, to save each request with its answer at as a version.
     store
         The store of the versions, as for `actum save`.
     tools

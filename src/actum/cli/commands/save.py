@@ -23,7 +23,7 @@ async def actum_save(
     idea
         The Idea's file.
     address
-        Where to save it, such as idea:people/ana; without one, where its meta.path says.
+        Where to save it, for example idea:people/ana; without one, where its meta.path says.
     branch
         The branch to save it on.
     note
@@ -43,7 +43,7 @@ async def actum_save(
 def _own_address(text: IdeaText, name: str) -> Address:
     path = text.meta.get("path")
     if not isinstance(path, str):
-        raise CommandError(f"{name} has no meta.path: name the address, such as idea:people/ana")
+        raise CommandError(f"{name} has no meta.path: name the address, for example idea:people/ana")
     return parse_address(f"idea:{path}")
 
 

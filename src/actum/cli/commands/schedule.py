@@ -48,7 +48,7 @@ async def actum_schedule(
     cron
         When: "0 7 * * *" is every day at seven; a sixth field is for seconds.
     zone
-        By whose clock, such as Europe/Lisbon.
+        By whose clock, for example Europe/Lisbon.
     i
         A value of the input, as key=value; may be repeated, as for `actum run`.
     missed

@@ -63,15 +63,15 @@ async def actum_serve(
     host
         The address to listen at; another one than this machine's own needs --host-name and a token that was set.
     host_name
-        The name under which the server is asked from elsewhere, such as actum.example.org; may be repeated.
+        The name under which the server is asked from elsewhere, for example actum.example.org; may be repeated.
     origin
-        A page of another host that may call it, such as http://localhost:5173; may be repeated.
+        A page of another host that may call it, for example http://localhost:5173; may be repeated.
     token_file
         A file with the token, or with lines of NAME=TOKEN, one for each caller; it is made if it is missing.
     store
         Where runs are kept, as for `actum submit`; :memory: forgets them with the process.
     only
-        The parts that are served, such as runs,chat; all by default.
+        The parts that are served, for example runs,chat; all by default.
     model
         The model for Ideas that name none; over MCP also host, or caller: the host's own model answers, by sampling
         where it has that, or by a tool.

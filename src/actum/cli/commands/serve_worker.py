@@ -61,7 +61,7 @@ async def actum_serve_worker(
     health_port
         A port on which it says over HTTP how it is: GET /health, and GET /ready.
     health_host
-        The address of that port, such as 0.0.0.0 where others ask.
+        The address of that port, for example 0.0.0.0 where others ask.
     """
     if lease <= 0 or drain < 0:
         raise CommandError("--lease and --drain take seconds")

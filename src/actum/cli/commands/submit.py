@@ -44,7 +44,7 @@ async def actum_submit(
     priority
         Of those of a queue that could begin, one of a higher priority does first.
     at
-        When it may begin, such as 2026-12-24T18:00+01:00; without a zone, it is this machine's.
+        When it may begin, for example 2026-12-24T18:00+01:00; without a zone, it is this machine's.
     queue
         The queue, for workers that take from it.
     tag
@@ -84,4 +84,4 @@ def _moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except ValueError:
-        raise CommandError(f"--at takes a time such as 2026-12-24T18:00+01:00, not {text!r}") from None
+        raise CommandError(f"--at takes a time, for example 2026-12-24T18:00+01:00, not {text!r}") from None
