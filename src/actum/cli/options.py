@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
@@ -68,7 +68,6 @@ InputFile: TypeAlias = Annotated[
     ),
 ]
 ModelName: TypeAlias = Annotated[str | None, Parameter(help="The model, for example openai:gpt-5.2, or replay:FILE.")]
-Approval = Literal["ask", "plan", "all", "none", "hold"]
 
 
 class CommandError(ActumError):

@@ -7,12 +7,14 @@ or damaged, only what it would have shown is. What all of it comes to (`Sums`) i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from ..protocol.accepted import is_number_within, is_whole_within
 from ..protocol.place import is_place
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, is_list, is_object
@@ -229,69 +231,41 @@ def _read(kind: type[T], told: JsonObject) -> T | None:
     return kind(**known) if all(_FITS[name](value) for name, value in known.items()) else None
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_time(value: Any) -> bool:
-    return value is None or _is_number(value)
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_perhaps_text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
+def _is_time(value: Any) -> bool:
+    return is_number_within(value, -math.inf)
 
 
-def _is_state(value: Any) -> bool:
-    return value in get_args(CallState)
+def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or fits(value)
 
 
-def _is_perhaps_call(value: Any) -> bool:
-    return value is None or is_object(value)
-
-
-def _are_perhaps_messages(value: Any) -> bool:
-    return value is None or (is_list(value) and all(map(is_object, value)))
-
-
-def _is_perhaps_place(value: Any) -> bool:
-    return value == "" or is_place(value)
-
-
-def _is_perhaps_count(value: Any) -> bool:
-    return value is None or _is_count(value)
-
-
-def _are_texts(value: Any) -> bool:
-    return is_list(value) and all(map(_is_text, value))
+def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: is_list(value) and all(map(fits, value))
 
 
 _FITS: Mapping[str, Callable[[Any], bool]] = {
     "call": is_place,
     "tool": _is_text,
-    "state": _is_state,
-    "arrived": _is_time,
-    "began": _is_time,
-    "ended": _is_time,
-    "made": _is_perhaps_call,
-    "crossed": _are_perhaps_messages,
+    "state": lambda value: value in get_args(CallState),
+    "arrived": _or_none(_is_time),
+    "began": _or_none(_is_time),
+    "ended": _or_none(_is_time),
+    "made": _or_none(is_object),
+    "crossed": _or_none(_list_of(is_object)),
     "key": _is_text,
-    "delegate": _is_perhaps_text,
-    "attempts": _is_count,
-    "error": _is_perhaps_text,
-    "items": _is_count,
-    "failed": _is_count,
-    "request": _is_count,
-    "within": _is_perhaps_place,
-    "answer": _is_perhaps_count,
+    "delegate": _or_none(_is_text),
+    "attempts": is_whole_within,
+    "error": _or_none(_is_text),
+    "items": is_whole_within,
+    "failed": is_whole_within,
+    "request": is_whole_within,
+    "within": lambda value: value == "" or is_place(value),
+    "answer": _or_none(is_whole_within),
     "model": _is_text,
     "usage": is_object,
-    "retried": _are_texts,
+    "retried": _list_of(_is_text),
 }

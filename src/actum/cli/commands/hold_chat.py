@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from ...app.agent import Agent, assembled
-from ...app.begun import approve_of
+from ...app.begun import Begun, approve_of
 from ...app.conversation import Conversation
 from ...app.idea import Idea
 from ...app.loading import Code, Loaded, load_idea
@@ -26,7 +26,6 @@ from ...runs.kept_run import KeptRun
 from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
 from ..options import (
-    Approval,
     CommandError,
     DelegateRoots,
     Flag,
@@ -49,7 +48,7 @@ async def actum_hold_chat(
     *,
     i: Settings = None,
     model: ModelName = None,
-    approve: Approval | None = None,
+    approve: Begun | None = None,
     save: str | None = None,
     member: str = "",
     most: int | None = None,
@@ -149,13 +148,13 @@ def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Ta
     return take
 
 
-def _as_begun(save: str | None) -> Approval | None:
+def _as_begun(save: str | None) -> Begun | None:
     """Who decides as when the conversation began that goes on, as far as it says so."""
     begun = approve_of(Idea.load(save)) if save is not None and _is_there(Path(save)) else None
     return None if begun == "plan" else begun
 
 
-async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, approve: Approval | None) -> KeptRun:
+async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, approve: Begun | None) -> KeptRun:
     if _is_there(path):
         return KeptRun.open(path)
     schema = loaded.idea.schema or {"type": "string"}

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from ... import kept
 from ...app.agent import Agent
+from ...app.begun import Begun
 from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
 from ..connecting import McpFile, servers_at
 from ..keeping import RunName, is_file_of_run, run_at
 from ..options import (
-    Approval,
     CommandError,
     DelegateRoots,
     Flag,
@@ -35,7 +35,7 @@ async def actum_resume(
     model: ModelName = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
-    approve: Approval | None = None,
+    approve: Begun | None = None,
     anew: Flag = False,
     record: str | None = None,
     versions: str | None = None,

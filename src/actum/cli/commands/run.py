@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import inspection, kept
 from ...app.agent import Agent
+from ...app.begun import Begun
 from ...app.loading import Code, Loaded, load_idea
 from ...app.planned import with_plans_approved
 from ...generation.offer import offered
@@ -18,7 +19,6 @@ from ...schema.json import JsonObject
 from ..attaching import attached
 from ..connecting import McpFile, approver_of, servers_at
 from ..options import (
-    Approval,
     CommandError,
     InputFile,
     JsonFlag,
@@ -47,7 +47,7 @@ async def actum_run(
     model: ModelName = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
-    approve: Approval | None = None,
+    approve: Begun | None = None,
     record: str | None = None,
     save: str | None = None,
     versions: str | None = None,
