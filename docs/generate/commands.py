@@ -7,7 +7,7 @@ from typing import Any
 
 from markup import code, table
 
-from actum.cli.dispatch import GROUPS, MODULES, app, words_of
+from actum.cli.dispatch import GROUPS, MODULES, app, command_words
 
 _CODES = [
     ("0", "there is an output"), ("1", "the run failed"), ("2", "the command or the Idea is wrong"),
@@ -36,7 +36,7 @@ def _command(name: str) -> Iterator[str]:
     positional = [one for one in arguments if one.field_info.is_positional]
     options = ["[options]"] if len(arguments) > len(positional) else []
     usage = " ".join(["actum", name, *map(_usage, positional), *options])
-    yield f"### actum {name}\n\n```text\n{usage}\n```\n\n{words_of(MODULES.get(name, name))}\n"
+    yield f"### actum {name}\n\n```text\n{usage}\n```\n\n{command_words(MODULES.get(name, name))}\n"
     rows = [(_names(one), _help(one)) for one in arguments]
     if rows:
         yield table(["argument", "what it is"], rows)

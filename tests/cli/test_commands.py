@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from actum.cli.dispatch import GROUPS, MODULES, words_of
+from actum.cli.dispatch import GROUPS, MODULES, command_words
 
 from .. import warm
 
@@ -397,7 +397,7 @@ def test_the_list_says_of_a_command_what_its_function_says(name: str) -> None:
     function = getattr(import_module(f"actum.cli.commands.{module}"), f"actum_{module}")
     said = (getdoc(function) or "").split("\nParameters\n")[0]
     assert said
-    assert said.split() == words_of(module).split()
+    assert said.split() == command_words(module).split()
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:

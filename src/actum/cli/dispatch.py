@@ -44,7 +44,7 @@ GROUPS = {
 _WORDS = re.compile(r'^(?:async )?def actum_.*?"""(.*?)(?:\n\n    Parameters\n|""")', re.DOTALL | re.MULTILINE)
 
 
-def words_of(module: str) -> str:
+def command_words(module: str) -> str:
     """What a command is for, as its function says it: none is imported to list them."""
     source = Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8")
     found = _WORDS.search(source)
@@ -57,7 +57,7 @@ for place, (title, names) in enumerate(GROUPS.items()):
     panel = Group(title, sort_key=place)
     for name in names:
         module = MODULES.get(name, name)
-        app.command(f"actum.cli.commands.{module}:actum_{module}", name=name, help=words_of(module), group=panel)
+        app.command(f"actum.cli.commands.{module}:actum_{module}", name=name, help=command_words(module), group=panel)
 
 
 def run_command(arguments: Sequence[str]) -> int:
