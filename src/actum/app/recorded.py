@@ -19,7 +19,7 @@ from ..execution.ground import Ground
 from ..execution.job import Carried, Carry, Job
 from ..ideas.course import Course
 from ..ideas.ticks import about_of, answers_of, ticks_of
-from ..protocol.accounts import CallAccount, Live, accounts
+from ..protocol.accounts import CallAccount, LiveCalls, accounts
 from ..protocol.call import Call
 from ..protocol.marks import Authored
 from ..protocol.place import Place
@@ -68,7 +68,9 @@ def calls_on_record(run: SavedIdea, name: str, reads: Collection[str]) -> list[R
     about = about_of(run.meta, name)
     course = Course.of(about)
     answers: list[Authored] = answers_of(ticks_of(about, name))
-    made = [one for one in accounts(run.context, answers, about.get("makers", {}), Live()) if _came_to_something(one)]
+    made = [
+        one for one in accounts(run.context, answers, about.get("makers", {}), LiveCalls()) if _came_to_something(one)
+    ]
     times = {one.place: _times(course, one.place, order) for order, one in enumerate(made)}
     effects = [one for one in made if one.tool not in reads]
     return [_recorded(one, course, effects, times) for one in made]

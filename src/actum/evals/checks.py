@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload, runtime_checkable
 
 from ..dataflow.computing.allowance import Allowance
-from ..dataflow.computing.checker import ComputingMismatch
-from ..dataflow.computing.checker import check as check_types
-from ..dataflow.computing.evaluator import ComputingError, value_of
-from ..dataflow.computing.text import Computed, read_text
+from ..dataflow.computing.checker import ComputingMismatch, check_types
+from ..dataflow.computing.evaluator import ComputingError, computed_value
+from ..dataflow.computing.text import Computed, read_computed
 from ..dataflow.computing.tokens import ComputingSyntax
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference, ReferenceSyntax
@@ -100,7 +99,7 @@ class Condition:
                     case _:
                         return Verdict(state="broken", why=f"the run holds nothing at {reference}")
         try:
-            found = value_of(self.computed, run.read, Allowance(), optional=self.optional)
+            found = computed_value(self.computed, run.read, Allowance(), optional=self.optional)
         except ComputingError as error:
             return Verdict(state="broken", why=str(error))
         if found is True or found is False:
@@ -128,7 +127,7 @@ def condition(text: str, types: Mapping[str, Type], *, name: str = "", must: boo
     own = text.strip()
     whole = own if own.startswith("{") and own.endswith("}") else f"{{{own}}}"
     try:
-        computed = read_text(whole)
+        computed = read_computed(whole)
     except (ComputingSyntax, ReferenceSyntax, ComputingError) as error:
         raise ValueError(str(error)) from None
     if isinstance(computed, str) or len(computed.parts) != 1:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..generation.media import Takes, takes_of
 from ..generation.model import Model, ModelRequest, Reasoning
+from ..generation.request_media import Takes, takes_of
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, NotJson, decode, encode, is_object, plain
 from ..schema.lowering import Dialect

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..dataflow.computing.allowance import Allowance
-from ..dataflow.computing.evaluator import ComputingError, value_of
-from ..dataflow.computing.text import Computed, read_text
+from ..dataflow.computing.evaluator import ComputingError, computed_value
+from ..dataflow.computing.text import Computed, read_computed
 from ..dataflow.computing.tokens import ComputingSyntax
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
@@ -59,7 +59,7 @@ class _Holding:
         if found is MISSING:
             return f"{name} isn't given"
         try:
-            holds = value_of(self.computed, lambda reference: _value_at(found, reference), Allowance())
+            holds = computed_value(self.computed, lambda reference: _value_at(found, reference), Allowance())
         except ComputingError as error:
             return f"{name}: {error}"
         return None if holds is True else f"{name} is {_shown(found)}, and {self.computed} doesn't hold"
@@ -257,7 +257,7 @@ def _parsed_parameter(told: Json, wrong: Complaint) -> _Equal | _Holding | _From
     match told:
         case {"if": str(text), **rest} if not rest:
             try:
-                computed = read_text(text)
+                computed = read_computed(text)
             except (ComputingSyntax, ComputingError) as error:
                 wrong(str(error))
                 return _Equal(told)

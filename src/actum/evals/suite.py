@@ -19,7 +19,7 @@ from ..protocol.config import Limits
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject, is_list, is_object
 from ..schema.naming import instead
-from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, object_of, type_of, union
+from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, type_of, union
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
 from .case import Case
@@ -248,11 +248,11 @@ def _types_of(idea: Idea) -> Mapping[str, Type]:
     except SchemaError:
         output = given = ANYTHING
     maybe = union(NUMBER, NULL)
-    usage = object_of(
+    usage = record_of(
         {"requests": WHOLE, "usd": maybe, "seconds": maybe, "input_tokens": maybe, "output_tokens": maybe}
     )
     texts = dict.fromkeys(("tool", "state", "by", "place"), TEXT)
-    call = object_of({**texts, "args": ANYTHING, "value": ANYTHING, "error": union(TEXT, NULL), "answer": WHOLE})
+    call = record_of({**texts, "args": ANYTHING, "value": ANYTHING, "error": union(TEXT, NULL), "answer": WHOLE})
     return {
         "output": output,
         "expect": output,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..dataflow.computing.evaluator import Allowance, ComputingError, value_of
+from ..dataflow.computing.evaluator import Allowance, ComputingError, computed_value
 from ..dataflow.expression import MISSING, Bound, Expression, evaluate
 from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax, call_index
@@ -156,7 +156,7 @@ class _Accounts:
         if not isinstance(value, Bound):
             return value
         try:
-            return value_of(value.computed, value.values.__getitem__, Allowance())
+            return computed_value(value.computed, value.values.__getitem__, Allowance())
         except ComputingError:
             return MISSING
 

@@ -15,7 +15,7 @@ from ...evals.report import CellReport
 from ...evals.report_text import report_lines
 from ...sources.files import write_text
 from ..options import JsonFlag
-from ..render.telling import say, say_json, tell
+from ..render.terminal import say, say_json, tell
 
 Names = Annotated[str | None, Parameter(negative=())]
 

@@ -13,7 +13,7 @@ from ...inspection.wording import short
 from ...refine import Refined, refine
 from ...schema.json import JsonObject
 from ..options import CommandError, JsonFlag, Several
-from ..render.telling import say, say_json, tell
+from ..render.terminal import say, say_json, tell
 
 _OPEN, _NOTHING = 3, 1
 

@@ -30,7 +30,7 @@ def call_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] 
 
 def source_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
     """The same without the values of the parameters, for where the call itself is shown."""
-    return lines_of(Call.of({key: call[key] for key in (WHEN, ELSE) if key in call}), sources, derived)
+    return call_lines(Call.of({key: call[key] for key in (WHEN, ELSE) if key in call}), sources, derived)
 
 
 def _terms(call: Call, derived: Collection[str]) -> Iterator[str]:

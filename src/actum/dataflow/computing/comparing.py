@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...schema.json import is_list, is_object
-from .access import name_of
+from .access import key_meant
 from .allowance import Meter
 from .operands import ComputingError, is_number, kind, kinds_told
 from .times import moments
@@ -34,7 +34,7 @@ def inside(item: Any, container: Any, meter: Meter) -> bool:
         meter.spend((len(item) + len(container)) >> 6)
         return item in container
     if is_object(container):
-        return name_of(item) in container
+        return key_meant(item) in container
     if not is_list(container):
         return False
     if type(item) in _CONTAINERS:
