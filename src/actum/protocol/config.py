@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import SchemaError
@@ -119,7 +120,14 @@ ACCEPTED = {name: one.accepted for name, one in FIELDS.items()}
 
 def _said(given: Config | Limits) -> Mapping[str, Any]:
     """The fields that aren't as they are by default."""
-    return {one.name: value for one in fields(given) if (value := getattr(given, one.name)) is not one.default}
+    defaults = _defaults(type(given))
+    return {name: value for name in defaults if (value := getattr(given, name)) is not defaults[name]}
+
+
+@cache
+def _defaults(kind: type[Config | Limits]) -> Mapping[str, Any]:
+    """The defaults of all fields by name, gathered once: limits are made for every run."""
+    return {one.name: one.default for one in fields(kind)}
 
 
 @names_nearest
