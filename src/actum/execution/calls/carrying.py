@@ -9,7 +9,7 @@ from ...errors import ActivityError, ActumError, Fenced
 from ...protocol.call import Call
 from ..ground import Ground
 from ..isolated import Delegate
-from ..job import Carried, Carry, Inline, Job
+from ..job import Carried, Inline, Job
 from ..run_spans import traced
 from .approval import Approvals, approving
 from .delegating import delegating
@@ -27,11 +27,9 @@ def composed(
     """
     by_code = invoking(ground, approvals.decision)
     by_delegate = delegating(ground, delegate, results.effects)
-    journal = ground.journal
-
-    carry = _either(by_code, by_delegate, delegate)
     if ground.ring is not None:
-        carry = ground.ring(ground, carry)
+        by_code, by_delegate = ground.ring(ground, by_code), ground.ring(ground, by_delegate)
+    journal = ground.journal
 
     async def made(job: Job, call: Call) -> Carried:
         results.begin(job, call, job.crossing or journal.nothing, ground.toolset.registry)
@@ -41,7 +39,8 @@ def composed(
             return Inline(call)
         if journal.settled is not None:
             await journal.settled()
-        return await carry(job, call)
+        is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))
+        return await (by_delegate if is_apart else by_code)(job, call)
 
     approved = approving(ground, approvals, made)
 
@@ -74,13 +73,3 @@ def composed(
         return (patient if job.tool.timeout is not None or not job.is_awaited else plain)(job, call)
 
     return start
-
-
-def _either(by_code: Carry, by_delegate: Carry, delegate: Delegate) -> Carry:
-    """Has a delegate carry out its calls, and code all others."""
-
-    def carry(job: Job, call: Call) -> Awaitable[Carried]:
-        is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))
-        return (by_delegate if is_apart else by_code)(job, call)
-
-    return carry
