@@ -232,7 +232,10 @@ class Reads(Elements):
             value = read([*self._visible(index), *self.own.get(at, [])], place, instance)
             if value is not NOTHING:
                 return End.DONE, value
-        ends = {self.ends[at][0] for at in writers}
+        wrote = {
+            at for at in writers if any(meets(place, Reference(one.kind, one.path)) for one in self.own.get(at, []))
+        }
+        ends = {self.ends[at][0] for at in writers if at not in wrote}  # whoever has written left nothing there
         if ends & {End.FAILED, End.DEAD} or any(meets(place, one) for one in self._may_write(index)):
             return FAILED  # what it waits for failed, or is itself (P1)
         return (End.GONE if ends else End.DEAD), None
