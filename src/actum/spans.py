@@ -74,7 +74,7 @@ class ApprovalBegun:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunReturned:
     """A run has ended; without an output it may wait for decisions."""
 
     output: Any
@@ -126,7 +126,7 @@ class Cancelled:
 
 
 Beginning: TypeAlias = RunBegun | RequestBegun | CallBegun | ApprovalBegun
-Ending: TypeAlias = RunEnded | RequestEnded | Returned | Waits | Decided | Failed | Cancelled
+Ending: TypeAlias = RunReturned | RequestEnded | Returned | Waits | Decided | Failed | Cancelled
 
 
 class Tracer(Protocol):

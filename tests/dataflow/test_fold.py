@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.dataflow.expression import MISSING
-from actum.dataflow.fold import MOST_GAP, Fold, Misfit, OutputMethod, exported
+from actum.dataflow.fold import MOST_GAP, Fold, OutputMethod, UnfitWrite, exported
 from actum.dataflow.reference import Path
 
 from ..effort import trials
@@ -31,7 +31,7 @@ def test_any_writes_fold_as_the_naive_model_folds_them(
         try:
             expected = folded(model, method, path, value)
         except Refused:
-            with pytest.raises(Misfit):
+            with pytest.raises(UnfitWrite):
                 fold.write(method, path, value)
         else:
             fold.write(method, path, value)
@@ -50,7 +50,7 @@ def test_a_fold_owns_its_values(method: OutputMethod, path: Path, value: Any) ->
     given_value = copy.deepcopy(value)
     try:
         fold.write(method, path, given_value)
-    except Misfit:
+    except UnfitWrite:
         return
     before = exported(fold.read())
     _spoil(given_value)
@@ -94,9 +94,9 @@ def test_erasing_inside_a_list_moves_nothing() -> None:
 @pytest.mark.rule("O4")
 def test_an_index_far_behind_the_end_is_refused_before_anything_changes() -> None:
     fold = Fold({"l": [1]})
-    with pytest.raises(Misfit):
+    with pytest.raises(UnfitWrite):
         fold.write("set", ("l", MOST_GAP + 2), 1)
-    with pytest.raises(Misfit):
+    with pytest.raises(UnfitWrite):
         fold.write("set", ("new", "list", 10**8), 1)
     assert fold.read() == {"l": [1]}
 
@@ -122,7 +122,7 @@ def test_a_write_that_does_not_fit_says_where_and_why_and_changes_nothing(
     held: Any, method: OutputMethod, path: Path, value: Any, said: str
 ) -> None:
     fold = Fold(copy.deepcopy(held))
-    with pytest.raises(Misfit) as caught:
+    with pytest.raises(UnfitWrite) as caught:
         fold.write(method, path, value)
     assert str(caught.value) == said
     assert fold.read() == held

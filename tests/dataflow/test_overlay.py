@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.dataflow.expression import MISSING
-from actum.dataflow.fold import Misfit, OutputMethod, exported
+from actum.dataflow.fold import OutputMethod, UnfitWrite, exported
 from actum.dataflow.overlay import Overlay
 from actum.dataflow.reference import Path
 
@@ -88,7 +88,7 @@ def test_any_writes_at_all_leave_every_layer_readable(log: Log) -> None:
         before, owned = exported(layers.read((), instance)), layers.own(str(instance))
         try:
             layers.write(method, path, value, instance)
-        except Misfit:
+        except UnfitWrite:
             assert exported(layers.read((), instance)) == before
             assert owned is MISSING or exported(layers.own(str(instance))) == exported(owned)
         for reader in (None, "①", "②"):

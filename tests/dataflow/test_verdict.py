@@ -10,7 +10,7 @@ from actum.dataflow.expression import MISSING, parse, written_paths
 from actum.dataflow.graph import Graph
 from actum.dataflow.node import Answer, Node, Status
 from actum.dataflow.reference import Reference
-from actum.dataflow.verdict import Fate, Verdict, verdicts
+from actum.dataflow.verdict import CallFate, Fate, verdicts
 
 CYCLE, DEAD, SKIPPED, FAILED = Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED
 OWED, PROPOSAL, FREE = Fate.OWED, Fate.PROPOSAL, Fate.FREE
@@ -28,7 +28,7 @@ def is_gate(reference: Reference) -> bool:
     return reference.kind == "state" and reference.path[:1] == ("approvals",)
 
 
-def judged(*calls: Made, frees: bool = True, **values: Any) -> dict[int, Verdict]:
+def judged(*calls: Made, frees: bool = True, **values: Any) -> dict[int, CallFate]:
     """The verdicts over an answer of these calls; `values` are the members of the state."""
 
     def read(reference: Reference, _: str | None) -> Any:

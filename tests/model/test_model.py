@@ -151,7 +151,8 @@ def ungated(value: Any) -> Any:
     """A value without what gates hold: that isn't there before they are opened."""
     if is_object(value):
         return {key: ungated(one) for key, one in value.items() if key != "approvals"}
-    return [ungated(one) for one in value] if isinstance(value, list | tuple) else value
+    items: Any = value
+    return [ungated(one) for one in items] if isinstance(value, list | tuple) else value
 
 
 FOUND: list[Json] = json.loads(Path(__file__).with_name("found.json").read_text(encoding="utf-8"))

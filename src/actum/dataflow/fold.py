@@ -20,7 +20,7 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 """The types of values that hold no others. Whoever goes through values asks for these first: most are."""
 
 
-class Misfit(ValueError):
+class UnfitWrite(ValueError):
     """A write that doesn't fit the value at its path."""
 
 
@@ -48,8 +48,8 @@ class Fold:
         """Apply one write; nothing changes if it is refused.
 
         Raises:
-            Misfit: the path leads through a list by name or through an object by index, or the method can't be applied
-                to the value there.
+            UnfitWrite: the path leads through a list by name or through an object by index, or the method can't be
+                applied to the value there.
         """
         check_way(self._root, path)
         old = self.read(path)
@@ -65,7 +65,7 @@ class Fold:
         """Put a copy of a folded value at a path, the gaps in its lists as they are.
 
         Raises:
-            Misfit: as `write`.
+            UnfitWrite: as `write`.
         """
         check_way(self._root, path)
         self._place(path, copy(value))
@@ -141,17 +141,17 @@ def check_way(root: Any, path: Path) -> None:
     """Whether a path can be written in a value.
 
     Raises:
-        Misfit: it leads through a list by name, through an object by index, or far behind the end of a list.
+        UnfitWrite: it leads through a list by name, through an object by index, or far behind the end of a list.
     """
     value = root
     for depth, segment in enumerate(path):
         if isinstance(segment, str):
             if is_list(value):
-                raise Misfit(f"{_told(path[:depth])} is a list: it has no key {segment!r}")
+                raise UnfitWrite(f"{_told(path[:depth])} is a list: it has no key {segment!r}")
         elif is_object(value):
-            raise Misfit(f"{_told(path[:depth])} is an object: it has no index [{segment}]")
+            raise UnfitWrite(f"{_told(path[:depth])} is an object: it has no index [{segment}]")
         elif segment > MOST_GAP + (len(value) if is_list(value) else 0):
-            raise Misfit(f"[{segment}] is more than {MOST_GAP} items past the end of {_told(path[:depth])}")
+            raise UnfitWrite(f"[{segment}] is more than {MOST_GAP} items past the end of {_told(path[:depth])}")
         value = _member(value, segment)
 
 
@@ -171,7 +171,7 @@ def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
         case "concat" if isinstance(value, list):
             return _extended(old, exported(value), path)
         case "concat":
-            raise Misfit(f"concat joins two strings or two lists, at {_told(path)} they are neither")
+            raise UnfitWrite(f"concat joins two strings or two lists, at {_told(path)} they are neither")
         case _:  # set, or nothing is there that it could be merged with
             return exported(value)
 
@@ -184,7 +184,7 @@ def _extended(old: Any, items: list[Any], path: Path) -> list[Any]:
     if old is MISSING or old is None:
         return items
     if not is_list(old):
-        raise Misfit(f"{_told(path)} is not a list: nothing can be added to it")
+        raise UnfitWrite(f"{_told(path)} is not a list: nothing can be added to it")
     old.extend(items)
     return old
 

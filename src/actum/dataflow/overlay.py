@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..schema.json import copy, is_object
 from .expression import MISSING
-from .fold import Fold, Misfit, OutputMethod, check_way, exported
+from .fold import Fold, OutputMethod, UnfitWrite, check_way, exported
 from .reference import Path, Segment
 
 _Write: TypeAlias = tuple[OutputMethod, Path, Any]
@@ -40,7 +40,7 @@ class Overlay:
         """Apply one write to the shared value or to one instance's.
 
         Raises:
-            Misfit: as `Fold.write`; nothing is changed then.
+            UnfitWrite: as `Fold.write`; nothing is changed then.
         """
         if instance is None:
             self._shared.write(method, path, value)
@@ -115,7 +115,7 @@ class Overlay:
             cells[key] = _Cell([], Fold())
         try:
             self._folded(cells, key).write(*write)
-        except Misfit:
+        except UnfitWrite:
             if not cells[key].writes:
                 del cells[key]
             raise
@@ -128,7 +128,7 @@ class Overlay:
             base = () if key is None else (key,)
             try:
                 cell.fold = _folded_over(self._shared.read(base), base, cell.writes)
-            except Misfit:  # a later shared value doesn't fit the instance's writes: these win
+            except UnfitWrite:  # a later shared value doesn't fit the instance's writes: these win
                 cell.fold = _folded_over(MISSING, base, cell.writes)
             cell.version = version
         return cell.fold

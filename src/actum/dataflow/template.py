@@ -17,7 +17,7 @@ from .fold import SCALARS
 from .reference import SIGIL, Path, ReferenceSyntax, print_path, scan_reference
 
 
-class Reading(NamedTuple):
+class TextBounds(NamedTuple):
     """What reading a value goes by."""
 
     kinds: Container[str] = ()
@@ -26,7 +26,7 @@ class Reading(NamedTuple):
     """What it may take, asked where anything has to be computed (E4, L5)."""
 
 
-ALONE = Reading()
+ALONE = TextBounds()
 """For a value that belongs to no run."""
 _TOO_MUCH = "there are too many braces and references to read: leave out what isn't computed, or make several calls"
 
@@ -52,7 +52,7 @@ class Template(NamedTuple):
         return _fill(self.value, values)
 
 
-def template(value: Any, reading: Reading = ALONE) -> Template:
+def template(value: Any, reading: TextBounds = ALONE) -> Template:
     """Parse the references and the computed values of a JSON value; `††` is a literal † (E1, O1).
 
     Raises:
@@ -103,7 +103,7 @@ def _is_literal(value: Any) -> bool:
 
 
 class _Compiler:
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: TextBounds) -> None:
         self.reading = reading
         self.meter: Meter | None = None
         self.expressions: list[Expression] = []

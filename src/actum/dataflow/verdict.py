@@ -37,7 +37,7 @@ class Fate(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CallFate:
     """One call's fate: the references it is about, and the calls: those that failed, or the cycle in its order."""
 
     fate: Fate
@@ -53,12 +53,12 @@ class _Behind:
     nodes: tuple[Node, ...]
 
 
-_Outlook: TypeAlias = "Verdict | _Behind"
+_Outlook: TypeAlias = "CallFate | _Behind"
 
 
 def verdicts(
     graph: Graph, nodes: Iterable[Node], is_gate: Callable[[Reference], bool], *, frees: bool = True
-) -> dict[int, Verdict]:
+) -> dict[int, CallFate]:
     """Judge every waiting call of a graph at a standstill; `nodes` are all its calls. By the calls' numbers.
 
     Those that are FREE, or wait for one, may go on once the others have been refused. Where none did, judge again with
@@ -77,13 +77,13 @@ class _Judgement:
         self._writers = writers
         self._leaving = leaving
         self._is_gate = is_gate
-        self._decided: dict[int, Verdict] = {}
+        self._decided: dict[int, CallFate] = {}
         self._memo: dict[tuple[int, Reference, str | None, bool], tuple[tuple[Node, ...], Mapping[Status, Node]]] = {}
         self._dependents: defaultdict[int, list[Node]] = defaultdict(list)
         self._open: dict[int, int] = {}
         self._most_behind = _LEAST_BEHIND
 
-    def judge(self, *, frees: bool) -> dict[int, Verdict]:
+    def judge(self, *, frees: bool) -> dict[int, CallFate]:
         waiting = [node for _, node in sorted(self._graph.waiting.items())]
         self._most_behind = max(_LEAST_BEHIND, _MOST_LOOKED_AT // (len(waiting) + 1))
         for node in waiting:
@@ -91,7 +91,7 @@ class _Judgement:
                 self._dependents[other.number].append(node)
         self._spread({node: held for node in waiting if (held := self._held(node)) is not None})
         if frees:
-            self._spread({node: Verdict(Fate.FREE) for node in waiting if self._stands(node)})
+            self._spread({node: CallFate(Fate.FREE) for node in waiting if self._stands(node)})
         undecided = {node.number: node for node in waiting if node.number not in self._decided}
         for node in undecided.values():
             self._open[node.number] = sum(other.number in undecided for other in self._behind(node))
@@ -101,13 +101,13 @@ class _Judgement:
                 self._settle(deque(self._break_cycle(node)))
         return self._decided
 
-    def _held(self, node: Node) -> Verdict | None:
+    def _held(self, node: Node) -> CallFate | None:
         """The verdict of a call that a gate holds, or a call that is held; None for any other."""
         if node.awaits_else:
             return None
-        verdicts = [outlook for outlook in self._leaves(node) if isinstance(outlook, Verdict)]
+        verdicts = [outlook for outlook in self._leaves(node) if isinstance(outlook, CallFate)]
         held = [verdict for verdict in verdicts if verdict.fate is Fate.PROPOSAL]
-        return Verdict(Fate.PROPOSAL, tuple(one for verdict in held for one in verdict.references)) if held else None
+        return CallFate(Fate.PROPOSAL, tuple(one for verdict in held for one in verdict.references)) if held else None
 
     def _stands(self, node: Node) -> bool:
         return all(
@@ -116,7 +116,7 @@ class _Judgement:
             for place in node.unmet
         )
 
-    def _spread(self, fates: dict[Node, Verdict]) -> None:
+    def _spread(self, fates: dict[Node, CallFate]) -> None:
         """Decide these, and the same of all that wait for one of them."""
         spreading = deque[Node]()
         for node, verdict in fates.items():
@@ -153,10 +153,10 @@ class _Judgement:
         numbers = numbers[numbers.index(node.number) :]
         first = numbers.index(min(numbers))  # it is told in one way, wherever it was come upon
         cycle = [way[number] for number in numbers[first:] + numbers[:first]]
-        self._decided |= dict.fromkeys((member.number for member in cycle), Verdict(Fate.CYCLE, nodes=tuple(cycle)))
+        self._decided |= dict.fromkeys((member.number for member in cycle), CallFate(Fate.CYCLE, nodes=tuple(cycle)))
         return cycle
 
-    def _fate_at(self, place: int, node: Node) -> Verdict | None:
+    def _fate_at(self, place: int, node: Node) -> CallFate | None:
         before = node.comes_after(place)
         if before is None:
             return self._fate(node.read(place), node, place)
@@ -165,16 +165,16 @@ class _Judgement:
             return outlook
         decided = self._decided.get(before.number, _HELD_UP)
         if decided.fate in {Fate.SKIPPED, Fate.FREE}:
-            return Verdict(Fate.FREE)  # once that is skipped, this one may go on
-        return decided if decided.fate in {Fate.OWED, Fate.PROPOSAL} else Verdict(Fate.FAILED, (), (before,))
+            return CallFate(Fate.FREE)  # once that is skipped, this one may go on
+        return decided if decided.fate in {Fate.OWED, Fate.PROPOSAL} else CallFate(Fate.FAILED, (), (before,))
 
-    def _fate(self, expression: Expression, node: Node, place: int) -> Verdict | None:
+    def _fate(self, expression: Expression, node: Node, place: int) -> CallFate | None:
         """Why an expression is not there yet; None where it is."""
         match expression:
             case Computed(references=read):
                 # A call that will be skipped is null to it: it goes on then.
                 fates = [fate for fate in (self._fate(one, node, place) for one in read) if fate is not None]
-                fates = [Verdict(Fate.FREE) if _is_skipped_call(fate) else fate for fate in fates]
+                fates = [CallFate(Fate.FREE) if _is_skipped_call(fate) else fate for fate in fates]
                 return min(fates, key=_gravity, default=None)
             case First(options=options):
                 fates = [self._fate(option, node, place) for option in options]
@@ -186,15 +186,15 @@ class _Judgement:
                 outlook = self._outlook(expression, node, place)
                 return self._fate_behind(outlook) if isinstance(outlook, _Behind) else outlook
 
-    def _fate_behind(self, outlook: _Behind) -> Verdict:
+    def _fate_behind(self, outlook: _Behind) -> CallFate:
         found = [(self._decided[other.number], other) for other in outlook.nodes if other.number in self._decided]
         verdict, other = max(found, key=lambda pair: pair[0].fate)
         named = () if outlook.reference is None else (outlook.reference,)
         if verdict.fate is Fate.FREE:
-            return Verdict(Fate.FREE)  # once that has gone on, it is seen what becomes of this one
+            return CallFate(Fate.FREE)  # once that has gone on, it is seen what becomes of this one
         if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
-            return Verdict(verdict.fate, named)
-        return Verdict(Fate.FAILED, named, (other,))
+            return CallFate(verdict.fate, named)
+        return CallFate(Fate.FAILED, named, (other,))
 
     def _behind(self, node: Node) -> list[Node]:
         behind = {
@@ -221,7 +221,7 @@ class _Judgement:
         is_scope = node.is_scope(place)
         if self._is_gate(reference) and not is_scope:
             is_open = self._graph.known.value(reference, node, place) is not MISSING
-            return None if is_open else Verdict(Fate.PROPOSAL, (reference,))
+            return None if is_open else CallFate(Fate.PROPOSAL, (reference,))
         waiting, first = self._writing(reference, node, is_scope=is_scope)
         if is_scope or self._graph.known.value(reference, node, place) is not MISSING:
             last = inf if place in node.partial else node.number
@@ -255,7 +255,7 @@ class _Judgement:
 _MOST_LOOKED_AT = 2_000
 _LEAST_BEHIND = 16
 """Among very many calls only so many that may fill one path are looked at, so that judging stays linear."""
-_HELD_UP = Verdict(Fate.SKIPPED)
+_HELD_UP = CallFate(Fate.SKIPPED)
 """What can't be told: no reference of the call is known to be missing."""
 
 
@@ -263,37 +263,37 @@ def _coming_after(before: Node) -> _Outlook | None:
     """What a call that comes after another waits for; None once that has passed (C11, T14)."""
     match before.status:
         case Status.DONE if before.is_uncertain:
-            return Verdict(Fate.FAILED, (), (before,))
+            return CallFate(Fate.FAILED, (), (before,))
         case Status.DONE | Status.SKIPPED:
             return None
         case Status.FAILED:
-            return Verdict(Fate.FAILED, (), (before,))
+            return CallFate(Fate.FAILED, (), (before,))
         case Status.HELD:
-            return Verdict(Fate.PROPOSAL)
+            return CallFate(Fate.PROPOSAL)
         case Status.OWED:
-            return Verdict(Fate.OWED)
+            return CallFate(Fate.OWED)
         case Status.WAITING | Status.READY:
             return _Behind(None, (before,))
 
 
-def _ended(verdict: Verdict, node: Node) -> Verdict:
+def _ended(verdict: CallFate, node: Node) -> CallFate:
     """The verdict of a call; one that waits for its `_else` can't be skipped, owed or held any more (C14)."""
     is_open = verdict.fate in {Fate.SKIPPED, Fate.OWED, Fate.PROPOSAL}
-    return Verdict(Fate.FAILED, nodes=(node,)) if node.awaits_else and is_open else verdict
+    return CallFate(Fate.FAILED, nodes=(node,)) if node.awaits_else and is_open else verdict
 
 
-def _is_skipped_call(verdict: Verdict) -> bool:
+def _is_skipped_call(verdict: CallFate) -> bool:
     return verdict.fate is Fate.SKIPPED and all(one.kind == CALLS for one in verdict.references)
 
 
-def _without_hope(reference: Reference, writers: Mapping[Status, Node]) -> Verdict:
+def _without_hope(reference: Reference, writers: Mapping[Status, Node]) -> CallFate:
     for status, fate in _FATES:
         if status in writers:
-            return Verdict(fate, (reference,), (writers[status],))
-    return Verdict(Fate.DEAD, (reference,))
+            return CallFate(fate, (reference,), (writers[status],))
+    return CallFate(Fate.DEAD, (reference,))
 
 
-def _gravity(verdict: Verdict) -> Fate:
+def _gravity(verdict: CallFate) -> Fate:
     return verdict.fate
 
 

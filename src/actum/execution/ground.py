@@ -8,7 +8,7 @@ from typing import TypeAlias
 from ..dataflow.graph import Graph
 from ..dataflow.node import Answer, Node, Status
 from ..dataflow.reference import CALLS, call_index
-from ..dataflow.template import Reading
+from ..dataflow.template import TextBounds
 from ..generation.offer import Toolset
 from ..protocol.config import Limits
 from ..protocol.context import Context
@@ -50,7 +50,7 @@ class Ground:
         """What notes what is carried out, in a group that may have to take it back (C5)."""
         self.ring = ring
         """What answers calls in the place of what would carry them out, as for a replay."""
-        self.reading = Reading(journal.memory, self.budget.allowance)
+        self.reading = TextBounds(journal.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)
         self.jobs: dict[int, Job] = {}

@@ -23,7 +23,7 @@ from ..protocol.solution import Result, Solution
 from ..protocol.turns import next_turn, turn_starts
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject, encode
-from ..spans import RunEnded, Span, within
+from ..spans import RunReturned, Span, within
 from .asking import Asking
 from .budget import Budget, Spent, check_price
 from .calls.intake import Intake
@@ -128,7 +128,7 @@ class Loop:
         if self._span is None:
             return await self._whole()
         result = await within(self._span, self._whole())
-        self._span.end(RunEnded(result.output, result.usage, result.waiting))
+        self._span.end(RunReturned(result.output, result.usage, result.waiting))
         return result
 
     async def _whole(self) -> Result[Any]:

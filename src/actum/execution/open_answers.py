@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..dataflow.template import Reading, template
+from ..dataflow.template import TextBounds, template
 from ..errors import ActumError, LimitExceeded, SolutionError
 from ..events import RepairStarted
 from ..generation.ask import Judge
@@ -153,7 +153,7 @@ class OpenAnswers:
         if not scripts:
             return GoOn()
         self.scripts += scripts
-        reading = Reading(allowance=self._ground.budget.allowance)
+        reading = TextBounds(allowance=self._ground.budget.allowance)
         wanted = [
             Wanted(output=template(script.output, reading), script=script, finished=self._judge.finished)
             for script in scripts
@@ -181,7 +181,7 @@ class OpenAnswers:
         if any(plan.calls for plan in marks.plans) and not any("_call" in message for message in messages):
             budget.check_calls()
         known = {script.number for script in self.scripts}
-        reading, config = Reading(allowance=budget.allowance), self._runtime.config
+        reading, config = TextBounds(allowance=budget.allowance), self._runtime.config
         for plan in standing_plans(messages, self._journal.memory, marks, self._journal.data_kinds, reading):
             number = plan.authored.number
             if "lazy" in (plan.mode, config.mode) or number in known:

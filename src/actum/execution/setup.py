@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..dataflow.template import Reading
+from ..dataflow.template import TextBounds
 from ..generation.ask import Judge
 from ..generation.compile import Frame, Handler, framed
 from ..generation.model import Model
@@ -115,7 +115,7 @@ class Setup:
         if self.config.instanced_output and self.context.instances:
             schema = per_instance(schema, self.context.instances)
             shape = shape.of_each()
-        reading = Reading(self.context.memory(), budget.allowance)
+        reading = TextBounds(self.context.memory(), budget.allowance)
         return Judge(shape, _closed(encode(schema)), _identity(), reading)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from ..dataflow.reference import Path, ReferenceSyntax
-from ..dataflow.template import ALONE, Reading, Template, template
+from ..dataflow.template import ALONE, Template, TextBounds, template
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
 from ..protocol.call import Call, normalised
 from ..protocol.raised import raised_words
@@ -110,7 +110,7 @@ class Judge:
     shape: Shape[Any]
     output: Validator
     meta: Validator
-    reading: Reading = ALONE
+    reading: TextBounds = ALONE
     """What reading an output goes by."""
     is_literal: bool = False
     """Whether an output refers to nothing: what looks like a reference is text (D18)."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from ..dataflow.expression import MISSING, Expression, evaluate, parse
-from ..dataflow.fold import Misfit, exported
+from ..dataflow.fold import UnfitWrite, exported
 from ..dataflow.overlay import Overlay
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import MessageError
@@ -42,7 +42,7 @@ class Memory:
         """Apply one write.
 
         Raises:
-            Misfit: the value there can't take it.
+            UnfitWrite: the value there can't take it.
         """
         overlay = self._kinds.get(write.kind)
         if overlay is None:
@@ -346,6 +346,6 @@ def absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collecti
         return
     try:
         memory.write(write)
-    except Misfit as error:
+    except UnfitWrite as error:
         if OF not in message or "_call" not in message:
             raise MessageError(f"it can't be folded into {write.kind!r}: {error}", index=index) from None

@@ -13,7 +13,7 @@ from ..errors import RefineError
 from ..protocol.tool import Tool
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from .examples import Example, leaves_of
-from .terms import Known, Term, sources_of, template_for, terms_for, value_key, varies
+from .terms import KnownValue, Term, sources_of, template_for, terms_for, value_key, varies
 
 How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "hole"]
 _MOST_ALIKE = 64
@@ -76,7 +76,7 @@ class Seen:
     """What the models of the examples had seen when they wrote a call: the numbers of its answers, and the sources."""
 
     before: Sequence[int]
-    sources: Sequence[Known]
+    sources: Sequence[KnownValue]
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class Derivation:
         return leaf.text
 
     def _explained(
-        self, at: str, values: Sequence[Json], authored: Sequence[Any], sources: Sequence[Known]
+        self, at: str, values: Sequence[Json], authored: Sequence[Any], sources: Sequence[KnownValue]
     ) -> Explanation | None:
         """A reference or expression that all examples were authored with, or the terms that give the value."""
         texts = {one if isinstance(one, str) else None for one in authored}

@@ -17,7 +17,7 @@ MOST_TERMS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownValue:
     """What a term may read: its text without the †, and its value in each example."""
 
     text: str
@@ -57,7 +57,7 @@ def varies(values: Sequence[Json]) -> bool:
     return len({value_key(one) for one in values}) > 1
 
 
-def sources_of(examples: Sequence[Example], before: Sequence[int]) -> list[Known]:
+def sources_of(examples: Sequence[Example], before: Sequence[int]) -> list[KnownValue]:
     """What was known in all examples when their answers of these numbers were asked for: the input, and results."""
     found = list(_within("input", [example.input for example in examples]))
     for index, first in enumerate(examples[0].steps):
@@ -68,9 +68,9 @@ def sources_of(examples: Sequence[Example], before: Sequence[int]) -> list[Known
     return found
 
 
-def _within(text: str, values: Sequence[Json]) -> Iterator[Known]:
+def _within(text: str, values: Sequence[Json]) -> Iterator[KnownValue]:
     """A value and all that is in it by keys: never a position in a list, which chance may have made."""
-    yield Known(text, tuple(values))
+    yield KnownValue(text, tuple(values))
     if all(map(is_object, values)):
         held: list[dict[str, Any]] = [one for one in values if is_object(one)]
         for key in held[0]:
@@ -78,7 +78,7 @@ def _within(text: str, values: Sequence[Json]) -> Iterator[Known]:
                 yield from _within(f"{text}{print_path((key,))}", [one[key] for one in held])
 
 
-def terms_for(values: Sequence[Json], sources: Sequence[Known], words: Sequence[float]) -> Iterator[list[Term]]:
+def terms_for(values: Sequence[Json], sources: Sequence[KnownValue], words: Sequence[float]) -> Iterator[list[Term]]:
     """The terms that give these values, class by class; `words` are numbers that the author wrote."""
     for kind in (_references, _picks, _counts, _sums):
         found = kind(values, sources, words)
@@ -89,13 +89,13 @@ def _same(one: Sequence[Json], other: Sequence[Json]) -> bool:
     return all(value_key(left) == value_key(right) for left, right in zip(one, other, strict=True))
 
 
-def _references(values: Sequence[Json], sources: Sequence[Known], _: Sequence[float]) -> Iterator[Term]:
+def _references(values: Sequence[Json], sources: Sequence[KnownValue], _: Sequence[float]) -> Iterator[Term]:
     for source in sources:
         if _same(source.values, values):
             yield Term(source.reference, 1)
 
 
-def _lists(sources: Sequence[Known]) -> Iterator[tuple[Known, list[list[Any]]]]:
+def _lists(sources: Sequence[KnownValue]) -> Iterator[tuple[KnownValue, list[list[Any]]]]:
     for source in sources:
         lists = [one for one in source.values if is_list(one)]
         if len(lists) == len(source.values):
@@ -110,7 +110,7 @@ def _keys(lists: Sequence[Sequence[Any]]) -> list[str]:
     return [key for key in items[0] if all(key in item for item in items) and key.isidentifier()]
 
 
-def _picks(values: Sequence[Json], sources: Sequence[Known], _: Sequence[float]) -> Iterator[Term]:
+def _picks(values: Sequence[Json], sources: Sequence[KnownValue], _: Sequence[float]) -> Iterator[Term]:
     """The only item of a list, or the only one of which a key has a known value; or a part of that."""
     for source, lists in _lists(sources):
         keys = _keys(lists)
@@ -127,8 +127,8 @@ def _picks(values: Sequence[Json], sources: Sequence[Known], _: Sequence[float])
 
 
 def _known(
-    lists: Sequence[Sequence[Any]], keys: Sequence[str], sources: Sequence[Known]
-) -> Iterator[tuple[str, Known]]:
+    lists: Sequence[Sequence[Any]], keys: Sequence[str], sources: Sequence[KnownValue]
+) -> Iterator[tuple[str, KnownValue]]:
     """The keys of which a source is the value of some item, in all examples."""
     for key in keys:
         held = [{value_key(item[key]) for item in one} for one in lists]
@@ -145,7 +145,7 @@ def _part(item: Any, key: str) -> Any:
     return item[key] if key else item
 
 
-def _counts(values: Sequence[Json], sources: Sequence[Known], _: Sequence[float]) -> Iterator[Term]:
+def _counts(values: Sequence[Json], sources: Sequence[KnownValue], _: Sequence[float]) -> Iterator[Term]:
     """How many items a list has, and what becomes of a key of all of them, or of those that a source selects."""
     for source, lists in _lists(sources):
         keys = _keys(lists)
@@ -193,7 +193,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _sums(values: Sequence[Json], sources: Sequence[Known], words: Sequence[float]) -> Iterator[Term]:
+def _sums(values: Sequence[Json], sources: Sequence[KnownValue], words: Sequence[float]) -> Iterator[Term]:
     """One arithmetic operation of two sources, or of one and a number that the author wrote; perhaps rounded."""
     if not all(map(_is_number, values)):
         return
@@ -231,7 +231,7 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def template_for(values: Sequence[Json], sources: Sequence[Known]) -> Term | None:
+def template_for(values: Sequence[Json], sources: Sequence[KnownValue]) -> Term | None:
     """The text with sources filled in that gives these texts; None where there is none (class 5)."""
     texts = [one for one in values if isinstance(one, str)]
     if len(texts) < len(values):
@@ -250,7 +250,7 @@ def template_for(values: Sequence[Json], sources: Sequence[Known]) -> Term | Non
     return Term("".join(literal), 5)
 
 
-def _forms(source: Known) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _forms(source: KnownValue) -> Iterator[tuple[str, tuple[str, ...]]]:
     """How a source may stand in a text: as it is, in other letters, or as a number with a format."""
     if all(isinstance(one, str) for one in source.values):
         texts = [str(one) for one in source.values]

@@ -23,7 +23,7 @@ from ..spans import (
     RequestBegun,
     RequestEnded,
     RunBegun,
-    RunEnded,
+    RunReturned,
     Waits,
 )
 
@@ -92,7 +92,7 @@ def _begun(what: Beginning) -> SpanBegun:
 def span_ended(how: Ending) -> Attributes:
     """What is known of a span when it has ended."""
     match how:
-        case RunEnded():
+        case RunReturned():
             outcome = "waiting" if how.waiting else "" if how.output is not None else "unfinished"
             return _there({**usage_of(how.usage), "actum.outcome": outcome})
         case RequestEnded():

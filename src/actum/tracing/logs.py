@@ -19,7 +19,7 @@ from ..spans import (
     RequestBegun,
     RequestEnded,
     RunBegun,
-    RunEnded,
+    RunReturned,
     Span,
     Waits,
 )
@@ -72,7 +72,7 @@ def _named(what: Beginning) -> str:
 
 def _told(how: Ending) -> str:
     match how:
-        case RunEnded(waiting=waiting) if waiting:
+        case RunReturned(waiting=waiting) if waiting:
             return f"waits for {len(waiting)} decisions"
         case RequestEnded(usage=usage):
             return f"answered, tokens: {usage.input_tokens} in, {usage.output_tokens} out"

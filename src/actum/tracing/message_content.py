@@ -9,7 +9,7 @@ from typing import Any
 from ..protocol.call import Call
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode
-from ..spans import Beginning, CallBegun, Ending, RequestBegun, RequestEnded, Returned, RunEnded
+from ..spans import Beginning, CallBegun, Ending, RequestBegun, RequestEnded, Returned, RunReturned
 
 _VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _YES = frozenset({"true", "span_only", "span_and_event"})
@@ -38,7 +38,7 @@ def of_ending(how: Ending) -> dict[str, str]:
             return {"gen_ai.output.messages": _text([_answer(calls, output)])}
         case Returned(value=value):
             return {"gen_ai.tool.call.result": _text(value)}
-        case RunEnded(output=output) if output is not None:
+        case RunReturned(output=output) if output is not None:
             return {"gen_ai.output.messages": _text([_answer((), output)])}
         case _:
             return {}

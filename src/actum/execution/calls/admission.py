@@ -8,10 +8,10 @@ from typing import Any
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First, is_expression, parse, written_paths
-from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
+from ...dataflow.fold import METHODS, Fold, OutputMethod, UnfitWrite
 from ...dataflow.node import Node
 from ...dataflow.reference import SIGIL, Path, Reference, ReferenceSyntax, clip, scan_reference
-from ...dataflow.template import Reading, Template, template
+from ...dataflow.template import Template, TextBounds, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, ELSE, EXPECT, META, ONLY_EXPECT, THEN, VALUE, WHEN, WITH, Call
@@ -95,7 +95,7 @@ def admit(
     return job
 
 
-def _expectation(call: Call, node: Node, script: Script, reading: Reading) -> Job:
+def _expectation(call: Call, node: Node, script: Script, reading: TextBounds) -> Job:
     """An element that says what is expected: a condition, or a value with the shape that it has to have (C16)."""
     node.has_value = False
     if len(call) > 1:
@@ -321,7 +321,7 @@ def _method(call: Call, tool: Tool) -> OutputMethod:
     return method
 
 
-def _condition(call: Call, tool: Tool, reading: Reading, path: str = WHEN) -> Template | None:
+def _condition(call: Call, tool: Tool, reading: TextBounds, path: str = WHEN) -> Template | None:
     """What decides whether a call is made: a reference or an expression, or true or false (C10)."""
     if WHEN not in call:
         return None
@@ -335,7 +335,7 @@ def _condition(call: Call, tool: Tool, reading: Reading, path: str = WHEN) -> Te
     return condition
 
 
-def _parsed(value: Any, tool: Tool, reading: Reading, path: str | None = None) -> Template:
+def _parsed(value: Any, tool: Tool, reading: TextBounds, path: str | None = None) -> Template:
     try:
         return template(value, reading)
     except ReferenceSyntax as error:
@@ -347,25 +347,25 @@ def _parsed(value: Any, tool: Tool, reading: Reading, path: str | None = None) -
         raise UnresolvedReference(error.reason, tool=tool.name, path=where or None) from None
 
 
-def _authored(call: Call, tool: Tool, reading: Reading) -> dict[str, Any]:
+def _authored(call: Call, tool: Tool, reading: TextBounds) -> dict[str, Any]:
     """What of a call may refer: its parameters, or the value that it only computes."""
     return {VALUE: call[VALUE]} if tool is VALUES else _with_references(call, tool, reading)
 
 
-def _with_references(call: Call, tool: Tool, reading: Reading) -> dict[str, Any]:
+def _with_references(call: Call, tool: Tool, reading: TextBounds) -> dict[str, Any]:
     """The parameters with the references that stand beside them in their places (T9)."""
     aside: Any = call.get(WITH)
     if aside is None:
         return call.parameters
     if not is_object(aside):
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
-    parameters, reading = Fold(copy(call.parameters)), Reading(allowance=reading.allowance)
+    parameters, reading = Fold(copy(call.parameters)), TextBounds(allowance=reading.allowance)
     for path, reference in aside.items():
         if not isinstance(reference, str) or not _parsed(reference, tool, reading, f"{WITH}.{path}").expressions:
             raise InvalidParameters(f"{reference!r} is not a reference", tool=tool.name, path=f"{WITH}.{path}")
         try:
             parameters.write("set", _parameter_path(path, tool), reference)
-        except Misfit as error:
+        except UnfitWrite as error:
             raise InvalidParameters(str(error), tool=tool.name, path=f"{WITH}.{path}") from None
     return parameters.read()
 

@@ -13,7 +13,7 @@ from ...dataflow.fold import Fold
 from ...dataflow.graph import Graph
 from ...dataflow.node import Answer, Node, Status
 from ...dataflow.reference import CALLS, RESULTS, Reference, call_index, clip, with_position
-from ...dataflow.verdict import Fate, Verdict
+from ...dataflow.verdict import CallFate, Fate
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
 from ...protocol.call import EXPECT, THEN
 from ...protocol.lineage import is_named
@@ -30,7 +30,7 @@ _MOST_LOOKED_AT = 32
 _MOST_COMPARED = 1_000
 
 
-def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
+def complaint(verdict: CallFate, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
     """The structural error of a call whose references will not resolve."""
     tool = job.tool.name if job.call.tool else None
     match verdict.fate:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference
-from ...dataflow.verdict import Fate, Verdict, verdicts
+from ...dataflow.verdict import CallFate, Fate, verdicts
 from ...errors import UnresolvedReference
 from ...events import CallWaiting
 from ...protocol.approvals import is_gate
@@ -63,7 +63,7 @@ class Standstill:
         found = verdicts(self._ground.graph, self._ground.nodes, is_gate, frees=False)
         self._apply(found, tuple(Fate))
 
-    def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate]) -> None:
+    def _apply(self, found: Mapping[int, CallFate], fates: Collection[Fate]) -> None:
         for number, verdict in found.items():
             node = self._ground.graph.waiting.get(number)
             if verdict.fate not in fates or node is None:

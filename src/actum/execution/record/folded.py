@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...dataflow.expression import MISSING
-from ...dataflow.fold import Misfit
+from ...dataflow.fold import UnfitWrite
 from ...dataflow.reference import Reference, overlaps
 from ...errors import InvalidParameters
 from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_of
@@ -95,7 +95,7 @@ class Folding:
         self._note_landed(write, of, self.rank(Place.parse(of)), is_fresh=is_fresh)
         try:
             self._memory.write(write)
-        except Misfit as error:
+        except UnfitWrite as error:
             what = f"can't {write.method} {write.reference}: {error}"
             raise InvalidParameters(what, tool=call.tool, path="_outputPath") from None
 

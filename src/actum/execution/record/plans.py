@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference, ReferenceSyntax
-from ...dataflow.template import ALONE, Reading, template
+from ...dataflow.template import ALONE, TextBounds, template
 from ...errors import ActumError, MessageError
 from ...protocol.approvals import Decisions
 from ...protocol.call import Call
@@ -75,7 +75,7 @@ def standing_plans(
     memory: Memory,
     marks: Marks,
     data_kinds: Collection[str],
-    reading: Reading = ALONE,
+    reading: TextBounds = ALONE,
 ) -> Iterator[Standing]:
     """The plans of a context, in order; `memory` is what its messages fold to, `marks` what they say of their calls.
 
@@ -118,7 +118,7 @@ def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
     return Call(decision.replacement) if decision is not None and decision.replacement is not None else call
 
 
-def _check_output(output: Any, index: int, reading: Reading) -> None:
+def _check_output(output: Any, index: int, reading: TextBounds) -> None:
     try:
         template(output, reading)
     except ReferenceSyntax as error:
