@@ -214,7 +214,7 @@ async def test_12_approved_twice_is_refused_the_second_time_and_runs_once() -> N
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
     once = approvals.decided(held.context, "0.0", "approve")
-    with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '0\.0'; waiting: none"):
+    with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '0\.0': it was approved"):
         approvals.decided(once, "0.0", "approve")
     await desk.agent().resume(once)
     assert desk.ran == sending("ana")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import re
+from typing import Any, get_args
 
 import pytest
 
 from actum import HOLD, Agent, Idea, Run, Runs, errors
 from actum.app.agent import fitted
+from actum.protocol.approvals import Ruling
 
 from .desks import PATIENCE, Desk, plan, serving, until
 from .test_spreading import agent as spreading
@@ -76,6 +79,63 @@ async def test_parts_of_a_spread_run_are_decided_on_one_behind_the_other(monkeyp
             await run.decide_all(places[1:], "approve")
             await until(lambda: over(run))
     assert sorted(desk.made) == [("step", "a"), ("step", "b")]
+
+
+_PAIRS = 8
+
+
+@pytest.mark.rule("L6")
+async def test_of_two_who_decide_at_once_one_is_told_yes(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has looked and seen that the call waits before either writes: the place itself lets the first spend it."""
+    desk = Desk()
+
+    def agent_for(idea: Idea) -> Agent:
+        return fitted(Agent(None, tools=desk.tools, approve=held), idea)
+
+    async with Runs(place) as runs, Runs(place) as others:
+        names = [f"run-{n}" for n in range(_PAIRS)]
+        for name in names:
+            await runs.submit(plan({"_tool": "step", "of": name}, output="†calls.0"), id=name)
+        async with serving(runs, agent_for):
+            for name in names:
+                await (await runs.get(name)).result(timeout=PATIENCE)
+        both = asyncio.Barrier(2)
+        second = runs if place == ":memory:" else others  # what is kept in memory has one handle
+        for one in {runs, second}:
+            monkeypatch.setattr(one.store, "send", _once_both_are_there(one.store.send, both))
+
+        async def decides(one: Runs, name: str, ruling: Ruling) -> Ruling | str:
+            try:
+                await (await one.get(name)).decide("0.0", ruling)
+            except errors.NotWaiting as error:
+                return error.message
+            return ruling
+
+        approved = list[str]()
+        for name in names:
+            async with asyncio.timeout(PATIENCE):
+                told = await asyncio.gather(decides(runs, name, "approve"), decides(second, name, "deny"))
+            (won,) = [one for one in told if one in get_args(Ruling)]
+            (refusal,) = [one for one in told if one != won]
+            ruled = "approved" if won == "approve" else "denied"
+            assert re.fullmatch(rf"no call waits .* at '0\.0': it was {ruled}, at \d{{4}}-.*\+00:00", refusal)
+            approved += [name] * (won == "approve")
+        monkeypatch.undo()
+        async with serving(runs, agent_for):
+            for name in names:
+                run = await runs.get(name)
+                await until(lambda run=run: over(run))
+                with pytest.raises(errors.NotWaiting, match=r"at '0\.0': it was (approved|denied)"):
+                    await run.decide("0.0", "approve")  # now that the run has taken it up
+    assert sorted(desk.made) == sorted(("step", name) for name in approved)
+
+
+def _once_both_are_there(send: Any, both: asyncio.Barrier) -> Any:
+    async def sends(*given: Any) -> Any:
+        await both.wait()
+        return await send(*given)
+
+    return sends
 
 
 async def held_in_parts(_call: Any, tool: Any, _context: Any) -> Any:

@@ -261,7 +261,10 @@ def decided(
         raise IdeaError(f"a call is decided on by 'approve' or 'deny', not by {str(ruling)[:40]!r}")
 
     def decide(messages: list[JsonObject], place: str) -> JsonObject:
-        held = dict(Decisions(messages).held()).get(place)
+        held = Decisions(messages).by_place.get(place)
+        if held is not None and held.ruling != "held":
+            said = f" ({held.reason})" if held.reason else ""
+            raise NotWaiting(f"no call waits for a decision at {of!r}: it was {_RULED[held.ruling]}{said}")
         if held is None:
             waiting = ", ".join(one.of for one in pending(messages)) or "none"
             raise NotWaiting(f"no call waits for a decision at {of!r}; waiting: {waiting}")
@@ -273,6 +276,9 @@ def decided(
         return approval(place, held.call, ruling, reason=reason, replacement=own, shown=held.shown, given=given)
 
     return _with(context, of, decide)
+
+
+_RULED: Mapping[str, str] = {"approve": "approved", "deny": "denied"}
 
 
 def _replacement(of: str, held: Decision, reply: Mapping[str, Any]) -> Call:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,19 +12,20 @@ from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
 from ..schema.json import Json, JsonObject
 from . import given
-from .run_record import RunRecord, found_row
+from .cron import moment_of
+from .row import Taken
+from .run_record import RunRecord, context_of, found_row
 from .run_spreading import parts_waited_for
 from .run_store import RunStore
-from .sending import decision, result_given, signal, with_item
+from .sending import decision, result_given, signal, with_item, with_sent
 
 
 class RunDecisions:
-    """The decisions on one run. `deciding` is the lock of those that are taken in this process."""
+    """The decisions on one run."""
 
-    def __init__(self, store: RunStore, run: str, deciding: asyncio.Lock) -> None:
+    def __init__(self, store: RunStore, run: str) -> None:
         self.run = run
         self._store = store
-        self._deciding = deciding
         self._record = RunRecord(store, run)
 
     async def pending(self) -> Sequence[Pending]:
@@ -42,7 +42,7 @@ class RunDecisions:
         for one in parts_waited_for((await self._record.row()).waiting):
             source = await self._store.source(one)
             if source is not None and source.child is not None:
-                found.append((source.child["place"], RunDecisions(self._store, one, self._deciding)))
+                found.append((source.child["place"], RunDecisions(self._store, one)))
         return found
 
     async def _within(self, of: str) -> tuple[RunDecisions, str]:
@@ -63,48 +63,56 @@ class RunDecisions:
     ) -> Sequence[Pending]:
         """Decide on the calls that wait at these places, or on all; as `Run.decide_all`."""
         named = None if places is None else [*given.as_several(places, "the places of calls")]
-        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
-            waiting = {one.of: one for one in await self.pending()}
-            if named is None and not waiting:
-                raise NotWaiting(f"{self.run}: no call waits for a decision")
-            found: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
-            for of in [*waiting] if named is None else named:
-                part, own = await self._within(given.as_text(of, "the place of a call"))
-                found.setdefault(part.run, (part, []))[1].append(decision(own, ruling, reason, parameters))
-                if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
-                    raise NotWaiting(f"{of}: another call waits there now: look at it first")
-            await self._send_all(found.values())
+        waiting = {one.of: one for one in await self.pending()}
+        if named is None and not waiting:
+            raise NotWaiting(f"{self.run}: no call waits for a decision")
+        found: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
+        for of in [*waiting] if named is None else named:
+            part, own = await self._within(given.as_text(of, "the place of a call"))
+            found.setdefault(part.run, (part, []))[1].append(decision(own, ruling, reason, parameters))
+            if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
+                raise NotWaiting(f"{of}: another call waits there now: look at it first")
+        for part, items in [*found.values()][1:]:  # the first is judged where it is written
+            check_sent(await part._record.known(), items)
+        for part, items in found.values():
+            await part.send(items)
         return [waiting[of] for of in (waiting if named is None else named) if of in waiting]
 
     async def give(self, of: str, value: Json) -> None:
         """Give the result of a call; as `Run.give`."""
         part, own = await self._within(given.as_text(of, "the place of a call"))
-        await self._send_all([(part, [result_given(own, value)])])
+        await part.send([result_given(own, value)])
 
     async def signal(self, name: str, value: Json, *, at: datetime | None) -> None:
         """Put a value at a gate; as `Run.signal`."""
         due = None if at is None else given.as_moment(at, "`at`")
         part, own = await self._within(given.as_text(name, "the name of a gate"))
-        item = signal(own, value)
-        with_item(await part._record.context(), item)
-        await part.send([item], due)
-
-    async def _send_all(self, items: Iterable[tuple[RunDecisions, Sequence[JsonObject]]]) -> None:
-        """Send runs what all of them take, or nothing at all."""
-        sent = list(items)
-        for part, own in sent:
-            context = await part._record.decided()
-            for item in own:
-                with_item(context, item)
-        for part, own in sent:
-            await part.send(own)
+        await part.send([signal(own, value)], due)
 
     async def send(self, items: Sequence[JsonObject], due: float | None = None) -> None:
-        """Send the run what it takes up when it goes on.
+        """Send the run what it takes up when it goes on: what fits is judged where it is written, so that a decision
+        is spent by the first.
 
         Raises:
+            NotWaiting: a call was decided on already.
             RunError: it is over.
         """
-        row = found_row(await self._store.send(self.run, items, due), self.run)
+        row = found_row(await self._store.send(self.run, items, due, lambda known: check_sent(known, items)), self.run)
         if row.is_over:
             raise RunError(f"run {self.run} is {row.state}: nothing can be sent to it any more")
+
+
+def check_sent(known: Taken, items: Iterable[JsonObject]) -> None:
+    """Judge whether a run can take up what it is to be sent, after all that it was sent before.
+
+    Raises:
+        IdeaError: as `with_item`; where it was decided on already, `NotWaiting` says how, and when if that is known.
+    """
+    context = with_sent(context_of(known), known.sent)
+    times = {one["decide"]: one["time"] for one in known.sent if "decide" in one and "time" in one}
+    for item in items:
+        try:
+            with_item(context, item)
+        except NotWaiting as error:
+            decided = times.get(item["decide"])
+            raise error if decided is None else NotWaiting(f"{error.message}, at {moment_of(int(decided))}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from ..schema.json import JsonObject
 from .database import Transaction
 from .folder_files import FolderFiles
 from .queue import Queue, delivery_of
-from .row import Row
+from .row import Row, Taken
 from .sending import OVER
 
 
@@ -28,13 +28,21 @@ class FolderDeliveries:
             return  # nobody serves the folder: whoever will, finds that the run is owed
         await self._queue.push(delivery_of(row, at=at), within)
 
-    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+    async def send(
+        self,
+        run: str,
+        items: Sequence[JsonObject],
+        due: float | None = None,
+        check: Callable[[Taken], object] | None = None,
+    ) -> Row | None:
         """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
 
         def write() -> Row | None:
             file = self._files.sent(run)
             with file.locked():
                 row = self._files.row(run)
+                if check is not None and (known := self._files.known(run)) is not None:
+                    check(known)
                 if row is not None and not row.is_over:
                     file.add(items, due)
                 return row

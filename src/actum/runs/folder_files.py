@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from ..schema.json import JsonObject, encode
 from ..sources.run_log import RunLog
 from .kept_row import ROW, as_sent, kept_row, row_in, source_in
 from .kept_run import with_origin
-from .row import Row, State, Submission
+from .row import Row, State, Submission, Taken
 from .sent_file import SentFile
 
 T = TypeVar("T")
@@ -172,6 +173,20 @@ class FolderFiles:
                 known = [(taken_up, one) for one in known_of(idea, run)] if after < taken_up else []
                 return [*known, *(one for one in told if one[0] > after)][:most]
         raise StoreUnavailable(f"{path}: it changes too fast to be read")
+
+    def known(self, run: str) -> Taken | None:
+        """What whoever claims a run now goes on from; None if there is none."""
+        sent = self.sent(run).due()  # first: what is taken up meanwhile stands in the entries
+        if (source := self.source(run)) is None:
+            return None
+        told = self.entries(run, 0, sys.maxsize)
+        return Taken(
+            source=source,
+            entries=[entry for _, entry in told],
+            seq=told[-1][0] if told else 0,
+            sent=[one["item"] for _, one in sent],
+            consumed=sent[-1][0] if sent else 0,
+        )
 
     def sent(self, run: str) -> SentFile:
         """What a run was sent."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -34,14 +33,13 @@ from .sending import ANEW, RESUME
 class Run:
     """One run. `row` is how far it was when that was last looked at: by `refresh`, `follow` or `result`.
 
-    `Runs` makes them: of its `store`, `deciding` being the lock of decisions on the run in this process.
+    `Runs` makes them, of its `store`.
     """
 
-    def __init__(self, store: RunStore, row: Row, deciding: asyncio.Lock) -> None:
+    def __init__(self, store: RunStore, row: Row) -> None:
         self._store = store
-        self._deciding = deciding
         self._record = RunRecord(store, row.id)
-        self._decisions = RunDecisions(store, row.id, deciding)
+        self._decisions = RunDecisions(store, row.id)
         self.row = row
 
     @property
@@ -237,11 +235,11 @@ class Run:
         row = await self.refresh()
         if not row.is_over:
             raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
-        source, idea = await self._record.source(), await self.idea()
+        source, idea = (await self._record.known()).source, await self.idea()
         left = replace(idea, meta=passed_on(idea.meta))
         new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
         row, _ = await self._store.submit(new)
-        return Run(self._store, row, self._deciding)
+        return Run(self._store, row)
 
     async def save(self, path: str | Path) -> None:
         """Write the run into a file as `actum run --save` keeps one, which `actum.kept` reads.

@@ -5,7 +5,7 @@ Beside a run's file lie its log and what it was sent; the queue is a file of SQL
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from .folder_files import FolderFiles
 from .folder_leases import FolderLeases
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Row, RunPage, State, Submission
+from .row import Row, RunPage, State, Submission, Taken
 from .run_spreading import parts_waited_for
 from .sqlite_database import SqliteDatabase
 
@@ -78,13 +78,19 @@ class RunFolder:
         rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
         return [row for row in rows if row.state in {"queued", "running"} and row.id > after][:most]
 
-    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+    async def send(
+        self,
+        run: str,
+        items: Sequence[JsonObject],
+        due: float | None = None,
+        check: Callable[[Taken], object] | None = None,
+    ) -> Row | None:
         """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
-        return await self._deliveries.send(run, items, due)
+        return await self._deliveries.send(run, items, due, check)
 
-    async def sent(self, run: str) -> list[JsonObject]:
-        """What a run was sent that nobody has taken up, as far as it is due."""
-        return [one["item"] for _, one in await self._files.off_loop(self._files.sent(run).due)]
+    async def known(self, run: str) -> Taken | None:
+        """What whoever claims a run now goes on from; None if there is none."""
+        return await self._files.off_loop(lambda: self._files.known(run))
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +12,9 @@ from ..ideas.course import COURSE, Course, Sums, is_note, whole_course
 from ..ideas.ticks import ID, RUN, begun_with, solutions_of
 from ..protocol.context import Context
 from ..protocol.solution import Result
-from ..schema.json import JsonObject
 from .held import submitted_idea
 from .progress import damaged, ticks_in
-from .row import Row, Submission
+from .row import Row, Taken
 from .run_store import RunStore
 from .sending import with_sent
 
@@ -36,40 +34,26 @@ class RunRecord:
         """
         return found_row(await self._store.get(self._run), self._run)
 
-    async def source(self) -> Submission:
-        """What it was made of; raises as `row`."""
-        source = await self._store.source(self._run)
-        if source is None:
+    async def known(self) -> Taken:
+        """What it was made of, all that it has told, and what it was sent; raises as `row`."""
+        known = await self._store.known(self._run)
+        if known is None:
             raise _missing(self._run)
-        return source
-
-    async def entries(self) -> Sequence[JsonObject]:
-        """All that it has told."""
-        entries: list[JsonObject] = []
-        after = 0
-        while page := await self._store.entries(self._run, after):
-            entries += [data for _, data in page]
-            after = page[-1][0]
-        return entries
+        return known
 
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed; that of its Idea if it hasn't begun."""
-        source = await self.source()
-        told = [entry for entry in await self.entries() if not is_note(entry)]
-        idea = submitted_idea(source)
-        try:
-            return Context(recovered(told), origin=idea.context.origin) if told else idea.context
-        except ValueError as error:
-            raise damaged(self._run, error) from None
+        return context_of(await self.known())
 
     async def decided(self) -> Context:
         """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
-        sent = await self._store.sent(self._run)  # first: what is taken up meanwhile stands in the context
-        return with_sent(await self.context(), sent)
+        known = await self.known()
+        return with_sent(context_of(known), known.sent)
 
     async def reached(self, row: Row) -> Result[Any]:
         """What it has come to so far."""
-        entries, context = await self.entries(), await self.context()
+        known = await self.known()
+        entries, context = known.entries, context_of(known)
         sums, course = Sums.of(row.about, entries), Course.of({COURSE: whole_course(entries)})
         return Result(
             output=row.output,
@@ -82,14 +66,28 @@ class RunRecord:
 
     async def idea(self, row: Row) -> Idea:
         """It as an Idea whose context is what it has left."""
-        source, entries = await self.source(), await self.entries()
-        idea = submitted_idea(source)
+        known = await self.known()
+        idea, entries = submitted_idea(known.source), known.entries
         ticks = [tick.to_dict() for tick in ticks_in(entries, self._run)]
         sums = Sums.of(row.about, entries).to_dict()
         about = {ID: self._run, **row.about, **sums, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
         about |= begun_with(idea.meta)
-        return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
+        return replace(idea, context=context_of(known), solution=None, meta={**idea.meta, RUN: about})
+
+
+def context_of(known: Taken) -> Context:
+    """The context that a run has reached, fit to be resumed; that of its Idea if it hasn't begun.
+
+    Raises:
+        RunError: its record is damaged.
+    """
+    told = [entry for entry in known.entries if not is_note(entry)]
+    idea = submitted_idea(known.source)
+    try:
+        return Context(recovered(told), origin=idea.context.origin) if told else idea.context
+    except ValueError as error:
+        raise damaged(known.source.id, error) from None
 
 
 def found_row(row: Row | None, run: str) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..schema.json import JsonObject
@@ -102,17 +102,25 @@ class RunStore(Protocol):
         """Entries of a run's record behind a number, each with its own."""
         ...
 
-    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+    async def send(
+        self,
+        run: str,
+        items: Sequence[JsonObject],
+        due: float | None = None,
+        check: Callable[[Taken], object] | None = None,
+    ) -> Row | None:
         """Send a run what it takes up when it goes on, all of it at once; one that waits goes on then, or when it is
         due.
+
+        `check` is told, in the same transaction, what the run goes on from: where it raises, nothing is sent.
 
         Returns:
             How far the run was; None if there is none.
         """
         ...
 
-    async def sent(self, run: str) -> list[JsonObject]:
-        """What a run was sent that nobody has taken up, as far as it is due."""
+    async def known(self, run: str) -> Taken | None:
+        """What whoever claims a run now goes on from, what it was sent as far as it is due; None if there is none."""
         ...
 
     async def cancel(self, run: str) -> Row | None:

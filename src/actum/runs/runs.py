@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
@@ -56,11 +55,10 @@ class Runs:
         self.store = store
         self.schedules = Schedules(store)
         self.limits = PlaceLimits(store.database, has_tenants=store.limits_tenants)
-        self._deciding = asyncio.Lock()
 
     def run_of(self, row: Row) -> Run:
         """The handle on a run that is so far."""
-        return Run(self.store, row, self._deciding)
+        return Run(self.store, row)
 
     async def __aenter__(self) -> Self:
         return self
@@ -297,6 +295,6 @@ async def run_in_file(file: str | Path) -> AsyncGenerator[Run]:
             KeptRun.open(path)  # says what is there instead
             raise RunNotFound(f"{file}: no run is kept there")
         yield runs.run_of(row)
-        if row.is_by_hand and await runs.store.sent(name):
+        if row.is_by_hand and (known := await runs.store.known(name)) is not None and known.sent:
             with suppress(RunOpen), KeptRun.open(path):
                 pass

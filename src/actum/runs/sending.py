@@ -5,6 +5,7 @@ It is kept as JSON beside the run until whoever claims the run next has taken it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -46,6 +47,7 @@ def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str,
         "decide": of,
         "ruling": ruling,
         "reason": given.as_text(reason, "a reason", most=_LONGEST_REASON),
+        "time": round(time.time(), 3),
     }
     return (
         own if parameters is None else {**own, "parameters": given.as_members(parameters, "the parameters of a call")}
@@ -54,7 +56,7 @@ def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str,
 
 def result_given(of: str, value: Json) -> JsonObject:
     """What the call at a place has come to, which whoever has begun the run was to make."""
-    return {"decide": of, "ruling": "approve", "given": {"value": given.as_json_value(value, "a result")}}
+    return {**decision(of, "approve"), "given": {"value": given.as_json_value(value, "a result")}}
 
 
 def signal(name: str, value: Json) -> JsonObject:

@@ -13,8 +13,8 @@ from ..errors import Fenced
 from .database import Database, Transaction
 from .parking import Admission
 from .queue import Queue, delivery_of
-from .row import Row
-from .sql_rows import COLUMNS, row_from
+from .row import Row, Taken
+from .sql_rows import COLUMNS, kept_object, row_from, source_at
 
 _OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
 _ANY_OPEN = f"EXISTS (SELECT 1 FROM actum_runs part WHERE part.parent = ? AND part.{_OPEN})"
@@ -27,7 +27,7 @@ _CANCEL = (
 )
 IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 """Whether a run was sent something that it is to take up now."""
-SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
+_SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
 SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
@@ -74,3 +74,19 @@ class SqlDeliveries:
             f"SELECT id FROM actum_runs WHERE parent = ? AND {_OPEN} ORDER BY id{self.database.update}", run
         )
         return [str(part) for (part,) in found]
+
+
+async def taken_at(within: Transaction, run: str) -> Taken | None:
+    """What whoever claims a run goes on from; None if there is none."""
+    source = await source_at(within, run)
+    if source is None:
+        return None
+    sent = await within.rows(_SENT, run, time.time())  # first: what is taken up meanwhile stands in the entries
+    told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
+    return Taken(
+        source=source,
+        entries=[kept_object(text) for _, text in told],
+        seq=int(told[-1][0]) if told else 0,
+        sent=[kept_object(item) for _, item in sent],
+        consumed=int(sent[-1][0]) if sent else 0,
+    )

@@ -16,8 +16,8 @@ from .database import Transaction
 from .row import Ending, Row, Taken, Told
 from .run_spreading import parts_waited_for
 from .sending import deadlines
-from .sql_deliveries import IS_CALLED, SEND, SENT, SqlDeliveries
-from .sql_rows import COLUMNS, kept_object, kept_text, row_at, row_from, source_at
+from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
+from .sql_rows import COLUMNS, kept_text, row_at, row_from
 
 _CLAIM = (
     "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + 1, state = 'running', worker = ?, waiting = NULL "
@@ -60,18 +60,9 @@ class SqlLeases:
     async def taken(self, run: str) -> Taken:
         """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
         async with self._database.transaction() as within:
-            source = await source_at(within, run)
-            if source is None:
-                raise RunNotFound(f"there is no run {run}")
-            told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
-            sent = await within.rows(SENT, run, time.time())
-        taken = Taken(
-            source=source,
-            entries=[kept_object(text) for _, text in told],
-            seq=int(told[-1][0]) if told else 0,
-            sent=[kept_object(item) for _, item in sent],
-            consumed=int(sent[-1][0]) if sent else 0,
-        )
+            taken = await taken_at(within, run)
+        if taken is None:
+            raise RunNotFound(f"there is no run {run}")
         if taken.has_progress:
             async with self._database.transaction() as within:  # who was lost before that was not lost for nothing
                 await within.rows("UPDATE actum_runs SET attempts = 1 WHERE id = ? AND attempts > 1 RETURNING id", run)

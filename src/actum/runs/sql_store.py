@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..schema.json import JsonObject, encode
 from .database import Database, Transaction, transaction_in
 from .finding import listing
 from .queue import Queue
-from .row import Row, RunPage, State, Submission, name_in, sought
-from .sql_deliveries import IS_CALLED, SEND, SENT, SqlDeliveries
+from .row import Row, RunPage, State, Submission, Taken, name_in, sought
+from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
 from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, row_at, row_from, source_at
 
@@ -103,15 +103,25 @@ class SqlStore:
             )
         return [(int(seq), kept_object(text)) for seq, text in found]
 
-    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+    async def send(
+        self,
+        run: str,
+        items: Sequence[JsonObject],
+        due: float | None = None,
+        check: Callable[[Taken], object] | None = None,
+    ) -> Row | None:
         """Send a run what it takes up when it goes on, all of it at once; one that waits goes on then, or when it is
         due.
+
+        `check` judges what the run goes on from while its row is locked: nobody sends it anything else meanwhile.
 
         Returns:
             How far the run was; None if there is none.
         """
         async with self.database.transaction() as within:
             row = await row_at(within, run, self.database.update)
+            if check is not None and (taken := await taken_at(within, run)) is not None:
+                check(taken)
             if row is None or row.is_over:
                 return row
             await within.each(SEND, [(run, encode(item), due, 0) for item in items])
@@ -121,10 +131,10 @@ class SqlStore:
                 await self._deliveries.push(row, within, at=due)
         return row
 
-    async def sent(self, run: str) -> list[JsonObject]:
-        """What a run was sent that nobody has taken up, as far as it is due."""
+    async def known(self, run: str) -> Taken | None:
+        """What whoever claims a run now goes on from; None if there is none."""
         async with self.database.transaction() as within:
-            return [kept_object(item) for _, item in await within.rows(SENT, run, time.time())]
+            return await taken_at(within, run)
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it, and those that carry out its calls; how far it was."""
