@@ -15,6 +15,7 @@ HEAVY = [
     "anthropic",
     "anyio",
     "cyclopts",
+    "docstring_parser",
     "google.genai",
     "httpx",
     "httpx2",

@@ -8,11 +8,12 @@ from typing import Any, TypedDict, cast
 
 from ..errors import SchemaError
 from ..schema.gathering import gathered
-from ..schema.infer import adapter_of, schema_of
+from ..schema.infer import adapter_of, described, schema_of
 from ..schema.json import JsonObject
 from ..schema.naming import instead
 from .activity import Activity, check_function, is_given, type_hints
 from .declaration import known_meta, parse_tool
+from .docstring import documented
 
 _SPELT = {"effects": "_effects", "timeout": "_timeout", "retries": "_retries", "delegate": "_delegate"}
 """The keywords of a decorator that are meta-properties."""
@@ -78,6 +79,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 def _inferred(function: Callable[..., Any], name: str, description: str | None) -> JsonObject:
     check_function(function, name, takes_all=False)
     hints = type_hints(function)
+    text, texts = documented(function)
     properties: JsonObject = {}
     required: list[str] = []
     parameters = inspect.signature(function).parameters.values()
@@ -87,13 +89,16 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
             continue
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
-        properties[parameter.name] = _schema(hints.get(parameter.name, Any), "validation", name, parameter.name)
+        hint = hints.get(parameter.name, Any)
+        if parameter.name in texts:
+            hint = described(hint, texts[parameter.name])
+        properties[parameter.name] = _schema(hint, "validation", name, parameter.name)
     returned = hints.get("return", Any)
     if returned is not type(None):
         properties["_output"] = _schema(returned, "serialization", name, "return")
     own, definitions = gathered(properties)
     schema: JsonObject = {"type": "object", "properties": own}
-    text = description if description is not None else inspect.getdoc(function)
+    text = description if description is not None else text
     if text:
         schema["description"] = text
     if required:

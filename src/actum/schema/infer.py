@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from ..errors import SchemaError
 from .json import Json, JsonObject, encode, is_list, is_object
@@ -94,10 +94,20 @@ def _with_known_dicts(annotation: Any) -> Any:
     arguments = get_args(annotation)
     if not arguments:
         return annotation
+    if get_origin(annotation) is Annotated:
+        return Annotated[(_with_known_dicts(arguments[0]), *arguments[1:])]
     own = tuple(map(_with_known_dicts, arguments))
     if isinstance(annotation, UnionType):
         return Union[own]  # noqa: UP007 -- of arguments that are known at run time
     return annotation.copy_with(own) if hasattr(annotation, "copy_with") else get_origin(annotation)[own]
+
+
+def described(annotation: object, text: str) -> object:
+    """A type with a description, unless it is `Annotated` with one."""
+    from pydantic import Field
+
+    own, *said = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return Annotated[(own, Field(description=text), *said)]  # of several, the last holds
 
 
 def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:
