@@ -80,6 +80,8 @@ class Registry:
         """Make an interface and its implementation from one typed function.
 
         Name, description, parameters and `_output` come from the function; `name=` and `description=` overrule.
+        A section of parameters in its docstring (Google, NumPy or reST) describes them; what stands before it describes
+        the tool.
         `effects` says what its calls do, `timeout` how many seconds one may take, `retries` how often a function
         that has raised is tried again, `delegate` in whose place it runs; further keywords fix meta-properties
         (`_outputPath="†state.x"`, `_scopes=["state"]`). A function that returns None has no result: it is started and
