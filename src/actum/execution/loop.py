@@ -43,7 +43,7 @@ class Loop:
     """One run. `result` is its state at any time; `run` continues until there is an output."""
 
     def __init__(self, setup: Setup, budget: Budget, emit: Emitter) -> None:
-        self._run = setup.run or urandom(16).hex()
+        self._run = setup.record.run or urandom(16).hex()
         """The id of this run: the keys of the calls that its answers make are made from it (C9)."""
         self._setup = setup
         self._config = setup.config

@@ -67,8 +67,6 @@ class Setup:
     shape: Shape[Any]
     delegate: Delegate
     record: Recorder = field(default_factory=Recorder)
-    run: str = ""
-    """The id of the run, where it has one already; else it gets its own (C9)."""
     contracts: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     """The tools whose delegates were resolved beforehand, as they are offered (D8)."""
 

@@ -94,7 +94,7 @@ class RunCarrier:
         own = assembled(agent)
         context, schema = await _context(taken, idea, own)
         progress.ticks = ticks_in(taken.entries, taken.source.id)
-        record.spread = Spreading(self.store, row, taken.source)
+        record.spread, record.keyed = Spreading(self.store, row, taken.source), taken.source.key
         child = taken.source.child
         budget = progress.begin(agent.limits if child is None else Limits(**child["limits"]))
         context, lineage = with_sent(context, taken.sent), lineage_of(taken.source)

@@ -51,6 +51,8 @@ class LeasedRecord:
         """What lets the run's requests in, since other runs ask the same models."""
         self.spread: Spread | None = None
         """What has calls of the run carried out by others."""
+        self.keyed = ""
+        """What the idempotency keys of its calls begin with (C9)."""
         self.failure: RunError | None = None
         """Why an entry can't be kept at all."""
         self._committer = committer

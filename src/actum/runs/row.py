@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
@@ -67,6 +68,11 @@ class Submission(RunStanding):
     input: JsonObject | None = None
     child: JsonObject | None = None
     """Where that call is, and what bounds it (see `spreading.py`)."""
+
+    @property
+    def key(self) -> str:
+        """What the idempotency keys of its calls begin with: the same wherever, and however often, it is submitted."""
+        return sha256(f"{self.tenant}\0{self.id}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

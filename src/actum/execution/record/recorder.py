@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from ...generation.gate import Gate
@@ -57,13 +57,15 @@ class Recorder:
     """What lets its requests in, where others ask the same models."""
     spread: Callable[[Any], Awaitable[Any]] | None = None
     """What has calls carried out as runs of their own (`delegation.spreading.Spread`); None where nobody does."""
+    run: str = ""
+    """The id of the run, where it has one before it begins; else it gets its own (C9)."""
 
     @classmethod
     def of(cls, record: Tell | Record | None) -> Recorder:
         """The recorder of a run that is told to this record."""
         settled, lease, gate = (getattr(record, name, None) for name in ("settled", "lease", "gate"))
-        spread = getattr(record, "spread", None)
-        return cls(record, settled=settled, lease=lease, gate=gate, spread=spread)
+        spread, run = getattr(record, "spread", None), getattr(record, "keyed", "")
+        return cls(record, settled=settled, lease=lease, gate=gate, spread=spread, run=run)
 
     def __call__(self, entry: Entry) -> None:
         """Tell one entry."""
@@ -72,5 +74,5 @@ class Recorder:
 
     def below(self, place: Place, call: JsonObject) -> Recorder:
         """The recorder of the delegate that the call at a place leads to."""
-        more = (self.settled, self.lease, self.gate, self.spread)
-        return Recorder(self.tell, (*self.at, str(place)), call, *more)
+        run = f"{self.run}/{place}" if self.run else ""
+        return replace(self, at=(*self.at, str(place)), call=call, run=run)
