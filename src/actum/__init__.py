@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .protocol.call import Call
     from .protocol.config import Config, Limits
     from .protocol.context import Context, Progress
+    from .protocol.ctx import Ctx
     from .protocol.settings import Settings
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
@@ -43,6 +44,7 @@ __all__ = [
     "Config",
     "Context",
     "Conversation",
+    "Ctx",
     "Eval",
     "Idea",
     "Limits",
@@ -86,6 +88,7 @@ _HOMES = {
     "Settings": "protocol.settings:Settings",
     "Context": "protocol.context:Context",
     "Conversation": "app.conversation:Conversation",
+    "Ctx": "protocol.ctx:Ctx",
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import MessageError, SchemaError
 from ..execution.budget import Spent
@@ -31,7 +32,7 @@ from ..tracing.trace import Trace
 from .assembly import Assembly, Reach
 from .begun import as_begun
 from .coercion import Given, as_model, blocking
-from .conversation import Conversation
+from .conversation import Conversation, ConversationOptions
 from .delegate_resolver import AnyDelegate
 from .machine import LocalMachine
 from .output_text import member_of, text_pieces
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+Inputs: TypeAlias = "Mapping[str, Any] | None"
 JsonSchema: TypeAlias = Mapping[str, Any] | bool | None
 """The schema of an output of which types say nothing; with any other form, the output is what the type says."""
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
@@ -54,7 +56,7 @@ MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 class PlanShelf(Protocol):
     """Answers requests by plans that it knows, else by the agent (see `actum.refine`)."""
 
-    async def run(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
+    async def run(self, agent: Agent, context: Any, schema: Any, input: Inputs) -> Result[Any]:
         """What `Agent.run` returns."""
         ...
 
@@ -74,6 +76,7 @@ class Agent:
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one.
         tokens: for other servers that carry out delegates, by host, in addition to those of ACTUM_TOKENS.
         message_types: further message types: a handler, or `dict` for a data kind with the short form.
+        deps: the type of what its tools are given in their `Ctx`: a run that lacks it is refused before it begins.
         plans: refined plans that answer before the model is asked (`Plans`); None asks it always.
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
 
@@ -96,6 +99,7 @@ class Agent:
         store: Store | str | Path | None = None,
         tokens: Mapping[str, str] | None = None,
         message_types: Mapping[str, MessageType] | None = None,
+        deps: object = None,
         plans: PlanShelf | None = None,
         trace: Trace | bool | None = None,
     ) -> None:
@@ -121,6 +125,9 @@ class Agent:
         self.trace = trace
         self.plans = plans
         self._ring: Ring | None = None
+        self._needs = deps
+        self._deps: Any = None
+        """What its runs are given, whatever they are begun with."""
         handlers, own_kinds = _split(message_types or {})
         self._reach = Reach.of(
             self.config,
@@ -134,13 +141,13 @@ class Agent:
 
     @overload
     async def run(
-        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given, schema: JsonSchema = None, *, input: Inputs = None, deps: Any = None
     ) -> Result[Any]: ...
     @overload
     async def run(
-        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+        self, context: Given, schema: TypeForm[T], *, input: Inputs = None, deps: Any = None
     ) -> Result[T]: ...
-    async def run(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
+    async def run(self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Any = None) -> Result[Any]:
         """Run until there is an output.
 
         Args:
@@ -148,14 +155,15 @@ class Agent:
             schema: of the output: a JSON Schema, a Pydantic model or any type, of which the output is an instance then;
                 None for any JSON.
             input: values by name for the `input` of the context; None where it takes none.
+            deps: what its tools are given as `ctx.deps`, its delegates' as well; no model is told of it.
 
         Raises:
-            MessageError, SchemaError: what was given is malformed; nothing was asked.
+            MessageError, SchemaError: what was given is malformed, or `deps` misses; nothing was asked.
             ActumError: what ended the run; its `result` is what had been done.
         """
         if self.plans is not None:
-            return await self.plans.run(self, context, schema, input)
-        own = assembled(self)
+            return await self.plans.run(self._given(deps), context, schema, input)
+        own = assembled(self._given(deps) if deps is not None else self)
         loop = await own.loop(context, schema, input, own.emitter())
         return await loop.run()
 
@@ -165,7 +173,8 @@ class Agent:
         context: Given,
         schema: JsonSchema = None,
         *,
-        input: Mapping[str, Any] | None = None,
+        input: Inputs = None,
+        deps: Any = None,
         record: Tell | Record | None = None,
     ) -> Stream: ...
     @overload
@@ -174,7 +183,8 @@ class Agent:
         context: Given,
         schema: TypeForm[T],
         *,
-        input: Mapping[str, Any] | None = None,
+        input: Inputs = None,
+        deps: Any = None,
         record: Tell | Record | None = None,
     ) -> Stream[T]: ...
     def stream(
@@ -182,27 +192,34 @@ class Agent:
         context: Given,
         schema: Any = None,
         *,
-        input: Mapping[str, Any] | None = None,
+        input: Inputs = None,
+        deps: Any = None,
         record: Tell | Record | None = None,
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
 
         Args:
-            context: as for `run`, and so are `schema` and `input`.
+            context: as for `run`, and so are `schema`, `input` and `deps`.
             record: takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash;
                 a `Record` is also asked before every effect whether the run is still this process's own.
         """
-        return assembled(self).stream(context, schema, input, record)
+        return assembled(self._given(deps)).stream(context, schema, input, record)
 
     def stream_text(
-        self, context: Given, schema: Any = str, *, input: Mapping[str, Any] | None = None, member: str = ""
+        self,
+        context: Given,
+        schema: Any = str,
+        *,
+        input: Inputs = None,
+        deps: Any = None,
+        member: str = "",
     ) -> AsyncGenerator[str]:
         """The text of the output, piece by piece: at once where no call can still fail, else when they are done.
 
         A run that ends without an output gives no text. Closing the iterator early cancels the run.
 
         Args:
-            context: as for `run`, and so are `schema` and `input`; a text by default.
+            context: as for `run`, and so are `schema`, `input` and `deps`; a text by default.
             member: the path of the text in an output that is more than a text, for example `answer` or
                 `items[0].title`.
 
@@ -211,41 +228,51 @@ class Agent:
             SolutionError: an answer broke off when text of it had been given, and the next one says other words.
             ActumError: as `run`.
         """
-        return text_pieces(self.stream(context, schema, input=input), member_of(schema, member))
+        return text_pieces(self.stream(context, schema, input=input, deps=deps), member_of(schema, member))
 
     @overload
     def run_sync(
-        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given, schema: JsonSchema = None, *, input: Inputs = None, deps: Any = None
     ) -> Result[Any]: ...
     @overload
-    def run_sync(self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
-    def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
+    def run_sync(self, context: Given, schema: TypeForm[T], *, input: Inputs = None, deps: Any = None) -> Result[T]: ...
+    def run_sync(self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Any = None) -> Result[Any]:
         """`run` for scripts and notebooks: outside an event loop, or beside the one that is running.
 
         Args:
-            context: as for `run`, and so are `schema` and `input`.
+            context: as for `run`, and so are `schema`, `input` and `deps`.
         """
-        return blocking(self.run(context, schema, input=input))
+        return blocking(self.run(context, schema, input=input, deps=deps))
 
+    @overload
     def conversation(
-        self,
-        context: Given = (),
-        schema: Any = str,
-        *,
-        member: str = "",
-        most: int | None = None,
-        summary: bool = False,
+        self, context: Given = (), schema: JsonSchema = ..., **options: Unpack[ConversationOptions]
+    ) -> Conversation: ...
+    @overload
+    def conversation(
+        self, context: Given, schema: TypeForm[T], **options: Unpack[ConversationOptions]
+    ) -> Conversation[T]: ...
+    @overload
+    def conversation(
+        self, context: Given = (), *, output: TypeForm[T], **options: Unpack[ConversationOptions]
+    ) -> Conversation[T]: ...
+    def conversation(
+        self, context: Given = (), schema: Any = str, *, output: Any = None, **options: Unpack[ConversationOptions]
     ) -> Conversation:
         """Turns over one context, which begins with this one or goes on with that of an earlier conversation.
 
-        `schema` is that of what is answered, `member` the path of the text in it (see `stream_text`). `most` cuts the
-        oldest turns where the context is longer than so many characters. With `summary` the model writes down in short
-        what it is about to lose: one request more, which spends from the turn that comes next.
+        Args:
+            context: as for `run`.
+            schema: of what is answered, a text by default; or `output`, its type.
+            output: its type.
+            options: see `ConversationOptions`.
 
         Raises:
             MessageError: a message is malformed, or data of the kind `earlier`, which is that of the summary.
             SchemaError: a `summary` is asked for without `most`.
         """
+        answer, most, summary = schema if output is None else output, options.get("most"), options.get("summary", False)
+        deps: Any = options.get("deps")
         if summary and most is None:
             raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
         begins = assembled(self).context(context)
@@ -253,21 +280,15 @@ class Agent:
             check_unused(begins)
 
         def begin(so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Stream:
-            return assembled(self).turn(so_far, said, schema, spent=spent, most=most, summary=summary)
+            return assembled(self._given(deps)).turn(so_far, said, answer, spent=spent, most=most, summary=summary)
 
-        return Conversation(begin, begins, schema=schema, member=member)
+        return Conversation(begin, begins, schema=answer, member=options.get("member", ""))
 
     @overload
-    async def request(
-        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
-    ) -> Solution[Any]: ...
+    async def request(self, context: Given, schema: JsonSchema = None, *, input: Inputs = None) -> Solution[Any]: ...
     @overload
-    async def request(
-        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
-    ) -> Solution[T]: ...
-    async def request(
-        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
-    ) -> Solution[Any]:
+    async def request(self, context: Given, schema: TypeForm[T], *, input: Inputs = None) -> Solution[T]: ...
+    async def request(self, context: Given, schema: Any = None, *, input: Inputs = None) -> Solution[Any]:
         """Ask exactly once, again where the answer is unusable; nothing is carried out.
 
         Args:
@@ -282,14 +303,14 @@ class Agent:
 
     @overload
     async def resume(
-        self, context: Given | SavedIdea, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given | SavedIdea, schema: JsonSchema = None, *, input: Inputs = None, deps: Any = None
     ) -> Result[Any]: ...
     @overload
     async def resume(
-        self, context: Given | SavedIdea, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+        self, context: Given | SavedIdea, schema: TypeForm[T], *, input: Inputs = None, deps: Any = None
     ) -> Result[T]: ...
     async def resume(
-        self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given | SavedIdea, schema: Any = None, *, input: Inputs = None, deps: Any = None
     ) -> Result[Any]:
         """Continue a run that was cut, from its context alone; calls that have left messages aren't made again.
 
@@ -300,13 +321,40 @@ class Agent:
             context: what the run had left, `result.context`; or an Idea whose context that is.
             schema: as for `run`; of an Idea, its own by default.
             input: other values for the `input`; seldom needed, as the context has those of before.
+            deps: as for `run`.
         """
         if isinstance(context, SavedIdea):
             own = schema if schema is not None else context.schema
             agent = fitted(self, context)
             agent.approve = as_begun(context, self.approve)
-            return await agent.run(context.context, own, input=input)
-        return await self.run(context, schema, input=input)
+            return await agent.run(context.context, own, input=input, deps=deps)
+        return await self.run(context, schema, input=input, deps=deps)
+
+    @contextmanager
+    def override(
+        self, *, model: Model | str | None = None, tools: AnyTools | None = None, deps: Any = None
+    ) -> Generator[Self]:
+        """The agent with another model, other tools or other `deps` while the block lasts: for tests.
+
+        What is None stays. These `deps` come before those that a run is given. Runs that begin elsewhere meanwhile
+        have the same.
+        """
+        before = self.model, self.tools, self._deps
+        self.model = self.model if model is None else as_model(model)
+        self.tools = self.tools if tools is None else Tools.of(tools)
+        self._deps = self._deps if deps is None else deps
+        try:
+            yield self
+        finally:
+            self.model, self.tools, self._deps = before
+
+    def _given(self, deps: Any) -> Self:
+        """The agent as a run has it that is given `deps`."""
+        if deps is None or self._deps is not None:
+            return self
+        own = copy(self)
+        own._deps = deps
+        return own
 
     def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
         """The exact JSON Schema that the model would be given.
@@ -350,6 +398,8 @@ def assembled(agent: Agent) -> Assembly:
         trace=agent.trace,
         reach=agent._reach,  # pyright: ignore[reportPrivateUsage] -- of this module
         ring=agent._ring,  # pyright: ignore[reportPrivateUsage] -- as above
+        deps=agent._deps,  # pyright: ignore[reportPrivateUsage] -- as above
+        needs=agent._needs,  # pyright: ignore[reportPrivateUsage] -- as above
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import SchemaError
 from ..events import AnyEvent
 from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve
@@ -90,6 +91,9 @@ class Assembly:
     trace: Trace | bool | None
     reach: Reach
     ring: Ring | None = None
+    deps: Any = None
+    needs: object = None
+    """What was declared as the type of `deps`: runs whose tools take them have to have them."""
 
     @property
     def dialect(self) -> Dialect | None:
@@ -139,6 +143,8 @@ class Assembly:
         lineage: Sequence[Ancestor] = (),
     ) -> Loop:
         """A run that is ready to begin."""
+        if self.needs is not None and self.deps is None:
+            self._check_deps()
         budget = budget or Budget(self.limits)
         own, schema = await self._linked(context, schema)
         return Loop(self._setup(own, schema, input, budget, emit, record, lineage), budget, emit)
@@ -221,6 +227,14 @@ class Assembly:
             data_kinds=frozenset(data_kinds),
         )
 
+    def _check_deps(self) -> None:
+        """Refuse a run whose tools would miss what it was not given."""
+        for name in self.tools.activity_names:
+            activity = self.tools.find_activity(name)
+            if activity is not None and activity.ctx:
+                kind = getattr(self.needs, "__name__", self.needs)
+                raise SchemaError(f"it takes a Ctx, and the run has no {kind}: run(…, deps=…)", tool=name, path="deps")
+
     async def _cut(
         self, context: Context, most: int | None, budget: Budget, emit: Emitter, *, summary: bool
     ) -> Context:
@@ -277,6 +291,7 @@ class Assembly:
             media=MediaReader(roots=self.roots, fetcher=self.reach.fetcher, most=self.config.max_media_bytes),
             doings=doings,
             ring=self.ring,
+            deps=self.deps,
         )
         machine = LocalMachine(registered=self.reach.registered, delegates=self.delegates, tokens=self.reach.tokens)
         return Caller(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypedDict
 
 from ..errors import ActumError
 from ..events import AnyEvent
@@ -14,13 +14,27 @@ from ..protocol.solution import Result
 from ..protocol.turns import without_plans
 from .coercion import Given, messages_of
 from .output_text import TextGiven, member_of
-from .stream import Stream
+from .stream import Stream, T_co
 
 _UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
 _ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"
 
 
-class Conversation:
+class ConversationOptions(TypedDict, total=False):
+    """What a conversation may be given.
+
+    `member` is the path of the text in what is answered (see `Agent.stream_text`). `most` cuts the oldest turns where
+    the context is longer than so many characters. With `summary` the model writes down in short what it is about to
+    lose: one request more, which spends from the turn that comes next. `deps` are those of each of its runs.
+    """
+
+    member: str
+    most: int | None
+    summary: bool
+    deps: Any
+
+
+class Conversation(Generic[T_co]):
     """Turns over one context: `async for piece in talk.say("…")`. One turn at a time.
 
     `agent.conversation(…)` makes one.
@@ -31,7 +45,7 @@ class Conversation:
 
     def __init__(
         self,
-        begin: Callable[[Context, Sequence[Mapping[str, Any]], Spent], Stream],
+        begin: Callable[[Context, Sequence[Mapping[str, Any]], Spent], Stream[T_co]],
         context: Context,
         *,
         schema: Any,
@@ -45,7 +59,7 @@ class Conversation:
         self._spent = Spent()
         """What the last turn has spent, which counts where it goes on."""
 
-    def stream(self, said: Given | None = None) -> Turn:
+    def stream(self, said: Given | None = None) -> Turn[T_co]:
         """The next turn as an async context manager and iterator of its events; `.result` when it is over.
 
         `said` is what the user says, or messages; without it the turn goes on that waited for a decision or was cut.
@@ -80,15 +94,15 @@ class Conversation:
         self.context = without_plans(self.context)
 
 
-class Turn:
+class Turn(Generic[T_co]):
     """One turn of a conversation, as `Stream` is one run. It follows whatever was said before it is entered."""
 
-    def __init__(self, talk: Conversation, said: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, talk: Conversation[T_co], said: Sequence[Mapping[str, Any]]) -> None:
         self._talk = talk
         self._said = said
-        self._begun: Stream | None = None
+        self._begun: Stream[T_co] | None = None
 
-    async def __aenter__(self) -> Turn:
+    async def __aenter__(self) -> Turn[T_co]:
         talk = self._talk
         if talk._is_open:  # pyright: ignore[reportPrivateUsage] -- they are one
             raise ActumError(_UNDER_WAY)
@@ -119,13 +133,13 @@ class Turn:
             yield event
 
     @property
-    def _stream(self) -> Stream:
+    def _stream(self) -> Stream[T_co]:
         if self._begun is None:
             raise ActumError("the turn has not begun: `async with talk.stream(…) as turn:` begins it")
         return self._begun
 
     @property
-    def result(self) -> Result[Any]:
+    def result(self) -> Result[T_co]:
         """The result of the turn; raises as `Stream.result`."""
         return self._stream.result
 

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..generation.model import Model
 from ..protocol.solution import Result
-from .agent import Agent, fitted
+from .agent import Agent, Inputs, fitted
 from .saved import SavedIdea
 from .serving import servers_file, serving
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
 class Idea(SavedIdea):
     """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
 
+    @overload
     async def run(
-        self, agent: Agent | Model | str | None = None, *, input: Mapping[str, Any] | None = None
+        self, agent: Agent | Model | str | None = None, *, input: Inputs = None, deps: Any = None
+    ) -> Result[Any]: ...
+    @overload
+    async def run(
+        self, agent: Agent | Model | str | None = None, *, output: TypeForm[T], input: Inputs = None, deps: Any = None
+    ) -> Result[T]: ...
+    async def run(
+        self, agent: Agent | Model | str | None = None, *, output: Any = None, input: Inputs = None, deps: Any = None
     ) -> Result[Any]:
         """Run it as its `config` says: with an agent, or with a model and the process-wide tools.
 
         A model given here comes before the one that its config names; without any, its saved solution is the plan. An
         agent's limits, and what bounds its runs, stay in force; the Idea's own may narrow these limits, each by itself.
-        Without an agent, its delegates lie below its roots.
+        Without an agent, its delegates lie below its roots. `output` is the type of the output, in the place of its
+        own schema; `input` and `deps` are as for `Agent.run`.
 
         Raises:
             IdeaError: its config can't be used; the message names the file and the field. Otherwise as `Agent.run`.
@@ -40,6 +53,7 @@ class Idea(SavedIdea):
         named = () if isinstance(agent, Agent) else self.settings(has_model=runner.model is not None).servers
         folder = self.source.parent if self.source is not None else Path.cwd()
         files = [servers_file(name, folder, self.roots or [folder]) for name in named]
+        schema = self.schema if output is None else output
         async with serving(files, runner.tools) as tools:
             runner.tools = tools
-            return await runner.run(context, self.schema, input={} if input is None else input)
+            return await runner.run(context, schema, input={} if input is None else input, deps=deps)

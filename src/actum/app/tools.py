@@ -39,7 +39,7 @@ class CallOptions(TypedDict, total=False):
 
     `context` is what their references and scopes read; it is never changed. A latent call without `_output`, and a
     delegated one, need a `model`. `approve` holds every call for a decision. `delegates`, `roots` and `config`
-    mean what they mean for an `Agent`, and so does `trace`.
+    mean what they mean for an `Agent`, and so does `trace`; `deps` is what functions that take a `Ctx` are given.
     """
 
     context: Given
@@ -50,6 +50,7 @@ class CallOptions(TypedDict, total=False):
     roots: Iterable[str | Path] | str | Path
     config: Config | None
     trace: Trace | bool | None
+    deps: Any
 
 
 class Tools(Registry):
@@ -114,6 +115,7 @@ class Tools(Registry):
         roots: Iterable[str | Path] | str | Path = (),
         config: Config | None = None,
         trace: Trace | bool | None = None,
+        deps: Any = None,
     ) -> list[Any]:
         if wrong := [call for call in calls if not isinstance(call, Mapping)]:  # pyright: ignore[reportUnnecessaryIsInstance] -- as below
             raise CallError(f"a call is an object, {_CALL}, not {wrong[0]!r}")
@@ -129,6 +131,7 @@ class Tools(Registry):
             roots=folders(roots),
             trace=trace,
             reach=Reach.of(config, DEFAULT),
+            deps=deps,
         )
         budget, emit = Budget(assembly.limits), assembly.emitter()
         doings = Doings() if pattern == "all" else None
@@ -144,6 +147,7 @@ class Tools(Registry):
             doings=doings,
             parallel=config.parallel,
             trace=emit.trace,
+            deps=deps,
         )
         return await run_calls(group, around, pattern)
 

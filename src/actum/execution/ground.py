@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..dataflow.graph import Graph
 from ..dataflow.node import Answer, Node, Status
@@ -40,6 +40,7 @@ class Ground:
         emit: Emitter | None = None,
         doings: Doings | None = None,
         ring: Ring | None = None,
+        deps: Any = None,
     ) -> None:
         self.journal = journal
         self.toolset = toolset
@@ -50,6 +51,8 @@ class Ground:
         """What notes what is carried out, in a group that may have to take it back (C5)."""
         self.ring = ring
         """What answers calls in the place of what would carry them out, as for a replay."""
+        self.deps = deps
+        """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
         self.reading = TextBounds(journal.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)

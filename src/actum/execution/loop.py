@@ -64,8 +64,9 @@ class Loop:
         self._emit = emit
         trace = "" if self._span is None else self._span.traceparent
         self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace, said=said)
+        runtime = setup.runtime
         self._ground = Ground(
-            self._journal, self._frame.toolset, budget, emit, setup.runtime.doings, setup.runtime.ring
+            self._journal, self._frame.toolset, budget, emit, runtime.doings, runtime.ring, runtime.deps
         )
         self._readiness = Readiness(
             self._ground,

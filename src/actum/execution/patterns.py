@@ -45,6 +45,7 @@ class Surroundings:
     parallel: int = 1_000
     trace: Tracer | None = None
     """What makes spans of the calls; None where nobody traces."""
+    deps: Any = None
 
 
 async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Pattern) -> list[Any]:
@@ -58,7 +59,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
     group, run, journal = _Group(pattern, len(calls)), urandom(16).hex(), Journal(around.context)
     emit = Emitter(group.see, trace=around.trace, run=run)
     readiness = Readiness(
-        Ground(journal, around.toolset, around.budget, emit, around.doings),
+        Ground(journal, around.toolset, around.budget, emit, around.doings, deps=around.deps),
         delegate=around.delegate,
         approve=around.approve,
         parallel=around.parallel,

@@ -51,6 +51,8 @@ class Runtime:
     """What notes what is carried out, in a group that may have to take it back (C5)."""
     ring: Ring | None = None
     """What answers calls in the place of what would carry them out (V18)."""
+    deps: Any = None
+    """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
 
     @property
     def dialect(self) -> Dialect | None:

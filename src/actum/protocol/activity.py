@@ -17,6 +17,7 @@ from ..schema.infer import adapter_of, is_plain, jsonable
 from ..schema.json import JsonObject, encode
 from .call import Call
 from .context import Context, Progress
+from .ctx import Ctx, is_ctx
 from .tool import Tool
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _KEY = "key"
 _OF_CONTEXT = (_KEY, "progress")
 """What a function may take that its context has, too, unless its tool has a parameter of that name (A7)."""
 _GIVEN = ARGUMENTS | {*_OF_CONTEXT}
+_CTX = "ctx"
+_NEVER_TYPED = ARGUMENTS | {_CTX}
 _KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 Undo = Callable[[Call, Any], "Awaitable[None] | None"]
 # An `Activity` without arguments is one of any function.
@@ -47,8 +50,8 @@ class _Undoing:
 class Activity(Generic[P, R_co]):
     """A named function. Called directly, it is that function; `undo` declares its compensation for `all`.
 
-    It may take `call`, `tool`, `context`, the call's idempotency `key`, `progress` to tell how far it is, and any
-    parameter by its own name, typed.
+    It may take a `Ctx` first, `call`, `tool`, `context`, the call's idempotency `key`, `progress` to tell how far it
+    is, and any parameter by its own name, typed.
     It has the function's signature and docstring, for type checkers, editors and `help`.
     """
 
@@ -100,7 +103,7 @@ class Activity(Generic[P, R_co]):
     @cached_property
     def _types(self) -> dict[str, TypeAdapter[Any]]:
         hints = type_hints(self.function)
-        names = [name for name in self.signature.parameters if name.lstrip("_") not in ARGUMENTS and name in hints]
+        names = [name for name, reserved in self._named if reserved not in _NEVER_TYPED and name in hints]
         typed = [name for name in names if hints[name] is not Progress and not is_plain(hints[name])]
         return {name: adapter_of(hints[name]) for name in typed}
 
@@ -117,6 +120,7 @@ class Activity(Generic[P, R_co]):
                 parameter.kind in _KEYWORD
                 and parameter.default is inspect.Parameter.empty
                 and name not in known
+                and name != self.ctx
                 and name.lstrip("_") not in _GIVEN
             ):
                 raise SchemaError(
@@ -153,20 +157,23 @@ class Activity(Generic[P, R_co]):
         own = tool.parameters["properties"]
         return any(reserved == _KEY and name not in own for name, reserved in self._named)
 
-    def arguments(self, call: Call, tool: Tool, context: Context) -> dict[str, Any]:
+    def arguments(self, call: Call, tool: Tool, context: Context, ctx: Ctx | None = None) -> dict[str, Any]:
         """The keyword arguments for one call whose parameters have been resolved and validated.
 
         Args:
             call: the call.
             tool: its interface.
             context: what it sees of the run.
+            ctx: what it is given of the run, where it takes that.
 
         Raises:
             InvalidParameters: a value doesn't fit the type of the argument.
         """
         arguments: dict[str, Any] = {}
         for name, reserved in self._named:
-            if name in call and name[0] != "_":
+            if reserved == _CTX:
+                arguments[name] = ctx
+            elif name in call and name[0] != "_":
                 value = call[name]
                 arguments[name] = self._typed(name, value, tool) if name in self._types else value
             elif reserved in _OF_CONTEXT:
@@ -193,12 +200,18 @@ class Activity(Generic[P, R_co]):
     def _named(self) -> list[tuple[str, str | None]]:
         """The arguments that can be given by name, each with which of the runtime's own it may be (A2, A7)."""
         names = [name for name, parameter in self.signature.parameters.items() if parameter.kind in _KEYWORD]
-        return [(name, name.lstrip("_") if name.lstrip("_") in _GIVEN else None) for name in names]
+        given = [(name, name.lstrip("_") if name.lstrip("_") in _GIVEN else None) for name in names]
+        return [(name, _CTX if name == self.ctx else reserved) for name, reserved in given]
+
+    @cached_property
+    def ctx(self) -> str | None:
+        """The parameter that is given a `Ctx`, None where it takes none."""
+        return ctx_of(self.function)
 
     @cached_property
     def sees_context(self) -> bool:
         """Whether it is handed the scoped context, or what comes with it."""
-        return any(reserved in {"context", *_OF_CONTEXT} for _, reserved in self._named)
+        return any(reserved in {_CTX, "context", *_OF_CONTEXT} for _, reserved in self._named)
 
     @cached_property
     def _takes_all(self) -> bool:
@@ -269,6 +282,25 @@ def check_function(function: Callable[..., Any], tool: str, *, takes_all: bool =
 def is_given(name: str) -> bool:
     """Whether a typed function's parameter is the runtime's to fill, and none of its tool (A2, A7)."""
     return name.lstrip("_") in ARGUMENTS or (name[:1] == "_" and name[1:] in _OF_CONTEXT)
+
+
+def ctx_of(function: Callable[..., Any]) -> str | None:
+    """The name of a function's first parameter if that is a `Ctx` by its annotation, else None.
+
+    Raises:
+        SchemaError: the annotation says so, and a name in it is not known.
+    """
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    if first is None or first.annotation is inspect.Parameter.empty:
+        return None
+    hint = first.annotation
+    if isinstance(hint, str):
+        try:
+            hint = type_hints(function).get(first.name)
+        except SchemaError:
+            if Ctx.__name__ in hint:
+                raise
+    return first.name if is_ctx(hint) else None
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -147,7 +147,7 @@ class Context(Sequence[JsonObject]):
         self._memory: Memory | None = None
         self._instance: str | None = None
         self._key = ""
-        self._progress: Progress = _unheard
+        self._progress: Progress = unheard
         self._lease: int | None = None
         self._brought: tuple[Any, ...] = ()
 
@@ -252,7 +252,7 @@ class Context(Sequence[JsonObject]):
         """
         view = Context.checked(self._messages, self._data_kinds, self._origin, self._brought)
         view._memory, view._instance, view._key, view._lease = self._memory, self._instance, key, lease
-        view._progress = progress or _unheard
+        view._progress = progress or unheard
         return view
 
     def of(self, instance: str) -> Context:
@@ -331,8 +331,8 @@ def _said(message: Mapping[str, Any] | str) -> Mapping[str, Any]:
     return {"type": "text", "text": message} if isinstance(message, str) else message
 
 
-def _unheard(done: float, total: float | None = None, message: str | None = None) -> None:
-    """Where nobody listens."""
+def unheard(done: float, total: float | None = None, message: str | None = None) -> None:
+    """Tells nobody."""
 
 
 def absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collection[str]) -> None:

@@ -11,7 +11,8 @@ from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, described, schema_of
 from ..schema.json import JsonObject
 from ..schema.naming import instead
-from .activity import Activity, check_function, is_given, type_hints
+from .activity import Activity, check_function, ctx_of, is_given, type_hints
+from .ctx import is_ctx
 from .declaration import known_meta, parse_tool
 from .docstring import documented
 
@@ -84,8 +85,9 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
     required: list[str] = []
     parameters = inspect.signature(function).parameters.values()
     kinds = {parameter.kind for parameter in parameters}
+    ctx = ctx_of(function)
     for parameter in parameters:
-        if is_given(parameter.name) or parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        if parameter.name == ctx or is_given(parameter.name) or parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
@@ -113,6 +115,8 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
 def _schema(annotation: object, mode: str, tool: str, path: str) -> JsonObject:
     if annotation is Any:
         return {}
+    if is_ctx(annotation):
+        raise SchemaError("a Ctx is no parameter of a tool: let it be the function's first", tool=tool, path=path)
     try:
         return schema_of(adapter_of(annotation), mode)
     except SchemaError as error:

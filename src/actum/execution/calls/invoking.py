@@ -21,6 +21,7 @@ from ...protocol.approvals import Decision
 from ...protocol.backoff import Backoff
 from ...protocol.call import Call
 from ...protocol.context import Context
+from ...protocol.ctx import Ctx
 from ...protocol.raised import is_uncertain, raised_words
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable
@@ -28,6 +29,7 @@ from ...schema.json import Json, NotJson, is_list, legible, plain
 from ..budget import Budget
 from ..emitter import Emitter
 from ..ground import Ground
+from ..isolated import Suspension
 from ..job import Carried, Carry, Job, Yield
 from ..undoing import Doing, Doings
 
@@ -70,7 +72,17 @@ def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carr
             registry = ground.toolset.registry
             backoff = Backoff() if registry is None else registry.backoff
             again = _Again(job=job, retries=retries, backoff=backoff, ground=ground)
-        return invoke(call, job.tool, context, activity, ground.budget, again=again, doings=ground.doings)
+        return invoke(
+            call,
+            job.tool,
+            context,
+            activity,
+            ground.budget,
+            again=again,
+            doings=ground.doings,
+            deps=ground.deps,
+            at=job,
+        )
 
     return carry
 
@@ -88,11 +100,14 @@ async def invoke(
     *,
     again: Again | None = None,
     doings: Doings | None = None,
+    deps: Any = None,
+    at: Job | Suspension | None = None,
 ) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
 
     It is tried `again` only where it raised what isn't an error of ours: these say what would not get better.
-    What it has done is noted in `doings`, also where its result can't be used.
+    What it has done is noted in `doings`, also where its result can't be used. Its `Ctx` has `deps` and the place
+    `at` which the call stands.
 
     Raises:
         InvalidParameters: an argument doesn't fit its type.
@@ -100,10 +115,14 @@ async def invoke(
         ActivityError: the function raised.
         LimitExceeded: the run can't afford what it returned.
     """
+    ctx: Ctx | None = None
+    if activity.ctx:
+        place = "" if at is None else str(at.place)
+        ctx = Ctx(deps, place, context.key, budget.usage, context.progress)
     while True:
         # Each attempt has arguments of its own: the function may have changed those of the last one.
         given = call if again is None else Call(call)
-        function = functools.partial(activity.function, **activity.arguments(given, tool, context))
+        function = functools.partial(activity.function, **activity.arguments(given, tool, context, ctx))
         doing = None if doings is None else doings.begin(call, tool, activity)
         if doings is not None and doing is not None:
             function = doings.noting(function, doing, is_async=activity.is_async)

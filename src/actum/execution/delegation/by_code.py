@@ -36,7 +36,8 @@ class ByCode:
         activity = serving.of(call)
         activity.check(tool)
         kept.has_effects = tool.effects != "none"
-        return await invoke(call, tool, context, activity, self.caller.budget, doings=self.caller.runtime.doings)
+        budget, own = self.caller.budget, self.caller.runtime
+        return await invoke(call, tool, context, activity, budget, doings=own.doings, deps=own.deps, at=kept)
 
     async def contract(self, name: str, tool: Tool) -> Tool:
         """The tool with the whole interface of the one that is registered by this name."""

@@ -60,7 +60,10 @@ class ByRun:
         seen = Context.checked(messages, found.context.data_kinds, found.context.origin)
         kept.has_effects = tool.effects != "none"
         seen = seen.keyed(context.key, context.lease)
-        return await invoke(call, tool, seen, serving.of(call), own.budget, doings=own.runtime.doings)
+        budget, runtime = own.budget, own.runtime
+        return await invoke(
+            call, tool, seen, serving.of(call), budget, doings=runtime.doings, deps=runtime.deps, at=kept
+        )
 
     async def latent(self, call: Call, tool: Tool, context: Context, kept: Suspension, hint: Sequence[str] = ()) -> Any:
         """What a model makes of one call by itself: one request whose schema is the tool's `_output` (D9).
