@@ -72,7 +72,18 @@ def _documented(one: Any) -> Iterator[tuple[Callable[..., Any], str]]:
 def test_help_of_an_agent_is_of_its_public_names() -> None:
     own = {name for name, one in vars(actum.Agent).items() if name[:1] != "_" and inspect.isfunction(one)}
     assert own == {
-        *("compose", "conversation", "render", "request", "resume", "run", "run_sync", "stream", "stream_text"),
+        *(
+            "compose",
+            "conversation",
+            "override",
+            "render",
+            "request",
+            "resume",
+            "run",
+            "run_sync",
+            "stream",
+            "stream_text",
+        ),
     }
 
 

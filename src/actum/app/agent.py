@@ -257,22 +257,33 @@ class Agent:
         self, context: Given = (), *, output: TypeForm[T], **options: Unpack[ConversationOptions]
     ) -> Conversation[T]: ...
     def conversation(
-        self, context: Given = (), schema: Any = str, *, output: Any = None, **options: Unpack[ConversationOptions]
+        self,
+        context: Given = (),
+        schema: Any = str,
+        *,
+        output: Any = None,
+        member: str = "",
+        most: int | None = None,
+        summary: bool = False,
+        deps: Any = None,
     ) -> Conversation:
         """Turns over one context, which begins with this one or goes on with that of an earlier conversation.
 
         Args:
             context: as for `run`.
-            schema: of what is answered, a text by default; or `output`, its type.
+            schema: of what is answered, a text by default; or its type as `output`.
             output: its type.
-            options: see `ConversationOptions`.
+            member: the path of the text in it (see `stream_text`).
+            most: cuts the oldest turns where the context is longer than so many characters.
+            summary: the model writes down in short what it is about to lose: one request more, which spends from the
+                turn that comes next.
+            deps: as for `run`, of each turn.
 
         Raises:
             MessageError: a message is malformed, or data of the kind `earlier`, which is that of the summary.
             SchemaError: a `summary` is asked for without `most`.
         """
-        answer, most, summary = schema if output is None else output, options.get("most"), options.get("summary", False)
-        deps: Any = options.get("deps")
+        answer = schema if output is None else output
         if summary and most is None:
             raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
         begins = assembled(self).context(context)
@@ -282,7 +293,7 @@ class Agent:
         def begin(so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Stream:
             return assembled(self._given(deps)).turn(so_far, said, answer, spent=spent, most=most, summary=summary)
 
-        return Conversation(begin, begins, schema=answer, member=options.get("member", ""))
+        return Conversation(begin, begins, schema=answer, member=member)
 
     @overload
     async def request(self, context: Given, schema: JsonSchema = None, *, input: Inputs = None) -> Solution[Any]: ...

@@ -21,12 +21,7 @@ _ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next
 
 
 class ConversationOptions(TypedDict, total=False):
-    """What a conversation may be given.
-
-    `member` is the path of the text in what is answered (see `Agent.stream_text`). `most` cuts the oldest turns where
-    the context is longer than so many characters. With `summary` the model writes down in short what it is about to
-    lose: one request more, which spends from the turn that comes next. `deps` are those of each of its runs.
-    """
+    """What a conversation may be given, as `Agent.conversation` says."""
 
     member: str
     most: int | None

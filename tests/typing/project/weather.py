@@ -4,7 +4,21 @@ from typing import Any, Literal, assert_type
 
 from pydantic import BaseModel
 
-from actum import Activity, Agent, Call, Config, Idea, Limits, Result, Solution, Stream, Tools, events
+from actum import (
+    Activity,
+    Agent,
+    Call,
+    Config,
+    Conversation,
+    Ctx,
+    Idea,
+    Limits,
+    Result,
+    Solution,
+    Stream,
+    Tools,
+    events,
+)
 
 tools = Tools()
 
@@ -43,6 +57,12 @@ def counted(words: list[str]) -> int:
     return len(words)
 
 
+@tools.tool
+def near(ctx: Ctx[City], miles: int) -> str:
+    assert_type(ctx.deps, City)
+    return ctx.deps.name * miles
+
+
 def plainly(n: int) -> str:
     return str(n)
 
@@ -73,6 +93,12 @@ async def main(agent: Agent) -> None:
     assert_type(await agent.run("Where?", None), Result[Any])
     assert_type(await agent.request("Where?", City | None), Solution[City | None])
     assert_type((await agent.resume([], int | str)).output, int | str)
+    assert_type(agent.conversation(output=City), Conversation[City])
+    assert_type(agent.conversation("Where?", City | None), Conversation[City | None])
+    assert_type(await Idea(context="Where?").run(agent, output=City), Result[City])
+    assert_type(await Idea(context="Where?").run(agent), Result[Any])
+    with agent.override(deps=City(name="Rome", people=1)) as same:
+        assert_type(same, Agent)
     assert_type(agent.run_sync("Where?", City | None, input={"n": 1}).output, City | None)
     await agent.run("Where?", 5)  # type: ignore[call-overload]
 

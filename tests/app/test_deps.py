@@ -1,0 +1,158 @@
+"""What a run is given for its tools, and what is changed of an agent for a test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from actum import Agent, Ctx, Idea, Tools, errors, events, models
+
+
+@dataclass
+class Shop:
+    prices: dict[str, float]
+
+
+LAMP, DEAR = Shop({"lamp": 3.5}), Shop({"lamp": 70.0})
+CALL = {"_tool": "price", "item": "lamp"}
+ANSWER = {"calls": [CALL], "output": "†calls.0"}
+
+
+async def price(shop: Ctx[Shop], item: str) -> float:
+    """The price of an item."""
+    return shop.deps.prices[item]
+
+
+def made(**options: Any) -> tuple[Agent, models.Scripted]:
+    model = models.Scripted([ANSWER], repeat_last=True)
+    return Agent(model, tools=[price], deps=Shop, **options), model
+
+
+def test_no_model_is_told_of_it() -> None:
+    agent, model = made()
+    assert agent.run_sync("How much?", float, deps=LAMP).output == 3.5
+    tool = agent.tools.find("price")
+    assert tool is not None
+    assert tool.parameters["properties"] == {"item": {"type": "string"}}
+    assert "shop" not in model.requests[0].schema_text
+
+
+async def streamed(agent: Agent) -> Any:
+    async with agent.stream("How much?", float, deps=LAMP) as run:
+        async for _ in run:
+            pass
+    return run.result.output
+
+
+async def talked(agent: Agent) -> Any:
+    talk = agent.conversation(output=float, deps=LAMP)
+    async with talk.stream("How much?") as turn:
+        async for _ in turn:
+            pass
+    return turn.result.output
+
+
+async def resumed(agent: Agent) -> Any:
+    return (await agent.resume("How much?", float, deps=LAMP)).output
+
+
+async def by_idea(agent: Agent) -> Any:
+    result = await Idea(context="How much?", schema={"type": "string"}).run(agent, output=float, deps=LAMP)
+    return result.output
+
+
+async def called(agent: Agent) -> Any:
+    assert isinstance(agent.tools, Tools)
+    return await agent.tools(CALL, deps=LAMP)
+
+
+@pytest.mark.parametrize("begin", [streamed, talked, resumed, by_idea, called])
+def test_every_way_to_run_takes_it(begin: Callable[[Agent], Any]) -> None:
+    agent, _ = made()
+    assert asyncio.run(begin(agent)) == 3.5
+
+
+def test_a_run_that_has_none_is_refused_before_it_begins() -> None:
+    agent, model = made()
+    with pytest.raises(errors.SchemaError, match=r"'price'.* no Shop: run\(…, deps=…\)"):
+        agent.run_sync("How much?", float)
+    assert not model.requests
+    assert Agent(models.Scripted([{"calls": [], "output": 1}]), tools=[], deps=Shop).run_sync("1?", int).output == 1
+
+
+def test_what_was_not_declared_may_miss() -> None:
+    def given(ctx: Ctx) -> bool:
+        """Whether it was given anything."""
+        return ctx.deps is not None
+
+    model = models.Scripted([{"calls": [{"_tool": "given"}], "output": "†calls.0"}])
+    assert Agent(model, tools=[given]).run_sync("Is it?", bool).output is False
+
+
+def test_it_tells_of_the_call() -> None:
+    seen: list[Ctx] = []
+
+    async def look(ctx: Ctx) -> int:
+        """Look around."""
+        seen.append(ctx)
+        ctx.progress(1, 2, "half")
+        return 0
+
+    model = models.Scripted([{"calls": [{"_tool": "look"}, {"_tool": "look"}], "output": "†calls.0"}])
+
+    async def main() -> list[events.CallProgress]:
+        async with Agent(model, tools=[look]).stream("Look.", int) as run:
+            return [event async for event in run if isinstance(event, events.CallProgress)]
+
+    told = asyncio.run(main())
+    assert [one.place for one in seen] == ["0.0", "0.1"]
+    assert [(one.done, one.total, one.message) for one in told] == [(1, 2, "half")] * 2
+    assert len({one.key for one in seen}) == 2
+    assert seen[0].key.endswith("/0.0")
+    assert seen[0].usage.requests <= 1
+
+
+def test_a_delegate_has_what_its_caller_was_given() -> None:
+    tools = Tools.of([price])
+    tools.register("ask", {"properties": {"_output": {"type": "number"}, "_delegate": {"const": "clerk"}}})
+    model = models.Scripted([{"calls": [{"_tool": "ask"}], "output": "†calls.0"}, ANSWER])
+    interface = {"properties": {"item": {"type": "string"}, "_activity": {"const": "price"}, "_output": {}}}
+    clerk = Idea(context=[{"type": "tool", "tool": {"price": interface}}, "You sell."], schema={"type": "number"})
+    agent = Agent(model, tools=tools, delegates={"clerk": clerk}, deps=Shop)
+    assert agent.run_sync("How much?", float, deps=LAMP).output == 3.5
+
+
+def test_it_is_the_first_parameter() -> None:
+    def late(item: str, ctx: Ctx[Shop]) -> str:
+        return f"{item}{ctx}"
+
+    with pytest.raises(errors.SchemaError, match="let it be the function's first"):
+        Tools().tool(late)
+
+
+def test_an_implementation_of_an_interface_takes_it() -> None:
+    tools = Tools()
+    tools.register("price", {"properties": {"item": {"type": "string"}, "_output": {"type": "number"}}})
+    tools.activity("price", price)
+    assert asyncio.run(tools(CALL, deps=LAMP)) == 3.5
+
+
+def test_what_is_overridden_is_restored() -> None:
+    agent, model = made()
+    other = models.Scripted([{"calls": [], "output": 1.0}], repeat_last=True)
+    with agent.override(deps=DEAR) as same:
+        assert same is agent
+        assert agent.run_sync("How much?", float, deps=LAMP).output == 70.0
+        with agent.override(model=other, tools=[]):
+            assert agent.run_sync("How much?", float).output == 1.0
+            assert len(agent.tools) == 0
+        assert agent.run_sync("How much?", float).output == 70.0
+    assert agent.model is model
+    assert agent.run_sync("How much?", float, deps=LAMP).output == 3.5
+    with pytest.raises(ZeroDivisionError), agent.override(model=other):
+        raise ZeroDivisionError
+    assert agent.model is model
