@@ -70,7 +70,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "model": (lambda: agent(5), errors.ModelError, "a int can't be a model"),
     "nameless": (lambda: agent(Nameless()), errors.ModelError, "a Nameless can't be a model: a model has a `name`"),
     "served": (lambda: Served(TOOLS), errors.IdeaError, "served by name"),
-    "names": (lambda: Served({5: {"context": []}}), errors.IdeaError, "no name to serve"),  # type: ignore[dict-item]
+    "names": (lambda: Served({5: {"context": []}}), errors.IdeaError, "can.t be the name of an Idea here"),  # type: ignore[dict-item]
     "idea": (lambda: agent().run_sync(Idea(context="go")), errors.MessageError, r"idea\.run\(agent\)"),
     "class": (lambda: agent(Scripted), errors.ModelError, r"Scripted is a class: .*Scripted\(…\)"),
     "delegates": (lambda: Agent(None, delegates=["d"]), errors.SchemaError, "by their names"),  # type: ignore[arg-type]

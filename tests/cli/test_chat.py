@@ -228,7 +228,7 @@ def test_a_kept_conversation_goes_on_after_an_approved_call(tmp_path: Path, give
 
 def test_what_has_no_text_or_no_model_is_refused(tmp_path: Path) -> None:
     path = talker(tmp_path, said("One"), schema={"type": "object"})
-    for more, words in ((["--model", "any"], "no text"), ([], "needs a model")):
+    for more, words in ((["--model", "any"], "the output isn't a text"), ([], "needs a model")):
         done = chat(path, *more, given="hi\n")
         assert done.returncode == 2
         assert words in done.stderr

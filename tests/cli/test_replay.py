@@ -77,7 +77,7 @@ def interrupt(_):
 
 answers = [interrupt if answer == "interrupt" else answer for answer in json.load(open("answers.json"))]
 scripted = models.Scripted(answers, dialect=OPENAI)
-loading.model_of = lambda *_: scripted
+loading.model_asked = lambda *_: scripted
 sys.argv[0] = "actum"
 raise SystemExit(main())
 """

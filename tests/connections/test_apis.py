@@ -122,7 +122,7 @@ async def test_no_value_leads_elsewhere_or_takes_the_place_of_what_its_user_give
     [
         ({"servers": [{"url": "http://127.0.0.1:1/v1"}]}, "another host than its own"),
         ({"servers": [{"url": "{a}"}]}, "a variable without a default"),
-        ({"openapi": "2.0"}, "no OpenAPI document of version 3"),
+        ({"openapi": "2.0"}, "is not an OpenAPI document of version 3"),
         ({"paths": {f"/{n}": {"get": EMPTY} for n in range(1_001)}}, "more than 1000 operations"),
     ],
 )

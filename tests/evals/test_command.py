@@ -24,6 +24,9 @@ checks:
 """
 
 
+pytestmark = pytest.mark.usefixtures("empty_registry")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

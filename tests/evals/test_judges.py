@@ -23,6 +23,9 @@ JUDGE_INPUT = {
 }
 
 
+pytestmark = pytest.mark.usefixtures("empty_registry")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

@@ -27,6 +27,9 @@ OTHER: dict[str, Any] = {
 }
 
 
+pytestmark = pytest.mark.usefixtures("empty_registry")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

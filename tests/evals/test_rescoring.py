@@ -14,6 +14,8 @@ from actum.evals import Case, Eval, JudgedRun, Verdict, check
 
 from .desk import RETYPED, called, desk, keep, lines
 
+pytestmark = pytest.mark.usefixtures("empty_registry")
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

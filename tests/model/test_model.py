@@ -171,7 +171,7 @@ async def test_what_was_found_is_gone(found: Json, schedule: Schedule) -> None:
 
 
 @pytest.mark.timeout(900)  # many cases, which may meet a loaded machine
-@settings(max_examples=cases(little=300, more=1_000, most=50_000), deadline=None)
+@settings(max_examples=cases(little=300, more=500, most=50_000), deadline=None)
 @given(drawn(), st.integers(0, 1000), st.sampled_from([1, 2, 1000]))
 def test_a_run_comes_to_what_the_protocol_says_whenever_its_calls_end(case: Case, order: int, parallel: int) -> None:
     schedules = [
@@ -183,7 +183,7 @@ def test_a_run_comes_to_what_the_protocol_says_whenever_its_calls_end(case: Case
 
 
 @pytest.mark.timeout(900)  # many cases, which may meet a loaded machine
-@settings(max_examples=cases(little=300, more=1_000, most=50_000), deadline=None)
+@settings(max_examples=cases(little=300, more=500, most=50_000), deadline=None)
 @given(talks(), st.sampled_from([Schedule(), Schedule(order=1), Schedule(order=2, patience=5)]))
 def test_a_conversation_that_is_held_cut_and_loaded_again_comes_to_the_same(talk: Talk, schedule: Schedule) -> None:
     assume(not _stands_in_for_what_waits(talk))

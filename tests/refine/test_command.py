@@ -35,6 +35,9 @@ def weather(city: str, days: int) -> str:
 '''
 
 
+pytestmark = pytest.mark.usefixtures("empty_registry")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

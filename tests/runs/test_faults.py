@@ -68,7 +68,7 @@ async def tried(
     print(f"seed {chosen}")
     async with Runs(place) as runs:
         with fleet(place, folder / "sink", chosen) as made:
-            submitted = [await runs.submit(IDEA)]
+            submitted = [await runs.submit(IDEA, id="run-0")]
             if isinstance(runs.store, SqlStore):  # a folder keeps one file a run: of what was written only what stands
                 await remembering(runs, place)
             for one in workers:
@@ -77,7 +77,9 @@ async def tried(
             while not doing.done() or len(submitted) < count:
                 with suppress(errors.StoreUnavailable):
                     under_way = len(submitted) - len(await runs.list(state="done", most=100_000))
-                    submitted += [await runs.submit(IDEA) for _ in range(_AHEAD - under_way)]
+                    for _ in range(_AHEAD - under_way):
+                        # By its number: what was submitted as the database went away is the same run the next time.
+                        submitted.append(await runs.submit(IDEA, id=f"run-{len(submitted)}"))
                 await asyncio.sleep(0.1)
             await doing
             await all_over(submitted, runs)
