@@ -47,6 +47,24 @@ def refund(order: str) -> str:
     return f"{order} paid back"
 
 
+LEFT = {"a": 5}
+
+
+@tools.tool(effects="none")
+def stock(item: str) -> int:
+    """How many there are."""
+    note("stock")
+    return LEFT[item]
+
+
+@tools.tool
+def take(item: str, n: int) -> str:
+    """Take some away."""
+    note("take")
+    LEFT[item] -= n
+    return "taken"
+
+
 def note(tool: str) -> None:
     with open("called.txt", "a", encoding="utf-8") as file:
         file.write(tool + "\\n")

@@ -247,3 +247,32 @@ async def test_cases_are_a_sample_of_the_runs_of_a_store(folder: Path) -> None:
     assert [(case.name, case.input) for case in found] == [("ana", {"email": "ana@example.com"})]
     with pytest.raises(errors.EvalError, match=r'cases\[0\]: there is no key "were"; did you mean \'where\''):
         Eval("desk.json", cases=[{"runs": "runs", "were": "x"}], folder=folder)
+
+
+async def test_the_same_read_gives_another_value_after_an_effect_than_before_it(folder: Path) -> None:
+    """`stock` is 5 on record, then, behind `take`, 3: tool and arguments alone would serve the wrong one (V18)."""
+    read: dict[str, Any] = {"_tool": "stock", "item": "a"}
+    taken: dict[str, Any] = {"_tool": "take", "item": "a", "n": 2}
+    both = {
+        "calls": [read, {"_then": True}, taken, {"_then": True}, read],
+        "output": {"note": "†calls.2", "mean": "†calls.4"},
+    }
+    await keep(folder, "cy", "bo@example.com", both)
+    (folder / "called.txt").unlink()
+    after = {"calls": [taken, {"_then": True}, read], "output": {"note": "†calls.0", "mean": "†calls.2"}}
+    before = {"calls": [read], "output": {"note": "x", "mean": "†calls.0"}}
+    one = Eval("desk.json", cases=["runs/cy.json"], checks=["†output.mean == 3"], folder=folder)
+    later = {"calls": [taken], "output": None}
+    report = await one.run(models=[model("after", after), model("before", before), model("later", later, before)])
+    assert [(row.cell, row.state) for row in report.rows] == [
+        ("desk.json·after", "pass"),
+        ("desk.json·before", "fail"),
+        ("desk.json·later", "pass"),  # the effect was of an answer before
+    ]
+    first = {"calls": [read, {"_then": True}, taken], "output": {"note": "†calls.2", "mean": "†calls.0"}}
+    await keep(folder, "di", "bo@example.com", first)
+    (folder / "called.txt").unlink()
+    other = Eval("desk.json", cases=["runs/di.json"], checks=["†output.mean == 3"], folder=folder)
+    report = await other.run(models=[model("later", later, before)])
+    assert report.rows[0].state == "unknown"  # how many there are behind the effect, nobody has seen
+    assert called(folder) == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -162,7 +162,7 @@ class RecordedTools:
             self._by_key[one.key].append(one)
         self._live = live
         self._given: Counter[int] = Counter()
-        self._effects: list[tuple[int, str]] = []
+        self._effects: list[tuple[int, int, str]] = []
         self.missed: Unrecorded | None = None
         """The call that isn't on record; the run doesn't get past it."""
         self.has_missed = asyncio.Event()
@@ -178,7 +178,7 @@ class RecordedTools:
                 return await self._missing(job, call, carry)
             self.answered.append(call_key(job.tool.name, call.parameters))
             if job.tool.effects != "none":
-                self._effects.append((job.script.number, call_key(job.tool.name, call.parameters)))
+                self._effects.append((job.script.number, job.node.index, call_key(job.tool.name, call.parameters)))
             if found.error is not None:
                 return ActivityError(found.error, tool=job.tool.name)
             try:
@@ -194,20 +194,23 @@ class RecordedTools:
         known = [
             one for one in self._by_key[call_key(job.tool.name, call.parameters)] if one.crossed in (None, crossed)
         ]
-        fitting = list(self._fitting(known, job.script.number))
+        fitting = self._fitting(known, job.script.number, job.node.index)
         for one in fitting:
             if not self._given[id(one)]:
                 self._given[id(one)] += 1
                 return one
         return fitting[-1] if fitting and job.tool.effects == "none" else None
 
-    def _fitting(self, known: Iterable[RecordedCall], answer: int) -> Iterator[RecordedCall]:
-        """Those before which the same effects had ended: one of the same answer counts as it is on record."""
-        before = Counter(key for number, key in self._effects if number < answer)
-        for one in known:
-            more = one.before - before
-            if not before - one.before and all(key in one.beside for key in more):
-                yield one
+    def _fitting(self, known: Iterable[RecordedCall], answer: int, index: int) -> list[RecordedCall]:
+        """Those before which the same effects had ended, by the order of the list and never by timing.
+
+        An effect of the same answer counts as it is on record; first come those before which just those effects had
+        ended that are listed before the call.
+        """
+        before = Counter(key for number, _, key in self._effects if number < answer)
+        listed = Counter(key for number, at, key in self._effects if number == answer and at < index)
+        fitting = [one for one in known if not before - one.before and (one.before - before).keys() <= one.beside]
+        return sorted(fitting, key=lambda one: one.before != before + listed)
 
     async def _missing(self, job: Job, call: Call, carry: Carry) -> Carried:
         if self._live is not None and job.tool.effects == "none" and not self._effects:

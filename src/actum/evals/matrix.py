@@ -17,6 +17,7 @@ from ..app.loading import Loaded
 from ..app.recorded import LiveReads, RecordedCall, RecordedTools, calls_on_record, with_record
 from ..errors import ActumError, LimitExceeded
 from ..generation.model import Model
+from ..generation.offer import offered
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..schema.json import JsonObject, is_object
@@ -43,6 +44,14 @@ class Cell:
     def name(self) -> str:
         """What it is called."""
         return cell_name(self.version, self.model_name)
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The names of its tools that only read; its modules are loaded, since its runs need them."""
+        if self.loaded is None:
+            return ()
+        own = offered(self.loaded.context, self.loaded.code.registry, self.loaded.config.tools)
+        return [name for name, tool in own.tools.items() if tool.effects == "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +99,7 @@ class Trials:
             ActumError: it can't even begin.
         """
         case = trial.case
-        record = self._record(case)
+        record = self._record(case, trial.cell.reads)
         live = self._live[case.identity] if self.suite.live and case.attack is None else None
         tools = RecordedTools(record if case.attack is None else case.attack.planted(record) or record, live=live)
         agent = with_record(self._agent(trial, limits), tools)
@@ -116,11 +125,10 @@ class Trials:
             cost_is_of_record=not self.suite.live,
         )
 
-    def _record(self, case: Case) -> Sequence[RecordedCall]:
+    def _record(self, case: Case, reads: Sequence[str]) -> Sequence[RecordedCall]:
         given = [_recorded_by_hand(one) for one in case.record]
         if case.run is None:
             return given
-        reads = [name for name, tool in self.suite.toolset.tools.items() if tool.effects == "none"]
         return [*calls_on_record(case.run, case.name, reads), *given]
 
     def _agent(self, trial: Trial, limits: Limits) -> Agent:
