@@ -367,8 +367,11 @@ class Meaning:
         if len(done) > 1:
             raise Ambiguous(index)
         ends = {end for end, _ in found}
-        if End.OPEN not in ends and done:
-            return End.DONE, done[0]
+        for end, value in found:  # what is on the right counts only once the left can't be filled any more (O5)
+            if end is End.HELD:
+                return End.HELD, None
+            if End.OPEN not in ends and end is End.DONE:
+                return End.DONE, value
         return next(one for one in _BEST if one in ends), None
 
     # What becomes of its output
