@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..generation.model import Model, ModelRequest, Reasoning
-from ..generation.request_media import Takes, takes_of
+from ..generation.model import Model, ModelRequest, Reasoning, closing
+from ..models.wrapped import WrappedModel
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, NotJson, decode, encode, is_object, plain
-from ..schema.lowering import Dialect
 from ..sources.files import opened_private
 
 
@@ -64,31 +63,12 @@ def append_line(path: Path, told: JsonObject) -> None:
         os.close(descriptor)
 
 
-class RepeatedModel:
+class RepeatedModel(WrappedModel):
     """A model as one repeat of an eval asks it: what was answered before isn't asked again."""
 
     def __init__(self, model: Model, answers: PaidAnswers, repeat: int) -> None:
-        self._model, self._answers, self._repeat = model, answers, repeat
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self._model.name
-
-    @property
-    def dialect(self) -> Dialect | None:
-        """The model's own."""
-        return getattr(self._model, "dialect", None)
-
-    @property
-    def has_price(self) -> bool:
-        """Whether it is known what the model costs."""
-        return getattr(self._model, "has_price", True)
-
-    @property
-    def takes(self) -> Takes:
-        """What the model takes as well as text."""
-        return takes_of(self._model)
+        super().__init__(model)
+        self._answers, self._repeat = answers, repeat
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         """The answer that is known, or the model's own, which is known from then on.
@@ -106,12 +86,13 @@ class RepeatedModel:
             return
         deltas: list[str] = []
         usage: Usage | None = None
-        async for item in self._model.stream(request):
-            if isinstance(item, str):
-                deltas.append(item)
-            elif isinstance(item, Usage):
-                usage = item
-            yield item
+        async with closing(self._model.stream(request)) as answer:
+            async for item in answer:
+                if isinstance(item, str):
+                    deltas.append(item)
+                elif isinstance(item, Usage):
+                    usage = item
+                yield item
         self._answers.add(key, self.name, deltas, usage)
 
     def _key(self, request: ModelRequest) -> str:

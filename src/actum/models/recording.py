@@ -20,10 +20,11 @@ from typing import Any
 
 from ..errors import IdeaError, ModelError
 from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage, closing
-from ..generation.request_media import EVERYTHING, Takes, takes_of
+from ..generation.request_media import EVERYTHING, Takes
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
 from ..sources.files import opened_private, unwritable
+from .wrapped import WrappedModel
 
 _DIALECT_NAME = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","dialect":"([a-z]+)"')
 """How a recorded line begins."""
@@ -32,35 +33,15 @@ _URLS = re.compile(r'\{"name":"(?:[^"\\]|\\.)*",(?:"dialect":"[a-z]+",)?"urls":(
 _ERROR_FIELDS = ("code", "status", "retry_after", "retryable", "schema_refused")
 
 
-class Recording:
+class Recording(WrappedModel):
     """Asks another model and appends each request with its answer to a file, when the answer has ended.
 
     An answer that failed, or that nobody read to its end, is written up to where it ended.
     """
 
     def __init__(self, model: Model, path: str | os.PathLike[str]) -> None:
-        self._model = model
+        super().__init__(model)
         self._path = Path(path)
-
-    @property
-    def name(self) -> str:
-        """The name of the model that answers."""
-        return self._model.name
-
-    @property
-    def dialect(self) -> Dialect | None:
-        """The dialect of the model that answers."""
-        return getattr(self._model, "dialect", None)
-
-    @property
-    def has_price(self) -> bool:
-        """Whether it is known what the model that answers costs."""
-        return getattr(self._model, "has_price", True)
-
-    @property
-    def takes(self) -> Takes:
-        """What the model that answers takes in addition to text."""
-        return takes_of(self._model)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         """Yield the model's answer unchanged; what it thinks is not written down.
@@ -87,11 +68,6 @@ class Recording:
         finally:
             # Reached too when the reader leaves early or is cancelled, so what is written here must not wait.
             _append(self._path, entry)
-
-    async def aclose(self) -> None:
-        """Close the model that answers."""
-        if (close := getattr(self._model, "aclose", None)) is not None:
-            await close()
 
 
 class Replay:
