@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import ActivityError, ActumError
 from ..execution.calls.invoking import judged
@@ -26,6 +26,8 @@ from ..protocol.place import Place
 from ..schema.json import Json, JsonObject, encode
 from .agent import Agent
 from .saved import SavedIdea
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +167,23 @@ class RecordedTools:
         self._effects: list[tuple[int, int, str]] = []
         self.missed: Unrecorded | None = None
         """The call that isn't on record; the run doesn't get past it."""
-        self.has_missed = asyncio.Event()
+        self._has_missed = asyncio.Event()
         self.answered: list[str] = []
         """The calls that were answered, as `call_key` tells them."""
+
+    async def until_missed(self, run: Coroutine[Any, Any, T]) -> T | None:
+        """Carry a run out; one that asks for what isn't on record is cut there, and comes to None.
+
+        Its model must not be told of a hole in a record, and act on it. Raises whatever the run does.
+        """
+        carried, missed = asyncio.ensure_future(run), asyncio.ensure_future(self._has_missed.wait())
+        try:
+            await asyncio.wait({carried, missed}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in (carried, missed):
+                one.cancel()
+            await asyncio.gather(carried, missed, return_exceptions=True)
+        return None if self.missed is not None else carried.result()
 
     def ring(self, ground: Ground, carry: Carry) -> Carry:
         """What answers the calls of a run in the place of what would carry them out."""
@@ -218,8 +234,8 @@ class RecordedTools:
         if self.missed is None:
             arguments: JsonObject = dict(call.parameters)
             self.missed = Unrecorded(job.tool.name, arguments, job.of, self._nearest(job.tool.name, arguments))
-            self.has_missed.set()
-        await asyncio.Event().wait()  # the run is cancelled: its model must not be told, and act on, a hole in a record
+            self._has_missed.set()
+        await asyncio.Event().wait()  # until the run is cancelled
         raise AssertionError
 
     def _nearest(self, tool: str, arguments: JsonObject) -> JsonObject | None:

@@ -15,7 +15,7 @@ from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Loaded
 from ..app.recorded import LiveReads, RecordedCall, RecordedTools, calls_on_record, with_record
-from ..errors import ActumError, LimitExceeded
+from ..errors import ActumError
 from ..generation.model import Model
 from ..generation.offer import offered
 from ..protocol.config import Limits
@@ -46,12 +46,11 @@ class Cell:
         return cell_name(self.version, self.model_name)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def reads(self) -> frozenset[str]:
         """The names of its tools that only read; its modules are loaded, since its runs need them."""
         if self.loaded is None:
-            return ()
-        own = offered(self.loaded.context, self.loaded.code.registry, self.loaded.config.tools)
-        return [name for name, tool in own.tools.items() if tool.effects == "none"]
+            return frozenset()
+        return offered(self.loaded.context, self.loaded.code.registry, self.loaded.config.tools).reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +124,7 @@ class Trials:
             cost_is_of_record=not self.suite.live,
         )
 
-    def _record(self, case: Case, reads: Sequence[str]) -> Sequence[RecordedCall]:
+    def _record(self, case: Case, reads: frozenset[str]) -> Sequence[RecordedCall]:
         given = [_recorded_by_hand(one) for one in case.record]
         if case.run is None:
             return given
@@ -142,20 +141,11 @@ class Trials:
 
     async def _carried(self, path: Path, trial: Trial, agent: Agent, tools: RecordedTools) -> str | None:
         """Why the run has failed, None where it hasn't; it is cut where it asks for what isn't on record."""
-        run = asyncio.ensure_future(self._started(path, trial, agent))
-        missed = asyncio.ensure_future(tools.has_missed.wait())
         try:
-            await asyncio.wait({run, missed}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in (run, missed):
-                one.cancel()
-            await asyncio.gather(run, missed, return_exceptions=True)
-        if run.cancelled():
-            return None
-        error = run.exception()
-        if isinstance(error, LimitExceeded) or error is None or isinstance(error, ActumError):
-            return None if error is None else error.message
-        raise error
+            await tools.until_missed(self._started(path, trial, agent))
+        except ActumError as error:
+            return error.message
+        return None
 
     async def _started(self, path: Path, trial: Trial, agent: Agent) -> None:
         if await asyncio.to_thread(path.exists):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,7 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     for case in cases:
         _judge_case(case, tools, Complaint(case.name, wrong.noted))
     attacks = parsed_attacks(told.get("attacks", []), wrong.at("attacks"))
-    reads = [one for one, tool in toolset.tools.items() if tool.effects == "none"]
-    cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, reads))]
+    cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, toolset.reading))]
     checks = [
         *_own_checks(cases, toolset, all_known=tools is not None),
         *_checks_of(told.get("checks", []), CheckReader(types, tools, folder), wrong),
@@ -133,7 +132,7 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         name=name,
         toolset=toolset,
         cases=cases,
-        columns=Columns(checks=_numbered(checks)),
+        columns=Columns(checks=_named_apart(checks)),
         gates=_gates_of(told, wrong),
         budget=_budget_of(told.get("budget", {}), wrong.at("budget")),
         live=_live_of(told.get("tools", {}), wrong.at("tools")),
@@ -183,17 +182,7 @@ def _cases_of(told: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]
         wrong.at("cases")("there is nothing to try")
 
 
-def _named_apart(cases: Sequence[Case]) -> Sequence[Case]:
-    """The cases, each with a name of its own."""
-    taken: dict[str, int] = {}
-    found: list[Case] = []
-    for case in cases:
-        taken[case.name] = count = taken.get(case.name, 0) + 1
-        found.append(case if count == 1 else replace(case, name=f"{case.name} ({count})"))
-    return found
-
-
-def _attacked(cases: Sequence[Case], attack: Attack, reads: Sequence[str]) -> Iterator[Case]:
+def _attacked(cases: Sequence[Case], attack: Attack, reads: Collection[str]) -> Iterator[Case]:
     """The cases in whose record the text of an attack can be planted, each with it."""
     for case in cases:
         if case.run is not None and attack.planted(calls_on_record(case.run, case.name, reads)) is not None:
@@ -210,13 +199,13 @@ def _withstood(attacks: Sequence[Attack], types: Mapping[str, Type], wrong: Comp
         yield Withstood(name=f"attack {one.name}", attack=one.name, wins=wins)
 
 
-def _numbered(checks: Sequence[Any]) -> Sequence[RunCheck]:
-    """The checks, each with a name of its own."""
+def _named_apart(named: Sequence[Any]) -> Sequence[Any]:
+    """Cases or checks, each with a name of its own."""
     taken: dict[str, int] = {}
-    found: list[RunCheck] = []
-    for check in checks:
-        taken[check.name] = count = taken.get(check.name, 0) + 1
-        found.append(check if count == 1 else replace(check, name=f"{check.name} {count}"))
+    found: list[Any] = []
+    for one in named:
+        taken[one.name] = count = taken.get(one.name, 0) + 1
+        found.append(one if count == 1 else replace(one, name=f"{one.name} {count}"))
     return found
 
 
@@ -227,8 +216,7 @@ def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> 
     if any(case.calls is not None for case in cases):
         yield CaseCalls()
     if any(case.effects is not None for case in cases):
-        reads = frozenset(name for name, tool in toolset.tools.items() if tool.effects == "none")
-        yield Effects(reads=reads, known=None if all_known else frozenset(toolset.tools))
+        yield Effects(reads=toolset.reading, known=None if all_known else frozenset(toolset.tools))
 
 
 def _checks_of(told: Any, reader: CheckReader, wrong: Complaint) -> Iterator[RunCheck]:

@@ -94,6 +94,11 @@ class Toolset:
         """The names of the tools whose calls the model carries out itself."""
         return frozenset([name for name, tool in self.tools.items() if self.is_latent(tool)])
 
+    @property
+    def reading(self) -> frozenset[str]:
+        """The names of the tools that only read."""
+        return frozenset(name for name, tool in self.tools.items() if tool.effects == "none")
+
     @cached_property
     def silent(self) -> frozenset[str]:
         """The names of the tools whose functions are declared to return nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,8 +70,8 @@ class Example:
         return _CALLS.sub(named, text) if isinstance(text, str) else text
 
 
-def example_of(run: Idea, name: str, reads: Mapping[str, bool]) -> Example:
-    """A kept run as an example; `reads` says of each tool whether it only reads.
+def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
+    """A kept run as an example; `reads` are the tools that only read.
 
     Raises:
         RefineError: it can't be one, with the code that says why.
@@ -113,10 +113,10 @@ def _deep(example: Example, value: Any, answer: int) -> Any:
     return example.renumbered(value, answer)
 
 
-def _steps(account: Account, calls: Sequence[CallAccount], reads: Mapping[str, bool], name: str) -> list[Step]:
+def _steps(account: Account, calls: Sequence[CallAccount], reads: Collection[str], name: str) -> list[Step]:
     steps: list[Step] = []
     for call in calls:
-        is_read = reads.get(call.tool, False)
+        is_read = call.tool in reads
         seen = account.find(call.place)
         if seen is None:
             raise RefineError(f"{name}: call {call.place} was made for the items of a list", code="other_shape")

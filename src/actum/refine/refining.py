@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections import Counter
@@ -157,14 +156,13 @@ def _prepared(idea: Idea, name: str, tools: AnyTools | None) -> tuple[Agent, Too
 
 def _examples(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple[list[Example], dict[str, str]]:
     """The runs of the most frequent shape, and why each other one is left out."""
-    reads = {name: tool.effects == "none" for name, tool in toolset.tools.items()}
     found: list[Example] = []
     left_out: dict[str, str] = {}
     for number, one in enumerate(runs[:_MOST], 1):
         run = one if isinstance(one, Idea) else Idea.load(one)
         name = f"run {number}" if isinstance(one, Idea) else str(one)
         try:
-            found.append(example_of(run, name, reads))
+            found.append(example_of(run, name, toolset.reading))
         except RefineError as error:
             left_out[name] = error.code
     if not found:
@@ -248,29 +246,19 @@ def _asked(found: Refined) -> list[str]:
 
 async def _replayed(plan: Refined, example: Example, agent: Agent, toolset: Toolset) -> str | None:
     """Why a plan doesn't do what an example did, None where it does; "left" where it knows that it doesn't."""
-    reads = [name for name, tool in toolset.tools.items() if tool.effects == "none"]
-    tools = RecordedTools(calls_on_record(example.run, example.name, reads))
+    tools = RecordedTools(calls_on_record(example.run, example.name, toolset.reading))
     given = [message for message in example.given if message.get("type") != "plan"]
     origin = plan.idea.context.origin
     context = Context([*given, plan.plan], origin=origin)
-    run = asyncio.ensure_future(with_record(agent, tools).run(context, plan.idea.schema))
-    missed = asyncio.ensure_future(tools.has_missed.wait())
     try:
-        await asyncio.wait({run, missed}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for one in (run, missed):
-            one.cancel()
-        await asyncio.gather(run, missed, return_exceptions=True)
-    if tools.missed is not None:
-        return f"{example.name}: {tools.missed}"
-    error = run.exception()
-    if isinstance(error, PlanFailed):
+        result = await tools.until_missed(with_record(agent, tools).run(context, plan.idea.schema))
+    except PlanFailed:
         return "left"
-    if error is not None:
-        if not isinstance(error, ActumError):
-            raise error
+    except ActumError as error:
         return f"{example.name}: {error.message}"
-    output = jsonable(run.result().output)
+    if result is None:
+        return f"{example.name}: {tools.missed}"
+    output = jsonable(result.output)
     if not is_alike(output, example.output):
         return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
     wanted = Counter(call_key(step.tool, step.arguments) for step in example.steps)
