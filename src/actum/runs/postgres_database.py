@@ -27,6 +27,9 @@ _ALONE = 0x41637441
 _PATIENCE = 5.0
 """Seconds to wait for a connection before the database counts as out of reach."""
 _MOST_CONNECTIONS = 8
+_STANDSTILL = 10.0
+"""Seconds without a statement after which the server ends a transaction: whoever began it stands still, and others wait
+for what it has locked."""
 
 
 class PostgresTransaction:
@@ -87,7 +90,11 @@ class PostgresDatabase:
             raise RunError("runs in PostgreSQL need an extra: pip install 'actum[workers]'") from None
         try:
             yield
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except (
+            psycopg.OperationalError,
+            psycopg.InterfaceError,
+            psycopg.errors.IdleInTransactionSessionTimeout,
+        ) as error:
             raise StoreUnavailable(f"the runs in PostgreSQL: {self._said(error)}") from error
         except psycopg.Error as error:
             raise RunError(f"the runs in PostgreSQL: {self._said(error)}") from error
@@ -124,6 +131,7 @@ class PostgresDatabase:
             max_size=_MOST_CONNECTIONS,
             open=False,
             timeout=_PATIENCE,
+            configure=_configured,
             check=AsyncConnectionPool.check_connection,
             name="actum",
         )
@@ -168,6 +176,12 @@ class PostgresDatabase:
             await pool.close()
 
 
+async def _configured(connection: AsyncConnection[Any]) -> None:
+    """Let the server end what stands still on this connection, such as a worker whose machine is paused."""
+    await connection.execute(_sql(f"SET idle_in_transaction_session_timeout = '{_STANDSTILL}s'"))
+    await connection.commit()
+
+
 async def _number(database: AsyncConnection[Any], query: LiteralString) -> int:
     found = await (await database.execute(query)).fetchone()
     return int(found[0]) if found is not None and found[0] is not None else 0
@@ -180,10 +194,12 @@ async def _make_queue(database: AsyncConnection[Any]) -> None:
     found = await (await database.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
     if found is not None and found[0] is None:
         await database.execute(SchemaManager.get_schema())
-    await database.execute(
-        "CREATE INDEX IF NOT EXISTS actum_live_deliveries ON procrastinate_jobs ((args->>'run')) "
-        "WHERE status IN ('todo', 'doing')"
-    )
+    found = await (await database.execute("SELECT to_regclass('actum_live_deliveries')")).fetchone()
+    if found is not None and found[0] is None:  # asked first: to make it waits for all who write, if it is there, too
+        await database.execute(
+            "CREATE INDEX actum_live_deliveries ON procrastinate_jobs ((args->>'run')) "
+            "WHERE status IN ('todo', 'doing')"
+        )
     # By the statistics of a queue that was empty a moment ago, the engine would sort all that is queued for each
     # delivery that it fetches. Told not to sort, it takes the first of its index.
     fetching = await database.execute(
