@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..evals import Judgement, Report
-from .pages import digest_of, inline, rendered, static
-from .secrets import masked
+from .pages import alone
 
 _WORDS = {"pass": "done", "fail": "failed", "broken": "failed", "unknown": "waiting"}
 """The colour of a verdict is that of the state of a call."""
@@ -19,9 +18,8 @@ def eval_page(report: Report, title: str) -> str:
     Raises:
         IdeaError: the extra `serve` is not installed.
     """
-    style = inline(static("studio.css"))
     cells = list(report.cells.values())
-    page = rendered(
+    return alone(
         "eval_file.html",
         title=title,
         report=report,
@@ -30,10 +28,7 @@ def eval_page(report: Report, title: str) -> str:
         compared={cell.name: report.compare(cells[0].name, cell.name) for cell in cells[1:]},
         cases=list(_cases(report)),
         colours=_WORDS,
-        style=style,
-        style_hash=digest_of(style),
     )
-    return masked(page)
 
 
 def _cases(report: Report) -> Iterator[Mapping[str, Any]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..app.idea import Idea
 from ..inspection.account import Account, AnswerSeen, account_of
-from .pages import digest_of, inline, rendered, static
+from .pages import alone
 from .pictures import graph_with_values
-from .secrets import masked, without_secrets
+from .secrets import without_secrets
 from .sent_requests import known_requests
 from .timeline import timeline_of
 
@@ -33,9 +33,9 @@ async def run_page(run: Idea, name: str) -> str:
     def graph(answer: AnswerSeen) -> object:
         return graph_with_values(account, answer, link)
 
-    style, script = inline(static("studio.css")), inline(static("file.js"))
-    page = rendered(
+    return alone(
         "file.html",
+        script="file.js",
         title=title_of(account),
         state=state_of(account),
         account=account,
@@ -46,12 +46,7 @@ async def run_page(run: Idea, name: str) -> str:
         sent=sent,
         detailed=count <= _DETAILED,
         most=_MOST if count <= _DETAILED else _MOST_OF_MANY,
-        style=style,
-        script=script,
-        style_hash=digest_of(style),
-        script_hash=digest_of(script),
     )
-    return masked(page)
 
 
 def title_of(account: Account) -> str:
