@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from .app.agent import Agent, assembled, fitted
+from .app.agent import Agent, assembled, is_agent, with_deps
 from .app.begun import approve_of, as_begun
 from .app.coercion import blocking
 from .app.idea import Idea
+from .app.idea_agent import fitted
 from .app.loading import Code, ready
 from .app.retracing import Replayed, is_alike, replayed, replayed_output, retracer
 from .errors import ActumError, IdeaError
@@ -98,6 +99,7 @@ async def start(
     show: Callable[[AnyEvent], None] | None = None,
     versions: Versions | None = None,
     approve: str | None = None,
+    deps: Any = None,
 ) -> Result[Any]:
     """Run an Idea and keep the run in a new file. Without a model, the Idea's saved solution is the plan.
 
@@ -110,12 +112,13 @@ async def start(
         show: gets every event.
         versions: where every request with its answer is saved.
         approve: who decides on its calls, as `--approve` names it; kept with the run, for `approve_of` to tell later.
+        deps: what its tools are given in their `Ctx`; no file holds that, and `resume` is given it again.
 
     Raises:
         IdeaError: the file exists already, or can't be written.
         ActumError: what ended the run; the file holds what had been done.
     """
-    runner = _agent_for(agent, idea, str(run))
+    runner = _agent_for(agent, idea, str(run), deps)
     own = idea.identified(runner.config)
     context = own.context if runner.model is not None else own.without_model()
     prepared, schema = await assembled(runner).prepared(context, own.schema, input=input)
@@ -131,6 +134,7 @@ async def resume(
     versions: Versions | None = None,
     keeps_approve: bool = True,
     anew: bool = False,
+    deps: Any = None,
 ) -> Result[Any]:
     """Continue a run that was cut, or that waited for a decision.
 
@@ -145,13 +149,14 @@ async def resume(
         versions: where every request with its answer is saved.
         keeps_approve: False lets the agent's own approver alone decide.
         anew: the agent's limits begin anew; they count from the run's beginning.
+        deps: as for `start`.
 
     Raises:
         IdeaError: no run is kept there, or another process has it open.
         ActumError: what ended the run; the file holds what had been done.
     """
     with KeptRun.open(path_given(run)) as kept:
-        runner = copy(_agent_for(agent, kept.idea, str(run)))
+        runner = copy(_agent_for(agent, kept.idea, str(run), deps))
         runner.approve = as_begun(kept.idea, runner.approve) if keeps_approve else runner.approve
         return await kept.carry_on(runner, show, versions, anew=anew)
 
@@ -275,10 +280,10 @@ async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> R
     return Replay(requests=requests, output=output, is_same_output=is_same_output, left_out=left_out)
 
 
-def _agent_for(agent: Runner, idea: Idea, name: str) -> Agent:
+def _agent_for(agent: Runner, idea: Idea, name: str, deps: Any) -> Agent:
     if agent is None:
-        return ready(idea, name).agent()
-    return fitted(agent, idea) if isinstance(agent, Agent) else agent(idea)
+        return with_deps(ready(idea, name).agent(), deps)
+    return with_deps(fitted(agent, idea) if is_agent(agent) else agent(idea), deps)
 
 
 def _at(file: str | Path, act: Callable[[Run], Awaitable[T]]) -> T:

@@ -75,6 +75,7 @@ def test_help_of_an_agent_is_of_its_public_names() -> None:
         *(
             "compose",
             "conversation",
+            "instructions",
             "override",
             "render",
             "request",

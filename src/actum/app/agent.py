@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import MessageError, SchemaError
 from ..execution.budget import Spent
@@ -20,8 +20,8 @@ from ..ideas.store import Store
 from ..messages import KINDS
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
+from ..protocol.ctx import Ctx, Deps
 from ..protocol.message import DATA_KINDS
-from ..protocol.origin import is_url
 from ..protocol.registry import AnyTools
 from ..protocol.solution import Result, Solution
 from ..schema.json import JsonObject
@@ -34,7 +34,8 @@ from .begun import as_begun
 from .coercion import Given, as_model, blocking
 from .conversation import Conversation, ConversationOptions
 from .delegate_resolver import AnyDelegate
-from .machine import LocalMachine
+from .idea_agent import fitted
+from .instructions import check_instructions
 from .output_text import member_of, text_pieces
 from .saved import SavedIdea
 from .stream import Stream
@@ -42,7 +43,7 @@ from .summary import check_unused
 from .tools import DEFAULT, Tools
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm
+    from typing_extensions import TypeForm, TypeIs
 
 
 T = TypeVar("T")
@@ -51,6 +52,9 @@ JsonSchema: TypeAlias = Mapping[str, Any] | bool | None
 """The schema of an output of which types say nothing; with any other form, the output is what the type says."""
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 """A user's own message type: a handler `(message, request) -> request`, or `dict` for one that is data (M2, M3)."""
+Said: TypeAlias = "Awaitable[str | None] | str | None"
+Instruct: TypeAlias = "Callable[[Ctx[Deps]], Said] | Callable[[], Said]"
+"""Says instructions; nothing where it returns None."""
 
 
 class PlanShelf(Protocol):
@@ -61,7 +65,7 @@ class PlanShelf(Protocol):
         ...
 
 
-class Agent:
+class Agent(Generic[Deps]):
     """Runs contexts: asks the model and carries out its calls while they arrive, until there is an output.
 
     Args:
@@ -88,7 +92,7 @@ class Agent:
         self,
         model: Model | str | None = None,
         *,
-        tools: AnyTools | None = None,
+        tools: Tools[Deps] | AnyTools | None = None,
         config: Config | None = None,
         limits: Limits | None = None,
         approve: Approve | None = None,
@@ -99,7 +103,7 @@ class Agent:
         store: Store | str | Path | None = None,
         tokens: Mapping[str, str] | None = None,
         message_types: Mapping[str, MessageType] | None = None,
-        deps: object = None,
+        deps: type[Deps] | None = None,
         plans: PlanShelf | None = None,
         trace: Trace | bool | None = None,
     ) -> None:
@@ -128,6 +132,7 @@ class Agent:
         self._needs = deps
         self._deps: Any = None
         """What its runs are given, whatever they are begun with."""
+        self._instructions: tuple[Callable[..., Any], ...] = ()
         handlers, own_kinds = _split(message_types or {})
         self._reach = Reach.of(
             self.config,
@@ -141,13 +146,15 @@ class Agent:
 
     @overload
     async def run(
-        self, context: Given, schema: JsonSchema = None, *, input: Inputs = None, deps: Any = None
+        self, context: Given, schema: JsonSchema = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]: ...
     @overload
     async def run(
-        self, context: Given, schema: TypeForm[T], *, input: Inputs = None, deps: Any = None
+        self, context: Given, schema: TypeForm[T], *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[T]: ...
-    async def run(self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Any = None) -> Result[Any]:
+    async def run(
+        self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
+    ) -> Result[Any]:
         """Run until there is an output.
 
         Args:
@@ -162,8 +169,8 @@ class Agent:
             ActumError: what ended the run; its `result` is what had been done.
         """
         if self.plans is not None:
-            return await self.plans.run(self._given(deps), context, schema, input)
-        own = assembled(self._given(deps) if deps is not None else self)
+            return await self.plans.run(with_deps(self, deps), context, schema, input)
+        own = assembled(with_deps(self, deps))
         loop = await own.loop(context, schema, input, own.emitter())
         return await loop.run()
 
@@ -174,7 +181,7 @@ class Agent:
         schema: JsonSchema = None,
         *,
         input: Inputs = None,
-        deps: Any = None,
+        deps: Deps | None = None,
         record: Tell | Record | None = None,
     ) -> Stream: ...
     @overload
@@ -184,7 +191,7 @@ class Agent:
         schema: TypeForm[T],
         *,
         input: Inputs = None,
-        deps: Any = None,
+        deps: Deps | None = None,
         record: Tell | Record | None = None,
     ) -> Stream[T]: ...
     def stream(
@@ -193,7 +200,7 @@ class Agent:
         schema: Any = None,
         *,
         input: Inputs = None,
-        deps: Any = None,
+        deps: Deps | None = None,
         record: Tell | Record | None = None,
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
@@ -203,7 +210,7 @@ class Agent:
             record: takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash;
                 a `Record` is also asked before every effect whether the run is still this process's own.
         """
-        return assembled(self._given(deps)).stream(context, schema, input, record)
+        return assembled(with_deps(self, deps)).stream(context, schema, input, record)
 
     def stream_text(
         self,
@@ -211,7 +218,7 @@ class Agent:
         schema: Any = str,
         *,
         input: Inputs = None,
-        deps: Any = None,
+        deps: Deps | None = None,
         member: str = "",
     ) -> AsyncGenerator[str]:
         """The text of the output, piece by piece: at once where no call can still fail, else when they are done.
@@ -232,11 +239,15 @@ class Agent:
 
     @overload
     def run_sync(
-        self, context: Given, schema: JsonSchema = None, *, input: Inputs = None, deps: Any = None
+        self, context: Given, schema: JsonSchema = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]: ...
     @overload
-    def run_sync(self, context: Given, schema: TypeForm[T], *, input: Inputs = None, deps: Any = None) -> Result[T]: ...
-    def run_sync(self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Any = None) -> Result[Any]:
+    def run_sync(
+        self, context: Given, schema: TypeForm[T], *, input: Inputs = None, deps: Deps | None = None
+    ) -> Result[T]: ...
+    def run_sync(
+        self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
+    ) -> Result[Any]:
         """`run` for scripts and notebooks: outside an event loop, or beside the one that is running.
 
         Args:
@@ -265,7 +276,7 @@ class Agent:
         member: str = "",
         most: int | None = None,
         summary: bool = False,
-        deps: Any = None,
+        deps: Deps | None = None,
     ) -> Conversation:
         """Turns over one context, which begins with this one or goes on with that of an earlier conversation.
 
@@ -291,7 +302,7 @@ class Agent:
             check_unused(begins)
 
         def begin(so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Stream:
-            return assembled(self._given(deps)).turn(so_far, said, answer, spent=spent, most=most, summary=summary)
+            return assembled(with_deps(self, deps)).turn(so_far, said, answer, spent=spent, most=most, summary=summary)
 
         return Conversation(begin, begins, schema=answer, member=member)
 
@@ -314,14 +325,14 @@ class Agent:
 
     @overload
     async def resume(
-        self, context: Given | SavedIdea, schema: JsonSchema = None, *, input: Inputs = None, deps: Any = None
+        self, context: Given | SavedIdea, schema: JsonSchema = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]: ...
     @overload
     async def resume(
-        self, context: Given | SavedIdea, schema: TypeForm[T], *, input: Inputs = None, deps: Any = None
+        self, context: Given | SavedIdea, schema: TypeForm[T], *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[T]: ...
     async def resume(
-        self, context: Given | SavedIdea, schema: Any = None, *, input: Inputs = None, deps: Any = None
+        self, context: Given | SavedIdea, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
         """Continue a run that was cut, from its context alone; calls that have left messages aren't made again.
 
@@ -341,9 +352,21 @@ class Agent:
             return await agent.run(context.context, own, input=input, deps=deps)
         return await self.run(context, schema, input=input, deps=deps)
 
+    def instructions(self, function: Instruct[Deps]) -> Instruct[Deps]:
+        """Decorates a function that says what every run begins with: `(ctx: Ctx[Deps]) -> str`, or without `ctx`.
+
+        It is a system message of the run's context; the next turn, or who goes on with the run, asks the function anew.
+
+        Raises:
+            SchemaError: it takes something else.
+        """
+        check_instructions(function)
+        self._instructions = (*self._instructions, function)
+        return function
+
     @contextmanager
     def override(
-        self, *, model: Model | str | None = None, tools: AnyTools | None = None, deps: Any = None
+        self, *, model: Model | str | None = None, tools: AnyTools | None = None, deps: Deps | None = None
     ) -> Generator[Self]:
         """The agent with another model, other tools or other `deps` while the block lasts: for tests.
 
@@ -358,14 +381,6 @@ class Agent:
             yield self
         finally:
             self.model, self.tools, self._deps = before
-
-    def _given(self, deps: Any) -> Self:
-        """The agent as a run has it that is given `deps`."""
-        if deps is None or self._deps is not None:
-            return self
-        own = copy(self)
-        own._deps = deps
-        return own
 
     def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
         """The exact JSON Schema that the model would be given.
@@ -395,6 +410,20 @@ def _split(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozen
     return handlers, frozenset(types) - handlers.keys()  # pyright: ignore[reportReturnType]
 
 
+def is_agent(given: object) -> TypeIs[Agent]:
+    """Whether something is an agent, rather than what makes one, for example."""
+    return isinstance(given, Agent)
+
+
+def with_deps(agent: Agent[Deps], deps: Deps | None) -> Agent[Deps]:
+    """The agent as a run has it that is given `deps`; those of an `override` come before."""
+    if deps is None or agent._deps is not None:  # pyright: ignore[reportPrivateUsage] -- of this module
+        return agent
+    own = copy(agent)
+    own._deps = deps  # pyright: ignore[reportPrivateUsage] -- as above
+    return own
+
+
 def assembled(agent: Agent) -> Assembly:
     """The agent as its next run begins, with what only Actum's own modules do with one."""
     return Assembly(
@@ -411,34 +440,5 @@ def assembled(agent: Agent) -> Assembly:
         ring=agent._ring,  # pyright: ignore[reportPrivateUsage] -- as above
         deps=agent._deps,  # pyright: ignore[reportPrivateUsage] -- as above
         needs=agent._needs,  # pyright: ignore[reportPrivateUsage] -- as above
+        instructions=agent._instructions,  # pyright: ignore[reportPrivateUsage] -- as above
     )
-
-
-def fitted(agent: Agent, idea: SavedIdea, *, is_own: bool = False, roots: Sequence[Path] | None = None) -> Agent:
-    """The agent as an Idea's `config` wants it.
-
-    Args:
-        agent: it stays as it is.
-        idea: whose config it is.
-        is_own: the Idea sets what bounds its runs, too; else the stricter of its limits and the agent's count, each by
-            itself.
-        roots: where modules that it names may lie, instead of below the agent's roots and the Idea's own.
-
-    Raises:
-        IdeaError: the config can't be used, or a module that it names can't be loaded.
-        ModelError: the model that it names is not available.
-    """
-    has_model = agent.model is not None
-    asked = idea.settings("own" if is_own else "local", has_model=has_model, grants=agent.config.grants)
-    machine = LocalMachine(registered=DEFAULT)
-    fitting = copy(agent)
-    fitting.config = asked.over(agent.config)
-    fitting.limits = (asked.limits or agent.limits) if is_own else idea.narrowed(agent.limits)
-    below = [*agent.roots, *(idea.roots or [Path.cwd()])] if roots is None else roots
-    below = None if is_url(idea.context.origin) else below
-    fitting.tools = machine.registry(agent.tools, asked.activities, str(idea.source) if idea.source else None, below)
-    if not has_model and asked.model is not None:
-        fitting.model = machine.model(asked.model)
-    if is_own:
-        fitting._reach = agent._reach.bounded(fitting.config)  # pyright: ignore[reportPrivateUsage] -- as above
-    return fitting

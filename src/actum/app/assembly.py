@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
 from .coercion import Given, as_context, blocking, with_input
 from .delegate_resolver import AnyDelegate, DelegateResolver
+from .instructions import instructed
 from .machine import LocalMachine
 from .stream import Stream
 from .summary import shortened
@@ -94,6 +96,8 @@ class Assembly:
     deps: Any = None
     needs: object = None
     """What was declared as the type of `deps`: runs whose tools take them have to have them."""
+    instructions: Sequence[Callable[..., Any]] = ()
+    """What says more of them as a run begins."""
 
     @property
     def dialect(self) -> Dialect | None:
@@ -130,7 +134,7 @@ class Assembly:
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             return await self.loop(context, schema, input, self.emitter(sink), Recorder.of(record), budget, lineage)
 
-        return Stream(begin)
+        return Stream(begin, context if isinstance(context, Context) else None)
 
     async def loop(
         self,
@@ -192,7 +196,7 @@ class Assembly:
         """What the model would be sent first."""
         budget = Budget(self.limits)
         own = self.context(context)
-        if has_links(own, schema):
+        if self.instructions or has_links(own, schema):
             own, schema = blocking(self._linked(own, schema))
         setup = self._setup(own, schema, None, budget, Emitter())
         if setup.has_upfront():
@@ -228,12 +232,14 @@ class Assembly:
         )
 
     def _check_deps(self) -> None:
-        """Refuse a run whose tools would miss what it was not given."""
+        """Refuse a run whose tools and instructions would miss what it was not given."""
+        why = f"it takes a Ctx, and the run has no {getattr(self.needs, '__name__', self.needs)}: run(…, deps=…)"
         for name in self.tools.activity_names:
             activity = self.tools.find_activity(name)
             if activity is not None and activity.ctx:
-                kind = getattr(self.needs, "__name__", self.needs)
-                raise SchemaError(f"it takes a Ctx, and the run has no {kind}: run(…, deps=…)", tool=name, path="deps")
+                raise SchemaError(why, tool=name, path="deps")
+        if taking := next((one for one in self.instructions if signature(one).parameters), None):
+            raise SchemaError(f"the instructions {taking.__name__!r}: {why}", path="deps")
 
     async def _cut(
         self, context: Context, most: int | None, budget: Budget, emit: Emitter, *, summary: bool
@@ -246,6 +252,8 @@ class Assembly:
 
     async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
         own = self.context(given)
+        if self.instructions:
+            own = await instructed(own, self.instructions, self.deps)
         if not has_links(own, schema):
             return own, schema
         request = await self.linking(own.data_kinds)(SavedRequest(context=own, schema=schema))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..generation.model import Model
 from ..protocol.solution import Result
-from .agent import Agent, Inputs, fitted
+from .agent import Agent, Inputs, is_agent
+from .idea_agent import fitted
 from .saved import SavedIdea
 from .serving import servers_file, serving
 
@@ -44,13 +45,11 @@ class Idea(SavedIdea):
             IdeaError: its config can't be used; the message names the file and the field. Otherwise as `Agent.run`.
             ServerError: a tool server that its config names can't be started; an agent's own run starts none.
         """
-        if isinstance(agent, Agent):
-            runner = fitted(agent, self)
-        else:
-            runner = fitted(Agent(agent, roots=self.roots), self, is_own=True)
+        own_agent = agent if is_agent(agent) else Agent(agent, roots=self.roots)
+        runner = fitted(own_agent, self, is_own=own_agent is not agent)
         own = self.identified(runner.config)
         context = own.context if runner.model is not None else own.without_model()
-        named = () if isinstance(agent, Agent) else self.settings(has_model=runner.model is not None).servers
+        named = () if is_agent(agent) else self.settings(has_model=runner.model is not None).servers
         folder = self.source.parent if self.source is not None else Path.cwd()
         files = [servers_file(name, folder, self.roots or [folder]) for name in named]
         schema = self.schema if output is None else output

@@ -27,8 +27,12 @@ class Stream(Generic[T_co]):
     `context` is what it had left, ready to be resumed.
     """
 
-    def __init__(self, begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]]) -> None:
+    def __init__(
+        self, begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]], context: Context | None = None
+    ) -> None:
         self._begin = begin
+        self._begins = Context() if context is None else context
+        """What it is about to begin with: all that a run has left that was refused before."""
         self._events: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
         self._is_entered = False
         self._loop: Loop | None = None
@@ -77,7 +81,7 @@ class Stream(Generic[T_co]):
     @property
     def partial(self) -> Result[Any]:
         """What the run has left so far, at any time."""
-        return self._loop.result if self._loop is not None else Result(output=None, context=Context())
+        return self._loop.result if self._loop is not None else Result(output=None, context=self._begins)
 
     @property
     def usage(self) -> Usage:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypedDict, Unpack
+from typing import Any, Generic, Unpack
+
+from typing_extensions import TypedDict
 
 from ..errors import CallError
 from ..execution.budget import Budget
@@ -21,6 +23,7 @@ from ..protocol.backoff import Backoff
 from ..protocol.call import Call
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
+from ..protocol.ctx import Deps
 from ..protocol.message import instance_of
 from ..protocol.registry import Registry
 from ..protocol.scopes import scopes_of
@@ -34,7 +37,7 @@ from .delegate_resolver import AnyDelegate
 _CALL = "{'_tool': 'name', …}"
 
 
-class CallOptions(TypedDict, total=False):
+class CallOptions(TypedDict, Generic[Deps], total=False):
     """What calls outside a run may be given, as an agent is.
 
     `context` is what their references and scopes read; it is never changed. A latent call without `_output`, and a
@@ -50,10 +53,10 @@ class CallOptions(TypedDict, total=False):
     roots: Iterable[str | Path] | str | Path
     config: Config | None
     trace: Trace | bool | None
-    deps: Any
+    deps: Deps | None
 
 
-class Tools(Registry):
+class Tools(Registry, Generic[Deps]):
     """Interfaces and implementations by name; `await tools(call)` carries out one call, with `CallOptions`."""
 
     def __init__(self, *, backoff: Backoff | None = None) -> None:
@@ -68,7 +71,7 @@ class Tools(Registry):
         with self._loading:
             return super().loaded(load)
 
-    async def __call__(self, call: Mapping[str, Any], **options: Unpack[CallOptions]) -> Any:
+    async def __call__(self, call: Mapping[str, Any], **options: Unpack[CallOptions[Deps]]) -> Any:
         """Carry out one call and return its value.
 
         Raises:
@@ -76,7 +79,7 @@ class Tools(Registry):
         """
         return (await self._group([call], "all", **options))[0]
 
-    async def all(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> list[Any]:
+    async def all(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions[Deps]]) -> list[Any]:
         """Carry out all calls or none: if one fails, the rest are cancelled and the finished ones undone.
 
         Returns:
@@ -85,7 +88,7 @@ class Tools(Registry):
         group = _listed(calls)
         return await self._group(group, "all", **options) if group else []
 
-    async def any(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> Any:
+    async def any(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions[Deps]]) -> Any:
         """The value of the first call that succeeds; the rest are cancelled.
 
         Raises:
@@ -94,7 +97,7 @@ class Tools(Registry):
         """
         return (await self._group(_some(calls, "any"), "any", **options))[0]
 
-    async def race(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> Any:
+    async def race(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions[Deps]]) -> Any:
         """The value or the error of the first call to end; the rest are cancelled.
 
         Raises:
@@ -115,7 +118,7 @@ class Tools(Registry):
         roots: Iterable[str | Path] | str | Path = (),
         config: Config | None = None,
         trace: Trace | bool | None = None,
-        deps: Any = None,
+        deps: Deps | None = None,
     ) -> list[Any]:
         if wrong := [call for call in calls if not isinstance(call, Mapping)]:  # pyright: ignore[reportUnnecessaryIsInstance] -- as below
             raise CallError(f"a call is an object, {_CALL}, not {wrong[0]!r}")

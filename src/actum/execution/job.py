@@ -19,7 +19,7 @@ from ..dataflow.template import Template
 from ..errors import OUTCOMES, ActivityError, ActumError, DelegateError, NotAsExpected, Outcome, code_of
 from ..messages import MessageObject
 from ..protocol import lineage
-from ..protocol.approvals import GATES
+from ..protocol.approvals import GATES, Decision
 from ..protocol.call import EACH, WHEN, Call
 from ..protocol.context import Context
 from ..protocol.lineage import BROUGHT, Marks, Source, source_of
@@ -64,6 +64,8 @@ class Job:
     """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
     has_begun: bool = False
     """Whether it has really run, so that its failure is one of running."""
+    approval: Decision | None = None
+    """How it was approved, if anybody was asked (L6)."""
     is_edited: bool = False
     """Whether an approver has written it anew, so that only then its values were known (L6)."""
     is_under_way: bool = False

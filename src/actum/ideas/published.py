@@ -191,6 +191,11 @@ def _config() -> JsonObject:
                 "examples": [{"requests": 20, "seconds": 120, "usd": 0.5}],
             },
             "origin": {**_STRING, "description": "The file that relative paths start from."},
+            "deps": {
+                **_STRING,
+                "description": "Which of its worker's `deps` its tools are given.",
+                "examples": ["shop"],
+            },
         },
     }
 

@@ -28,7 +28,7 @@ from .context import Context
 from .message import DATA_KINDS, Write, write_of
 from .readings import readings
 
-__all__ = ["Asked", "Pending", "Ruling", "decided", "opened", "pending"]
+__all__ = ["Asked", "Decision", "Pending", "Ruling", "decided", "opened", "pending"]
 
 Ruling = Literal["held", "approve", "deny"]
 PRIVATE = frozenset({"approval", "suspended"})

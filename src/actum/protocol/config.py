@@ -109,10 +109,11 @@ FIELDS: Mapping[str, ConfigField] = {
     "limits": ConfigField(OBJECT, _BOUNDS),
     "origin": ConfigField(Accepted("the path of a file", lambda value: value is None or _is_name(value)), _BOUNDS),
     "servers": ConfigField(_of_text_or_list("a list of names of files"), _BOUNDS),
+    "deps": ConfigField(Accepted("a name of what a worker makes", _is_name), _BOUNDS),
 }
 """The fields of an Idea's config. What doesn't count is left to who runs the Idea.
 
-`activities`, `model`, `limits`, `origin` and `servers` are an Idea's alone, the others those of `Config`.
+`activities`, `model`, `limits`, `origin`, `servers` and `deps` are an Idea's alone, the others those of `Config`.
 """
 ACCEPTED = {name: one.accepted for name, one in FIELDS.items()}
 """What each may be."""

@@ -9,16 +9,19 @@ from dataclasses import replace
 from datetime import datetime
 from os import urandom
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from ..app.forking import forked
 from ..app.idea import Idea
 from ..errors import ActumError, RunEnded, RunError
+from ..generation.ask import Judge
 from ..ideas.ticks import passed_on
 from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
 from ..protocol.solution import Result
+from ..schema.infer import shape_of
 from ..schema.json import Json, JsonObject
+from ..schema.validator import Validator
 from ..sources.files import path_given
 from . import given
 from .deciding import RunDecisions
@@ -28,6 +31,11 @@ from .row import Row, State, check_id
 from .run_record import RunRecord, found_row
 from .run_store import RunStore
 from .sending import ANEW, RESUME
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+T = TypeVar("T")
 
 
 class Run:
@@ -84,14 +92,23 @@ class Run:
         """Wait until something of it may have changed, no longer than so many seconds."""
         await self._store.database.changed(self.id, seconds)
 
-    async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
+    @overload
+    async def result(self, *, timeout: float | None = None) -> Result[Any]: ...  # noqa: ASYNC109 -- as below
+    @overload
+    async def result(self, *, output: TypeForm[T], timeout: float | None = None) -> Result[T]: ...  # noqa: ASYNC109
+    async def result(self, *, output: Any = None, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
 
         It is what `Agent.run` would have returned, whoever carried the run out, but for `errors`: what went wrong on
         the way stands in its context.
 
+        Args:
+            output: the type of its output, which is an instance of it then; None for JSON. A run that waits has none.
+            timeout: how many seconds to wait at most.
+
         Raises:
             RunEnded: it failed, or was cancelled; its `result` is what had been done.
+            SolutionError: its output is not of that type.
             TimeoutError: it was not over after so many seconds. The run goes on.
         """
         end = None if timeout is None else time.monotonic() + given.as_number(timeout, "a timeout")
@@ -105,7 +122,9 @@ class Run:
         elif row.error is not None:
             error = RunEnded(f"run {self.id} failed: {row.error.get('message')}", code=str(row.error.get("code")))
         else:
-            return await self._record.reached(row)
+            reached = await self._record.reached(row)
+            is_typed = output is not None and row.state == "done"
+            return replace(reached, output=_of_type(output, reached.output)) if is_typed else reached
         with suppress(ActumError, ValueError):  # what had been done, unless that can't be read
             error.result = await self._record.reached(row)
         raise error
@@ -249,3 +268,9 @@ class Run:
         """
         idea = await self.idea()
         with_origin(idea, path_given(path), idea.context.origin).save(path)
+
+
+def _of_type(kind: Any, output: Json) -> Any:
+    """The output of a run as an instance of a type."""
+    shape = shape_of(kind)
+    return Judge(shape, Validator(shape.schema), Validator({})).finished(output)

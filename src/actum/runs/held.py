@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..app.agent import Agent, assembled, fitted
+from ..app.agent import Agent, assembled, is_agent
 from ..app.assembly import Assembly
 from ..app.begun import as_begun
 from ..app.idea import Idea
+from ..app.idea_agent import fitted
 from ..app.loading import agent_at
 from ..app.serving import are_connected, prefixes_of, servers_file, serving
 from ..errors import ActumError, Fenced, IdeaError, RunError, RunPoisoned
@@ -27,6 +28,7 @@ from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
 from .progress import RunProgress, damaged, ticks_in
+from .providing import Factory, provided
 from .record import LeasedRecord
 from .row import Ending, Row, Submission, Taken
 from .run_spreading import Spreading, lineage_of
@@ -47,6 +49,8 @@ class RunCarrier:
     attempts: int = 10
     """How many workers may be lost in a row, with nothing recorded, before nobody tries a run again."""
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
+    factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
+    """What makes the `deps` of runs, by name."""
 
     async def __call__(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
         """Carry a run on from where its record ends, until it has an output, waits, or fails; `live` takes its events.
@@ -74,8 +78,12 @@ class RunCarrier:
         self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], progress: RunProgress
     ) -> Ending:
         idea, agent = self._prepared(await self._outermost(taken.source))
-        async with serving(self._servers(idea, agent), agent.tools) as tools:
-            agent = copy(agent)
+        named = None if is_url(idea.context.origin) else idea.config.get("deps")
+        async with (
+            provided(self.factories, named, agent, row) as given,
+            serving(self._servers(idea, agent), agent.tools) as tools,
+        ):
+            agent = copy(given)
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
             own = idea if taken.source.child is None else submitted_idea(taken.source)
@@ -121,7 +129,7 @@ class RunCarrier:
         return idea.identified(agent.config), agent
 
     def _agent(self, idea: Idea) -> Agent:
-        if isinstance(self.runner, Agent):
+        if is_agent(self.runner):
             return fitted(self.runner, idea, roots=self.roots)
         if self.runner is not None:
             agent = copy(self.runner(idea))
@@ -144,7 +152,7 @@ class RunCarrier:
 
         An agent that was given starts none, as in `Idea.run`.
         """
-        named = () if isinstance(self.runner, Agent) else idea.settings(has_model=True).servers
+        named = () if is_agent(self.runner) else idea.settings(has_model=True).servers
         folder = idea.source.parent if idea.source is not None else Path.cwd()
         files = [servers_file(name, folder, self.roots) for name in named]
         return [file for file in files if not are_connected(file, agent.tools)]

@@ -85,6 +85,7 @@ class Runs:
         tag: str | None = None,
         patience: float | None = None,
         escalate: str | None = None,
+        deps: str | None = None,
     ) -> Run:
         """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
 
@@ -100,6 +101,7 @@ class Runs:
             tag: only workers that have it carry it out.
             patience: how many seconds each decision may take before the calls that wait for one are refused; for ever
                 by default.
+            deps: which of a worker's `deps` its tools are given, by name; else as its Idea's `config.deps` says.
             escalate: who each decision is up to first when the patience is over, for as long again (`Row.escalated`).
 
         Raises:
@@ -117,6 +119,7 @@ class Runs:
             tag=tag,
             patience=patience,
             escalate=escalate,
+            deps=deps,
         )
         row, _ = await self.store.submit(one)
         return self.run_of(row)

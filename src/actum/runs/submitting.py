@@ -33,6 +33,7 @@ def submission_of(
     patience: float | None,
     at: datetime | None = None,
     escalate: str | None = None,
+    deps: str | None = None,
 ) -> Submission:
     """A run of an Idea, and how it stands among others.
 
@@ -41,6 +42,8 @@ def submission_of(
         IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
     """
     own = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
+    if deps is not None:
+        own = replace(own, config={**own.config, "deps": judged.as_text(deps, "the name of deps", least=1)})
     given = None if input is None else judged.as_members(input, "the input of a run")
     with_input(own.context, given or {})  # what the Idea asks for is missed before anything runs, too
     if escalate is not None and patience is None:

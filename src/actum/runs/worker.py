@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from os import getpid, urandom
 from pathlib import Path
 
-from ..app.agent import Agent
+from ..app.agent import is_agent
 from ..errors import Fenced, RunError, StoreUnavailable
 from ..sources.files import path_given
 from . import given
 from .held import RunCarrier, Runner
 from .live.broadcasting import LiveRuns
 from .pacing import Pacing
+from .providing import Factory, factories_of
 from .queue import redeliver
 from .record import Committer, LeasedRecord
 from .retention import checked_days, sweep_runs
@@ -82,6 +83,8 @@ class Worker:
         attempts: how many workers in a row may be lost with a run, nothing recorded, before it fails as poisoned.
         tags: what it has, for example the Activities of a desk: runs that ask for another tag are left to others.
         keep: for how many days runs that are over are kept, by state; the others, if none is named, for good.
+        deps: makes what the tools of a run are given in their `Ctx`: a function, which may take the run's `Row`, or
+            several by name, of which a run says its own (`Runs.submit(…, deps="shop")`).
         name: what it is called in `Row.worker`; its host and process by default.
     """
 
@@ -98,10 +101,11 @@ class Worker:
         name: str | None = None,
         tags: Collection[str] = (),
         keep: Mapping[State, float] | None = None,
+        deps: Factory | Mapping[str, Factory] | None = None,
     ) -> None:
         if not isinstance(runs, Runs):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("a worker serves Runs, for example Runs('runs.db')")
-        if not (agent is None or callable(agent) or isinstance(agent, Agent)):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+        if not (agent is None or callable(agent) or is_agent(agent)):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("what carries runs out is an Agent, a function that makes one for an Idea, or None")
         self.name = (
             given.as_text(name or "", "the name of a worker") or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
@@ -119,6 +123,7 @@ class Worker:
             runner=agent,
             roots=[path_given(root) for root in given.as_several(roots, "the roots of a worker")] or [Path.cwd()],
             attempts=given.as_whole(attempts, "the attempts at a run", least=1),
+            factories=factories_of(deps),
         )
         self._committer = Committer(self._store.leases, self._lease / 2)
         self._live = LiveRuns(self._store.database.channel)

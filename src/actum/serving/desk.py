@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..app.agent import Agent
+from ..app.agent import is_agent
 from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..errors import IdeaError, NotWaiting, RunError
@@ -196,7 +196,7 @@ class Desk:
 
     def _limits_of(self, idea: Idea) -> Limits:
         """What runs of an Idea may spend here."""
-        if isinstance(self.agent, Agent):
+        if is_agent(self.agent):
             return idea.narrowed(self.agent.limits)
         return IdeaConfig.parse(idea.config).limits or Limits()
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..app.agent import Agent, fitted
+from ..app.agent import Agent, is_agent
 from ..app.idea import Idea
+from ..app.idea_agent import fitted
 from ..app.loading import agent_at
 from ..ideas.ticks import RUN, run_id
 from ..protocol.approvals import PRIVATE, Pending, Ruling
@@ -120,7 +121,7 @@ class Hosting:
         if self.agent is None:
             roots = [*self.roots, *idea.roots]
             return fitted(agent_at(roots, model=model), idea, is_own=True, roots=roots)
-        if isinstance(self.agent, Agent):
+        if is_agent(self.agent):
             base = copy(self.agent)
             base.model = model or base.model
             return fitted(base, idea, roots=[*self.roots, *idea.roots])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from ..app.agent import Agent
+from ..app.agent import is_agent
 from ..app.idea import Idea
 from ..errors import IdeaError
 from ..execution.calls.approval import Approve
@@ -122,7 +122,7 @@ class Served:
         from .mcp_server import Host
 
         if graph is True:
-            if not isinstance(self.desk.agent, Agent):
+            if not is_agent(self.desk.agent):
                 raise IdeaError("a graph calls the tools of an agent: name one, or give a registry")
             graph = self.desk.agent.tools
         options = McpOptions(model=model, graph=graph or None, approve=approve, place=place)

@@ -14,6 +14,7 @@ from actum import (
     Idea,
     Limits,
     Result,
+    Run,
     Solution,
     Stream,
     Tools,
@@ -77,6 +78,34 @@ tools.tool(name="fixed", effects="none", delegate="anonymous", replace=True, _sc
 tools.register(plainly)  # type: ignore[arg-type]
 
 by_name: dict[str, Activity] = {"population": population, "book": booked}
+
+
+shop = Tools[City]()
+desk = Agent("openai:gpt-5.2", tools=shop, deps=City)
+assert_type(desk, Agent[City])
+assert_type(Agent("openai:gpt-5.2", tools=[near]), Agent)
+HOME = City(name="Rome", people=1)
+
+
+@desk.instructions
+def said(ctx: Ctx[City]) -> str:
+    return ctx.deps.name
+
+
+@desk.instructions  # type: ignore[arg-type]
+async def missaid(ctx: Ctx[int]) -> str:
+    return str(ctx.deps)
+
+
+async def typed(run: Run) -> None:
+    assert_type(await desk.run("Where?", City, deps=HOME), Result[City])
+    assert_type(desk.conversation(output=City, deps=HOME), Conversation[City])
+    await desk.run("Where?", City, deps=3)  # type: ignore[call-overload]
+    await shop({"_tool": "near", "miles": 1}, deps=3)  # type: ignore[arg-type]
+    desk.override(deps=3)  # type: ignore[arg-type]
+    await Agent(None).run("Where?", City, deps=3)
+    assert_type(await run.result(output=City), Result[City])
+    assert_type(await run.result(timeout=1), Result[Any])
 
 
 async def main(agent: Agent) -> None:

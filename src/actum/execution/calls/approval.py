@@ -154,12 +154,17 @@ class Approvals:
             raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
         approved = decision if decision is not None and decision.ruling == "approve" else None
         if approved is not None and (approved.replacement or approved.holds_for(call, context)):
+            job.approval = approved
             return call
         if is_elsewhere(job.tool):
             return None  # who makes it decides on it, too
         if self.approve is not None:
             asking = decide(self.approve, self._ground.budget.threads, _asked(job, call), job.tool, context)
-            return await (asking if job.span is None else asked(job, call, asking, self._ground.emit))
+            answer = await (asking if job.span is None else asked(job, call, asking, self._ground.emit))
+            if answer is not None:
+                other = None if answer == call else dict(answer)
+                job.approval = Decision(call=dict(call), ruling="approve", replacement=other)
+            return answer
         if job.tool.is_held:
             return None
         return call if approved is None else None  # other values than those that were approved are asked about again

@@ -118,7 +118,8 @@ async def invoke(
     ctx: Ctx | None = None
     if activity.ctx:
         place = "" if at is None else str(at.place)
-        ctx = Ctx(deps, place, context.key, budget.usage, context.progress)
+        approval = at.approval if isinstance(at, Job) else None
+        ctx = Ctx(deps, place, context.key, budget.usage, context.progress, approval)
     while True:
         # Each attempt has arguments of its own: the function may have changed those of the last one.
         given = call if again is None else Call(call)

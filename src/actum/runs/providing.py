@@ -1,0 +1,80 @@
+"""What the runs of a worker are given as `deps`: made for each run, by a factory that its Idea names."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, TypeAlias, cast
+
+from ..app.agent import Agent, assembled, with_deps
+from ..errors import RunError
+from ..protocol.activity import is_async
+from ..protocol.raised import raised_words
+from .row import Row
+
+Factory: TypeAlias = "Callable[..., Any]"
+"""Makes the `deps` of a run, which it may take as its `Row`: a function, sync or async, or an async generator function
+that gives them once and goes on when the run has ended here."""
+_ONLY = ""
+"""The name of a factory that was given without one."""
+
+
+def factories_of(given: Factory | Mapping[str, Factory] | None) -> Mapping[str, Factory]:
+    """The factories of a worker by name.
+
+    Raises:
+        RunError: one is none.
+    """
+    if given is None:
+        return {}
+    named = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else {_ONLY: given}
+    for name, factory in named.items():
+        if not callable(factory) or not isinstance(name, str):
+            raise RunError(f"the deps of a worker are made by functions, deps={{'shop': make_shop}}, not {factory!r}")
+    return dict(named)
+
+
+@asynccontextmanager
+async def provided(
+    factories: Mapping[str, Factory], named: str | None, agent: Agent, row: Row
+) -> AsyncGenerator[Agent]:
+    """The agent with the `deps` of a run, as long as the block lasts.
+
+    Args:
+        factories: what makes them, by name.
+        named: the name that the run's Idea says; without it, the name of the type that the agent declares, or the only
+            factory that there is.
+        agent: stays as it is.
+        row: the run.
+
+    Raises:
+        RunError: there is no factory of that name, or it has failed.
+    """
+    factory = _chosen(factories, named, agent, row.id)
+    if factory is None:
+        yield agent
+        return
+    given = [row] if inspect.signature(factory).parameters else []
+    async with AsyncExitStack() as stack:
+        try:
+            if inspect.isasyncgenfunction(factory):
+                deps = await stack.enter_async_context(asynccontextmanager(factory)(*given))
+            else:
+                deps = await (factory(*given) if is_async(factory) else asyncio.to_thread(factory, *given))
+        except Exception as error:
+            raise RunError(f"run {row.id}: its deps could not be made: {raised_words(error)}") from error
+        yield with_deps(agent, deps)
+
+
+def _chosen(factories: Mapping[str, Factory], named: str | None, agent: Agent, run: str) -> Factory | None:
+    if named is not None:
+        if named not in factories:
+            known = ", ".join(map(repr, filter(None, factories))) or "none by name"
+            raise RunError(f"run {run} needs the deps {named!r}; its worker makes {known}: Worker(…, deps={{name: …}})")
+        return factories[named]
+    declared = getattr(assembled(agent).needs, "__name__", "")
+    if declared in factories:
+        return factories[declared]
+    return next(iter(factories.values())) if len(factories) == 1 else None
