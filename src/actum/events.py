@@ -104,16 +104,20 @@ class CallRetried(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(CallEvent):
-    """The call is done; `overwrote` says that another call of its answer has written its path, too."""
+    """The call is done; `overwrote` says that another call of its answer has written its path, too.
+
+    `maker` is the digest of the Idea that has carried it out, empty where code has.
+    """
 
     value: Any = None
     overwrote: bool = False
     latent: bool = False
+    maker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFailed(CallEvent):
-    """The call was refused or failed; `outcome` tells what became of it.
+    """The call was refused or failed; `outcome` tells what became of it, `maker` as for CallFinished.
 
     Where it `is_replaced`, its `_else` stands for it: as what, CallFinished says next.
     """
@@ -121,6 +125,7 @@ class CallFailed(CallEvent):
     error: ActumError
     outcome: Outcome = "failed"
     is_replaced: bool = False
+    maker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

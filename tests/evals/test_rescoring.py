@@ -200,12 +200,12 @@ oracle: x
         "unknown, alpha, worse, seed, attacks"
     ]
     for part in (
-        "cases.jsonl:1: there is no key \"expected\"; did you mean 'expect'?",
+        "cases.jsonl:1: there is no key \"expected\"; did you mean \"expect\"?",
         'cases.jsonl:2: input.email: 7 is not of type "string"',
         "cases.jsonl:3: run: ",
         "desk.eval.yaml: cases[1]: there is no file other-*.json",
-        "within.mean: a tolerance is a number",
-        "desk.eval.yaml: checks[0]: a check is one expression",
+        "desk.eval.yaml: cases[2].within.mean: a tolerance is a number",
+        "desk.eval.yaml: checks[0]: nothing here is named output: a text needs quotes, a result its †",
         "desk.eval.yaml: checks[1]: never equal: a number and a text",
         'desk.eval.yaml: checks[3].limits: there is no key "dollars"',
         "desk.eval.yaml: checks[4].that: there is no †calls here",

@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-from ..errors import ActivityError, ActumError
+from ..errors import ActivityError, ActumError, ApprovalDenied
+from ..execution.calls.approval import Approve, decide
 from ..execution.calls.invoking import judged
 from ..execution.ground import Ground
-from ..execution.job import Carried, Carry, Job
+from ..execution.isolated import Suspension
+from ..execution.job import Carried, Carry, Job, Yield
 from ..ideas.course import Course
 from ..ideas.ticks import about_of, answers_of, ticks_of
 from ..protocol.accounts import CallAccount, LiveCalls, accounts
+from ..protocol.approvals import Asked
 from ..protocol.call import Call
+from ..protocol.context import Context
 from ..protocol.marks import Authored
 from ..protocol.place import Place
+from ..protocol.tool import Tool
 from ..schema.json import Json, JsonObject, encode
-from .agent import Agent
+from .agent import Agent, assembled
+from .assembly import Assembly
 from .saved import SavedIdea
 
 T = TypeVar("T")
+_EXAMPLES = 5
+"""So many of the recorded calls of a tool are shown to a model that stands for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +53,8 @@ class RecordedCall:
     """The effects of the answer that it is of."""
     value: Json = None
     error: str | None = None
+    maker: str = ""
+    """The digest of the Idea that has carried it out, where one has and that is known."""
 
     @property
     def key(self) -> str:
@@ -107,6 +118,7 @@ def _recorded(
             call_key(one.tool, one.arguments) for one in effects if Place.parse(one.place).answer == answer
         ),
         value=call.value,
+        maker="" if row is None else row.maker,
         error=None if call.state == "done" or call.error is None else call.error.message.removeprefix(prefix),
     )
 
@@ -115,6 +127,21 @@ def _told(messages: Iterable[Mapping[str, Any]]) -> str:
     """What of a context a call was given, without the marks of its time."""
     own = [{key: value for key, value in message.items() if not key.startswith("_")} for message in messages]
     return encode(own, sort_keys=True)
+
+
+def _bare(value: Json) -> str:
+    """A value as text, a text without quotes."""
+    return value if isinstance(value, str) else encode(value)
+
+
+class _Effect(NamedTuple):
+    """An effect that a run, or one of its delegates, has made or seen: by which call, and whether it was real."""
+
+    run: int
+    answer: int
+    listed: int
+    key: str
+    is_real: bool
 
 
 @dataclass(slots=True)
@@ -127,26 +154,42 @@ class Unrecorded:
     nearest: JsonObject | None = None
 
     def __str__(self) -> str:
-        asked = ", ".join(f"{key}={encode(value)}" for key, value in self.arguments.items())
+        asked = ", ".join(f"{key}={_bare(value)}" for key, value in self.arguments.items())
         near = {key: value for key, value in (self.nearest or {}).items() if self.arguments.get(key) != value}
-        told = ", ".join(f"{key}={encode(value)}" for key, value in near.items())
+        told = ", ".join(f"{key}={_bare(value)}" for key, value in near.items())
         return f"{self.tool}({asked}) is not recorded" + (f"; nearest: {told}" if told else "")
 
 
-@dataclass(slots=True)
-class LiveReads:
-    """What tools that only read were asked besides, each call once, so that all who ask see the same world."""
+@dataclass(slots=True, kw_only=True)
+class Besides:
+    """What may answer the calls of a case that are on no record; each is made once, so that all see the same world.
 
-    _known: dict[str, Carried] = field(default_factory=dict[str, Carried])
+    Args:
+        reads: tools that only read are asked.
+        simulated: the names of tools that a model stands for, shown some of what is on record.
+        approve: who is asked about each call, effects too, before it is really made; each run makes its own.
+        known: what was given before, by the call.
+        keep: takes in what is given from now on.
+    """
+
+    reads: bool = False
+    simulated: Collection[str] = ()
+    approve: Approve | None = None
+    known: dict[str, Json] = field(default_factory=dict[str, Any])
+    keep: Callable[[str, Json], object] = lambda key, value: None
     _locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
-    async def ask(self, job: Job, call: Call, carry: Carry) -> Carried:
+    async def ask(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:
         """What a call gives that is made now, or was made before."""
         key = call_key(job.tool.name, call.parameters)
         async with self._locks[key]:
-            if key not in self._known:
-                self._known[key] = await carry(job, call)
-        return self._known[key]
+            if key in self.known:
+                return judged(self.known[key], job.tool, ground.budget)
+            carried = await carry(job, call)
+            if isinstance(carried, Yield) and not carried.messages:
+                self.known[key] = carried.value
+                self.keep(key, carried.value)
+        return carried
 
 
 class RecordedTools:
@@ -154,22 +197,28 @@ class RecordedTools:
 
     Args:
         calls: the record.
-        live: makes calls of tools that only read and aren't on record, unless an effect was answered before: the world
-            has not seen that one. None makes none.
+        besides: what may answer others; None where nothing may. What really reads or does something is not asked once
+            an effect was answered from the record: the world has not seen that one.
     """
 
-    def __init__(self, calls: Iterable[RecordedCall], *, live: LiveReads | None = None) -> None:
+    def __init__(self, calls: Iterable[RecordedCall], *, besides: Besides | None = None) -> None:
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
+        self._makers: defaultdict[str, set[str]] = defaultdict(set)
         for one in calls:
             self._by_key[one.key].append(one)
-        self._live = live
+            if one.maker:
+                self._makers[one.tool].add(one.maker)
+        self._besides = besides
         self._given: Counter[int] = Counter()
-        self._effects: list[tuple[int, int, str]] = []
+        self._effects: list[_Effect] = []
+        self._assembly: Assembly | None = None
         self.missed: Unrecorded | None = None
         """The call that isn't on record; the run doesn't get past it."""
         self._has_missed = asyncio.Event()
         self.answered: list[str] = []
         """The calls that were answered, as `call_key` tells them."""
+        self.simulated: dict[str, None] = {}
+        """The tools that a model has stood for."""
 
     async def until_missed(self, run: Coroutine[Any, Any, T]) -> T | None:
         """Carry a run out; one that asks for what isn't on record is cut there, and comes to None.
@@ -189,12 +238,13 @@ class RecordedTools:
         """What answers the calls of a run in the place of what would carry them out."""
 
         async def answered(job: Job, call: Call) -> Carried:
+            if job.tool.is_delegated and await self._is_changed(job, call, ground):
+                return await carry(job, call)
             found = self._found(job, call, ground)
             if found is None:
-                return await self._missing(job, call, carry)
+                return await self._missing(job, call, ground, carry)
             self.answered.append(call_key(job.tool.name, call.parameters))
-            if job.tool.effects != "none":
-                self._effects.append((job.script.number, job.node.index, call_key(job.tool.name, call.parameters)))
+            self._note_effect(job, call, ground, is_real=False)
             if found.error is not None:
                 return ActivityError(found.error, tool=job.tool.name)
             try:
@@ -204,39 +254,82 @@ class RecordedTools:
 
         return answered
 
+    async def _is_changed(self, job: Job, call: Call, ground: Ground) -> bool:
+        """Whether the delegate of a call is another one than those that are on record: what these gave isn't its."""
+        known = self._makers[job.tool.name]
+        if not known or self._assembly is None:
+            return False
+        kinds = ground.journal.nothing.data_kinds
+        try:
+            found = await self._assembly.resolver(kinds)(str(call["_delegate"]), job.tool)
+            return (await self._assembly.linking(kinds)(found)).digest not in known
+        except ActumError:
+            return True  # it says what is wrong with it itself
+
+    def _note_effect(self, job: Job, call: Call, ground: Ground, *, is_real: bool) -> None:
+        if job.tool.effects != "none":
+            key = call_key(job.tool.name, call.parameters)
+            self._effects.append(_Effect(id(ground), job.script.number, job.node.index, key, is_real))
+
     def _found(self, job: Job, call: Call, ground: Ground) -> RecordedCall | None:
         """The record of a call; the k-th equal call gets the k-th, a read the last one again."""
         crossed = _told(job.crossing or ground.journal.nothing)
         known = [
             one for one in self._by_key[call_key(job.tool.name, call.parameters)] if one.crossed in (None, crossed)
         ]
-        fitting = self._fitting(known, job.script.number, job.node.index)
+        fitting = self._fitting(known, job, ground)
         for one in fitting:
             if not self._given[id(one)]:
                 self._given[id(one)] += 1
                 return one
         return fitting[-1] if fitting and job.tool.effects == "none" else None
 
-    def _fitting(self, known: Iterable[RecordedCall], answer: int, index: int) -> list[RecordedCall]:
+    def _fitting(self, known: Iterable[RecordedCall], job: Job, ground: Ground) -> list[RecordedCall]:
         """Those before which the same effects had ended, by the order of the list and never by timing.
 
         An effect of the same answer counts as it is on record; first come those before which just those effects had
         ended that are listed before the call.
         """
-        before = Counter(key for number, _, key in self._effects if number < answer)
-        listed = Counter(key for number, at, key in self._effects if number == answer and at < index)
+        number, own = job.script.number, [one for one in self._effects if one.run == id(ground)]
+        before = Counter(one.key for one in self._effects if one.run != id(ground))
+        before.update(one.key for one in own if one.answer < number)
+        listed = Counter(one.key for one in own if one.answer == number and one.listed < job.node.index)
         fitting = [one for one in known if not before - one.before and (one.before - before).keys() <= one.beside]
         return sorted(fitting, key=lambda one: one.before != before + listed)
 
-    async def _missing(self, job: Job, call: Call, carry: Carry) -> Carried:
-        if self._live is not None and job.tool.effects == "none" and not self._effects:
-            return await self._live.ask(job, call, carry)
+    async def _missing(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:
+        besides, tool = self._besides or Besides(), job.tool
+        is_live = all(one.is_real for one in self._effects)
+        if tool.name in besides.simulated:
+            self.simulated[tool.name] = None
+            self._note_effect(job, call, ground, is_real=False)
+            return await besides.ask(job, call, ground, partial(self._simulated, ground))
+        if besides.approve is not None and is_live:
+            asked, crossing = Asked.about(call, job.head.call, job.derived), job.crossing or ground.journal.nothing
+            allowed = await decide(besides.approve, ground.budget.threads, asked, tool, crossing)
+            if allowed is None or allowed.parameters != call.parameters:
+                return ApprovalDenied("a call of an eval is made as it is, or not at all", tool=tool.name)
+            self._note_effect(job, call, ground, is_real=True)
+            return await carry(job, call)
+        if besides.reads and is_live and tool.effects == "none":
+            return await besides.ask(job, call, ground, carry)
         if self.missed is None:
             arguments: JsonObject = dict(call.parameters)
-            self.missed = Unrecorded(job.tool.name, arguments, job.of, self._nearest(job.tool.name, arguments))
+            self.missed = Unrecorded(tool.name, arguments, job.of, self._nearest(tool.name, arguments))
             self._has_missed.set()
         await asyncio.Event().wait()  # until the run is cancelled
         raise AssertionError
+
+    async def _simulated(self, ground: Ground, job: Job, call: Call) -> Carried:
+        """What a model makes of a call that stands for its tool, from the tool's schema and some of the record (D9)."""
+        assert self._assembly is not None
+        known = [one for found in self._by_key.values() for one in found if one.tool == job.tool.name and not one.error]
+        told = [f"{encode(one.arguments)} gave {encode(one.value)}" for one in known[:_EXAMPLES]]
+        shown = [{"type": "text", "text": "\n".join([f"What earlier calls of {job.tool.name} gave:", *told])}]
+        context = Context(shown if told else [])
+        delegation = self._assembly.delegation(context, ground.budget, ground.emit)
+        kept = Suspension(place=job.place, call=job.call)
+        return judged(await delegation.latent(call, job.tool, context, kept), job.tool, ground.budget)
 
     def _nearest(self, tool: str, arguments: JsonObject) -> JsonObject | None:
         """The arguments on record that differ least."""
@@ -247,6 +340,12 @@ class RecordedTools:
 def with_record(agent: Agent, tools: RecordedTools) -> Agent:
     """The agent with these in the place of what carries its calls out; nobody is asked to approve them."""
     own = copy(agent)
-    own.approve = None
+    own.approve = _agreed
+    tools._assembly = assembled(own)  # pyright: ignore[reportPrivateUsage] -- of this module
     own._ring = tools.ring  # pyright: ignore[reportPrivateUsage] -- of this package
     return own
+
+
+async def _agreed(_call: Call, _tool: Tool, _context: Context) -> bool:
+    """Lets every call be answered: what was denied is on record as denied."""
+    return True

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 from ..app.recorded import RecordedCall
 from ..dataflow.reference import Path, ReferenceSyntax, scan_reference
 from ..schema.json import Json, JsonObject, copy, is_list, is_object
-from ..schema.naming import instead
 from .complaints import Complaint
 
 How = Literal["append", "prepend", "replace"]
@@ -83,8 +82,8 @@ def parsed_attacks(told: Json, wrong: Complaint) -> list[Attack]:
 
 def _parsed(told: Any, wrong: Complaint) -> Attack | None:
     own: Mapping[str, Any] = told if is_object(told) else {}
-    for key in own.keys() - set(KEYS):
-        wrong(f'there is no key "{key}"; {instead(key, KEYS)}')
+    if own.keys() - set(KEYS):
+        wrong.keys(own, KEYS)
         return None
     if missing := [key for key in ("name", "plant", "into", "wins") if not isinstance(own.get(key), str)]:
         wrong.at(missing[0])("this is a text, and has to be said")

@@ -11,7 +11,6 @@ from typing import Any
 from ..app.idea import Idea
 from ..dataflow.expression import MISSING
 from ..schema.json import Json, JsonObject, encode, is_list, is_object, plain
-from ..schema.naming import instead
 from .attacks import Attack
 from .complaints import Complaint
 
@@ -72,20 +71,15 @@ def parsed_case(told: Json, wrong: Complaint, run: Idea | None = None) -> Case |
     if not is_object(told):
         wrong("a case is an object: {input: {…}, expect: {…}}")
         return None
-    ok = True
-    for key in told:
-        if key not in KEYS:
-            wrong(f'there is no key "{key}"; {instead(key, KEYS)}')
-            ok = False
+    noted = len(wrong.noted)
+    wrong.keys(told, KEYS)
     for names, is_fit, what in ((_OBJECTS, is_object, "an object"), (_LISTS, is_list, "a list")):
         for key in names:
             if key in told and not is_fit(told[key]):
                 wrong.at(key)(f"this is {what}")
-                ok = False
     if not isinstance(told.get("name", ""), str):
         wrong.at("name")("a name is a text")
-        ok = False
-    if not ok:
+    if len(wrong.noted) > noted:
         return None
     own: dict[str, Any] = {key: value for key, value in told.items() if key != "run"}
     return Case(run=run, **own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -21,6 +21,7 @@ from ..schema.validator import Validator
 from ..sources.files import read_text
 from .case import Case, parsed_case
 from .complaints import Complaint
+from .judged import unfit_of
 from .sampling import sampled
 
 RECORDED = "recorded"
@@ -39,6 +40,8 @@ class CaseReader:
     folder: Path
     types: Mapping[str, Type]
     """Those of what expressions refer to."""
+    judge: Callable[[Case, Complaint], None]
+    """Notes what else is wrong with a case."""
     takes_input_alone: bool = False
     expects_recorded: bool = False
     _inputs: list[Validator] = field(default_factory=list[Validator])
@@ -101,31 +104,31 @@ class CaseReader:
             yield from self._case(one, f"{stem}-{number}", wrong.at(number - 1))
 
     def _table(self, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
-        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
         try:
             for number, row in enumerate(rows, 2):
-                own = Complaint(f"{wrong.where}:{number}", wrong.noted)
+                own = Complaint(f"{wrong.where}:{rows.line_num}", wrong.noted)
                 if None in row or None in row.values():
                     own("it has more cells, or fewer, than the first line names")
                     continue
                 told: JsonObject = {"name": f"{stem}-{number}"}
-                for column, cell in row.items():
-                    if cell:
-                        self._put(told, column.split("."), cell)
-                yield from self._case(told, f"{stem}-{number}", own)
+                columns = [(column.split("."), cell) for column, cell in row.items() if cell]
+                if all(self._is_put(told, column, cell, own) for column, cell in columns):
+                    yield from self._case(told, f"{stem}-{number}", own)
         except csv.Error as error:
             wrong.noted.append(f"{wrong.where}:{rows.line_num}: {error}")
 
-    def _put(self, told: JsonObject, column: list[str], cell: str) -> None:
-        """Put a cell where its column says, read as the type that the schemas have there."""
+    def _is_put(self, told: JsonObject, column: list[str], cell: str, wrong: Complaint) -> bool:
+        """Put a cell where its column says, read as the type that the schemas have there; False where none can be."""
         *way, last = column
-        at = told
+        at: Any = told
         for key in way:
-            at = at.setdefault(key, {})
-        if last == "tags":
-            at[last] = cell.split()
-            return
-        at[last] = cell if self._is_text(column) else _read_cell(cell)
+            at = at.setdefault(key, {}) if is_object(at) else at
+        if not is_object(at) or is_object(at.get(last)):
+            wrong(f"{'.'.join(column)}: another column says what it is a part of, or holds")
+            return False
+        at[last] = cell.split() if column == ["tags"] else cell if self._is_text(column) else _read_cell(cell)
+        return True
 
     def _is_text(self, column: list[str]) -> bool:
         root: Any = self._input if column[0] == "input" else self.idea.text.schema if column[0] == "expect" else None
@@ -162,8 +165,8 @@ class CaseReader:
     def _of_run(self, run: Idea, own: JsonObject, wrong: Complaint) -> Iterator[Case]:
         """A run as a case: its input and what else it was given, its results as the first record."""
         account = account_of(run, wrong.where)
-        if account.waiting or account.gates:
-            wrong("it waits for a decision: only a run with an output or an error is a case")
+        if (unfit := unfit_of(account)) is not None:
+            wrong(unfit)
             return
         if not (self._is_of_idea(run) or self.takes_input_alone):
             other = "another Idea" if run.source is None else f'"{run.source.name}"'
@@ -199,6 +202,7 @@ class CaseReader:
         if (case.input is not None or not case.messages) and (complaint := self._misfit(case.input or {})):
             wrong.at("input")(complaint) if complaint[0] in "\"'{[" else wrong(f"input.{complaint}")
             return
+        self.judge(case, wrong)
         yield case if case.name else replace(case, name=name)
 
     def _misfit(self, given: JsonObject) -> str | None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..errors import IdeaError, SchemaError
 from ..schema.json import Json, JsonObject, is_object
-from ..schema.naming import instead
 from ..schema.types import Type
 from ..schema.validator import Validator
 from ..sources.modules import find_module
@@ -43,8 +42,8 @@ class CheckReader:
         if isinstance(must := told.get("must"), str):
             told = {**{key: value for key, value in told.items() if key != "must"}, "that": must, "must": True}
         kinds = [key for key in _KINDS if key in told]
-        if odd := next(iter(told.keys() - {*_KINDS, *_BESIDE}), None):
-            wrong(f'there is no key "{odd}"; {instead(odd, (*_KINDS, *_BESIDE))}')
+        if told.keys() - {*_KINDS, *_BESIDE}:
+            wrong.keys(told, (*_KINDS, *_BESIDE))
         elif len(kinds) != 1:
             wrong(f"a check says one of {', '.join(_KINDS)}")
         elif not isinstance(told.get("must", False), bool):
@@ -80,10 +79,9 @@ class CheckReader:
         if not is_object(most) or not most:
             wrong(f"limits say at most what a run may cost: {', '.join(LIMITS)}")
             return None
+        wrong.keys(most, LIMITS)
         for key, value in most.items():
-            if key not in LIMITS:
-                wrong(f'there is no key "{key}"; {instead(key, LIMITS)}')
-            elif isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(value, bool) or not isinstance(value, int | float):
                 wrong.at(key)("a limit is a number")
         return Spending(name="limits", must=_must(told), most=most)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload, runt
 from ..dataflow.computing.allowance import Allowance
 from ..dataflow.computing.checker import ComputingMismatch, check_types
 from ..dataflow.computing.evaluator import ComputingError, computed_value
+from ..dataflow.computing.source import read_group
 from ..dataflow.computing.text import Computed, read_computed
 from ..dataflow.computing.tokens import ComputingSyntax
 from ..dataflow.expression import MISSING
@@ -128,6 +129,8 @@ def condition(text: str, types: Mapping[str, Type], *, name: str = "", must: boo
     whole = own if own.startswith("{") and own.endswith("}") else f"{{{own}}}"
     try:
         computed = read_computed(whole)
+        if isinstance(computed, str):
+            read_group(whole[1:-1])  # which says what of it names nothing
     except (ComputingSyntax, ReferenceSyntax, ComputingError) as error:
         raise ValueError(str(error)) from None
     if isinstance(computed, str) or len(computed.parts) != 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -10,13 +10,15 @@ from typing import Any, Self
 from ..app.coercion import blocking
 from ..app.idea import Idea
 from ..errors import EvalError
+from ..execution.calls.approval import Approve
 from ..generation.model import Model
 from ..sources.files import path_given
 from .case import Case
 from .checks import RunCheck
 from .complaints import Complaint
+from .judging import Show
 from .report import Judgement, Report
-from .running import Show, evaluated, judged_again
+from .running import Asked, evaluated, evaluated_again
 from .suite import Suite, loaded, suite_of
 
 
@@ -81,7 +83,9 @@ class Eval:
         repeat: int = 1,
         save: str | Path | None = None,
         show: Show | None = None,
+        tell: Callable[[str], object] | None = None,
         judge: bool | None = None,
+        approve: Approve | None = None,
     ) -> Report:
         """Judge every case in every cell: each version with each model.
 
@@ -95,15 +99,25 @@ class Eval:
             save: a folder that keeps the runs, the answers and the verdicts: the same once more goes on where it was
                 cut, and pays for no answer twice. Nothing is kept without it.
             show: gets the judgements of each run as soon as it is over.
+            tell: gets a line before anything is asked: how many runs are made, and about what they cost.
             judge: whether judges ask their models for what they haven't judged before; by default where runs are made.
+            approve: who is asked about calls that are really made, where tools are `live: all`.
 
         Raises:
             EvalError: a version, a model or the folder can't be used; nothing was asked.
         """
         folder = None if save is None else path_given(save)
-        return await evaluated(
-            self.suite, model_names=models, versions=versions, repeat=repeat, save=folder, show=show, judge=judge
+        asked = Asked(
+            models=models,
+            versions=versions,
+            repeat=repeat,
+            save=folder,
+            show=show,
+            tell=tell,
+            judge=judge,
+            approve=approve,
         )
+        return await evaluated(self.suite, asked)
 
     async def rescore(self, folder: str | Path, *, judge: bool = False) -> Report:
         """Judge again what an earlier eval of the same cases has kept in a folder: no model is asked, no tool called.
@@ -115,7 +129,7 @@ class Eval:
         Raises:
             EvalError: no eval is kept there.
         """
-        return await judged_again(self.suite, path_given(folder), judge=judge)
+        return await evaluated_again(self.suite, path_given(folder), judge=judge)
 
     def run_sync(self, **how: Any) -> Report:
         """`run` for scripts and notebooks; takes what that takes."""
@@ -129,7 +143,7 @@ class Eval:
         """
         alone = replace(self.suite, cases=[case])
         named, of = () if model is None else (model,), () if version is None else (version,)
-        report = await evaluated(alone, model_names=named, versions=of)
+        report = await evaluated(alone, Asked(models=named, versions=of))
         return Tried(case=case, judgements=report.rows, notes=report.notes)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import EvalError
-from ..schema.json import NotJson, decode, is_object
-from ..sources.files import read_text
+from ..schema.json import is_object
+from .judging import RESULTS, results_in
 from .report import CellReport, Judgement, Report, adjusted, compared, read_judgement
 from .suite import Gates
 
@@ -69,27 +69,32 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
+def kept_report(folder: Path) -> Report:
+    """What an eval has found that a folder keeps, of each trial what was said last.
+
+    Raises:
+        EvalError: there is no such eval.
+    """
+    rows: dict[tuple[str, str, int], list[Judgement]] = {}
+    for told in results_in(folder):
+        try:
+            if is_object(trial := told.get("trial")):
+                rows[trial["identity"], trial["cell"], trial["repeat"]] = []
+            elif "check" in told:
+                row = read_judgement(told)
+                rows.setdefault((row.identity, row.cell, row.repeat), []).append(row)
+        except (KeyError, TypeError):
+            raise EvalError([f"{folder / RESULTS}: a line is no verdict of an eval"]) from None
+    return Report(rows=[row for own in rows.values() for row in own])
+
+
 def baseline(folder: Path, cell: str | None = None) -> CellReport:
     """A cell of an earlier eval, from the folder that keeps it; the only one, unless one is named.
 
     Raises:
         EvalError: there is no such eval, or no such cell.
     """
-    file = folder / "results.jsonl"
-    if not file.is_file():
-        raise EvalError([f"{folder}: no eval is kept there: `actum eval FILE --save FOLDER` keeps one"])
-    rows: list[Judgement] = []
-    for number, line in enumerate(read_text(file).split("\n"), 1):
-        try:
-            told = decode(line) if line else None
-        except NotJson:
-            continue  # of an eval that was killed
-        if is_object(told) and "check" in told:
-            try:
-                rows.append(read_judgement(told))
-            except (KeyError, TypeError):
-                raise EvalError([f"{file}:{number}: this is no verdict of an eval"]) from None
-    cells = Report(rows=rows).cells
+    cells = kept_report(folder).cells
     if cell is None and len(cells) == 1:
         return next(iter(cells.values()))
     if cell is None or cell not in cells:

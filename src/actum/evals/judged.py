@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -11,8 +12,9 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
 from ..dataflow.reference import Reference
 from ..errors import IdeaError
-from ..inspection.account import Account, account_of
+from ..inspection.account import Account, CallSeen, account_of
 from ..inspection.origins import calls_of
+from ..inspection.wording import short
 from ..protocol.accounts import CallAccount
 from ..protocol.context import Context
 from ..protocol.place import Place
@@ -32,11 +34,11 @@ class JudgedRun(Account):
     """
 
     case: Case
-    missed: tuple[JsonObject, ...] = ()
+    missed: Sequence[JsonObject] = ()
     """Calls that were asked for and that nothing recorded could answer, as in `called`, with the state `missed`."""
-    simulated: tuple[str, ...] = ()
-    cost_is_of_record: bool = False
-    """Whether its tools' results came from a record, so that its time says nothing."""
+    simulated: Sequence[str] = ()
+    is_anew: bool = False
+    """Whether its tools' results may have come from a record, so that its time says nothing."""
     failed: str | None = None
     """What ended it, where it has failed."""
 
@@ -44,12 +46,21 @@ class JudgedRun(Account):
     def called(self) -> list[JsonObject]:
         """Its calls that were made, and those that were only asked for."""
         began = [(self._began(one), order, one) for order, one in enumerate(self.accounts) if one.state != "not made"]
-        return [_told(one) for _, _, one in sorted(began, key=lambda one: one[:2])] + list(self.missed)
+        made = [_told(one) for _, _, one in sorted(began, key=lambda one: one[:2])]
+        return made + [one for one in self.missed if one["tool"]]
 
     @cached_property
     def accounts(self) -> list[CallAccount]:
         """What each of its calls came to, in the order of their places."""
         return calls_of(self.idea)
+
+    def find(self, place: str) -> CallSeen | None:
+        """Its call at a place."""
+        return self._by_place.get(place)
+
+    @cached_property
+    def _by_place(self) -> Mapping[str, CallSeen]:
+        return {call.place: call for call in self.calls}
 
     def _began(self, call: CallAccount) -> float:
         """When a call began; what isn't known is taken to be as early as can be."""
@@ -83,9 +94,7 @@ class JudgedRun(Account):
     @cached_property
     def spending(self) -> JsonObject:
         """What it has cost: requests, tokens, US dollars and seconds; None for what isn't known."""
-        seconds = (
-            None if self.began is None or self.ended is None or self.cost_is_of_record else self.ended - self.began
-        )
+        seconds = None if self.began is None or self.ended is None or self.is_anew else self.ended - self.began
         own = self.usage
         tokens: JsonObject = {"input_tokens": own.input_tokens, "output_tokens": own.output_tokens}
         return {"requests": own.requests, **tokens, "usd": own.usd, "seconds": seconds}
@@ -96,16 +105,33 @@ class JudgedRun(Account):
         return MISSING if value is MISSING else Fold(value).read(reference.path)
 
 
+def unfit_of(account: Account) -> str | None:
+    """Why a run can't be judged yet; None if it can be."""
+    if account.waiting or account.gates:
+        return "it waits for a decision: only a run with an output or an error is a case"
+    return None
+
+
 def judged_run(idea: Idea, name: str, case: Case, **more: Any) -> JudgedRun:
-    """A kept run as checks of a case see it.
+    """A run as checks of a case see it: a kept one, or one that `is_anew`, and whose decisions nobody takes.
 
     Raises:
-        IdeaError: no run is kept there, or not as a run writes it.
+        IdeaError: no run is kept there, or not as a run writes it, or it waits for a decision.
     """
     own = account_of(idea, name)
-    if own.waiting or own.gates:
-        raise IdeaError(f"{name}: it waits for a decision: only a run with an output or an error is a case")
+    unfit = unfit_of(own)
+    if unfit is not None and not more.get("is_anew"):
+        raise IdeaError(f"{name}: {unfit}")
+    if unfit is not None:
+        waits = ", ".join([*(f"{one.of} {short(one.call)}" for one in own.waiting), *own.gates])
+        more["missed"] = [*more.get("missed", ()), missed_call(f"it waits for a decision: {waits}")]
     return JudgedRun(**{one.name: getattr(own, one.name) for one in fields(Account)}, case=case, **more)
+
+
+def missed_call(why: str, tool: str = "", arguments: JsonObject | None = None, place: str = "") -> JsonObject:
+    """A call that a run has asked for, as `called` has it, and why nothing could answer it."""
+    told: JsonObject = {"tool": tool, "args": arguments or {}, "value": None, "error": why}
+    return {**told, "state": "missed", "by": "nobody", "place": place, "answer": None}
 
 
 def _told(call: CallAccount) -> JsonObject:

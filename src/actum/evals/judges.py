@@ -130,11 +130,10 @@ def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) 
     if not is_object(own) or not isinstance(own.get("idea"), str):
         wrong(f"a judge is an Idea, {{idea: judges/tone.json}}; it may say {', '.join(known[1:])}")
         return None
-    for key in own.keys() - set(known):
-        wrong(f'there is no key "{key}"; it has {", ".join(known)}')
+    wrong.keys(own, known)
     try:
         idea = Idea.load(folder / own["idea"])
-        labels = _labels(folder / str(own["labels"])) if "labels" in own else dict[str, bool]()
+        labels = labels_in(folder / str(own["labels"])) if "labels" in own else dict[str, bool]()
         model = ready(idea, own["idea"], code=Code.to_read()).model
     except ActumError as error:
         wrong(error.message)
@@ -148,7 +147,12 @@ def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) 
     return JudgeIdea(name=name, must=must, idea=idea, rubric=own.get("rubric"), labels=labels, model=model, **limits)
 
 
-def _labels(path: Path) -> Mapping[str, bool]:
+def labels_in(path: Path) -> Mapping[str, bool]:
+    """What people said of outputs, by their digests, in a file of lines {case, output, pass}; the last line counts.
+
+    Raises:
+        IdeaError: it can't be read, or a line is no label.
+    """
     found: dict[str, bool] = {}
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():

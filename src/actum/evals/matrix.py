@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,19 @@ from .. import kept
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Loaded
-from ..app.recorded import LiveReads, RecordedCall, RecordedTools, calls_on_record, with_record
-from ..errors import ActumError
+from ..app.recorded import Besides, RecordedCall, RecordedTools, calls_on_record, with_record
+from ..dataflow.expression import MISSING
+from ..errors import ActumError, LimitExceeded
+from ..execution.calls.approval import Approve
 from ..generation.model import Model
 from ..generation.offer import offered
+from ..ideas.file import write_idea
 from ..protocol.config import Limits
 from ..protocol.context import Context
-from ..schema.json import JsonObject, is_object
+from ..schema.json import Json, JsonObject, is_object
 from .case import Case
-from .judged import JudgedRun, judged_run
-from .paid import PaidAnswers, RepeatedModel
+from .judged import JudgedRun, judged_run, missed_call
+from .paid import PaidAnswers, RepeatedModel, append_lines, lines_in, mend
 from .report import KEPT, cell_name
 from .suite import Suite
 
@@ -44,6 +49,11 @@ class Cell:
     def name(self) -> str:
         """What it is called."""
         return cell_name(self.version, self.model_name)
+
+    @cached_property
+    def digest(self) -> str:
+        """What its version is known by: another one for another Idea."""
+        return hashlib.sha256(write_idea(self.idea.text).encode()).hexdigest()
 
     @property
     def reads(self) -> frozenset[str]:
@@ -68,7 +78,8 @@ class Trial:
 
     def told(self) -> JsonObject:
         """The same as JSON."""
-        return {"identity": self.case.identity, "case": self.case.name, "cell": self.cell.name, "repeat": self.repeat}
+        own: JsonObject = {"identity": self.case.identity, "case": self.case.name, "cell": self.cell.name}
+        return own | {"repeat": self.repeat, "version": self.cell.digest}
 
     def file(self, folder: Path) -> Path:
         """Where its run is kept."""
@@ -76,8 +87,9 @@ class Trial:
 
 
 def safe_name(name: str) -> str:
-    """A name that every file system takes."""
-    return _UNSAFE.sub("_", name)[:120]
+    """A name that every file system takes, another one for another name."""
+    safe = _UNSAFE.sub("_", name)[:100]
+    return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 @dataclass(slots=True)
@@ -87,8 +99,11 @@ class Trials:
     suite: Suite
     folder: Path
     answers: PaidAnswers
-    _live: defaultdict[str, LiveReads] = field(default_factory=lambda: defaultdict(LiveReads))
-    """What tools that only read were asked, by the case's identity."""
+    approve: Approve | None = None
+    _besides: dict[str, Besides] = field(default_factory=dict[str, Besides])
+    """What was asked that is on no record, by the case's identity."""
+    _known: defaultdict[str, dict[str, Json]] | None = None
+    """What that gave before, by the case's identity and the call; None where it wasn't read yet."""
 
     async def run(self, trial: Trial, limits: Limits) -> JudgedRun:
         """Carry a trial out, or go on with it where its run was cut.
@@ -99,18 +114,19 @@ class Trials:
         """
         case = trial.case
         record = self._record(case, trial.cell.reads)
-        live = self._live[case.identity] if self.suite.live and case.attack is None else None
-        tools = RecordedTools(record if case.attack is None else case.attack.planted(record) or record, live=live)
+        if case.attack is None:
+            tools = RecordedTools(record, besides=self._asked_besides(case))
+        else:  # nothing is really done here, whatever the eval says
+            tools = RecordedTools(case.attack.planted(record) or record)
         agent = with_record(self._agent(trial, limits), tools)
         path = trial.file(self.folder)
         path.parent.mkdir(parents=True, exist_ok=True)
-        failed = await self._carried(path, trial, agent, tools)
+        failed = await self._carried(path, trial, agent, tools, limits)
         missed: list[JsonObject] = []
         if tools.missed is not None:
             one = tools.missed
-            told: JsonObject = {"tool": one.tool, "args": one.arguments, "value": None, "error": str(one)}
-            missed.append({**told, "state": "missed", "by": "nobody", "place": one.place, "answer": None})
-        return await self.again(trial, {"failed": failed, "missed": missed})
+            missed.append(missed_call(str(one), one.tool, one.arguments, one.place))
+        return await self.again(trial, {"failed": failed, "missed": missed, "simulated": [*tools.simulated]})
 
     async def again(self, trial: Trial, told: JsonObject) -> JudgedRun:
         """The run of a trial that is over; `told` says how it has failed, and which call no record could answer."""
@@ -119,10 +135,33 @@ class Trials:
             await asyncio.to_thread(Idea.load, path),
             str(path),
             trial.case,
-            missed=tuple(told.get("missed") or ()),
+            missed=told.get("missed") or (),
             failed=told.get("failed"),
-            cost_is_of_record=not self.suite.live,
+            simulated=told.get("simulated") or (),
+            is_anew=True,
         )
+
+    def _asked_besides(self, case: Case) -> Besides:
+        """What may answer the case's calls that are not on record, with what that gave before."""
+        if case.identity not in self._besides:
+            path, suite = self.folder / "besides.jsonl", self.suite
+            if self._known is None:
+                self._known = defaultdict(dict)
+                mend(path)
+                for one in lines_in(path):
+                    self._known[one["case"]][one["call"]] = one["value"]
+
+            def keep(call: str, value: Json) -> None:
+                append_lines(path, [{"case": case.identity, "call": call, "value": value}])
+
+            self._besides[case.identity] = Besides(
+                reads=suite.live != "none",
+                simulated=suite.simulated,
+                approve=self.approve if suite.live == "all" else None,
+                known=self._known[case.identity],
+                keep=keep,
+            )
+        return self._besides[case.identity]
 
     def _record(self, case: Case, reads: frozenset[str]) -> Sequence[RecordedCall]:
         given = [_recorded_by_hand(one) for one in case.record]
@@ -139,10 +178,20 @@ class Trials:
         agent.limits = _narrowed(agent.limits, limits)
         return agent
 
-    async def _carried(self, path: Path, trial: Trial, agent: Agent, tools: RecordedTools) -> str | None:
-        """Why the run has failed, None where it hasn't; it is cut where it asks for what isn't on record."""
+    async def _carried(
+        self, path: Path, trial: Trial, agent: Agent, tools: RecordedTools, budget: Limits
+    ) -> str | None:
+        """Why the run has failed, None where it hasn't; it is cut where it asks for what isn't on record.
+
+        Raises:
+            LimitExceeded: what the eval has left is spent, so that nothing is known of the run yet.
+        """
         try:
             await tools.until_missed(self._started(path, trial, agent))
+        except LimitExceeded as error:
+            if getattr(agent.limits, error.limit, None) == getattr(budget, error.limit, MISSING):
+                raise
+            return error.message
         except ActumError as error:
             return error.message
         return None
@@ -166,5 +215,7 @@ def _recorded_by_hand(told: JsonObject) -> RecordedCall:
 
 
 def _narrowed(own: Limits, budget: Limits) -> Limits:
-    told = {name: value for name in ("usd", "requests", "seconds") if (value := getattr(budget, name)) is not None}
+    told = {
+        name: value for name in ("usd", "requests", "tokens", "seconds") if (value := getattr(budget, name)) is not None
+    }
     return own.narrowed(told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,10 @@ class PaidAnswers:
     _known: dict[str, JsonObject] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        if self.path is None or not self.path.exists():
+        if self.path is None:
             return
-        for line in self.path.read_bytes().decode(errors="replace").split("\n"):
-            try:
-                told = decode(line) if line else None
-            except NotJson:
-                continue  # the last line of an eval that was killed
-            if is_object(told) and isinstance(told.get("key"), str):
-                self._known[told["key"]] = told
+        mend(self.path)
+        self._known.update((told["key"], told) for told in lines_in(self.path) if isinstance(told.get("key"), str))
 
     def find(self, key: str) -> JsonObject | None:
         """An answer by its key."""
@@ -51,16 +46,36 @@ class PaidAnswers:
         self._known[key] = told
         self.spent += usage or Usage(requests=1)
         if self.path is not None:
-            append_line(self.path, told)
+            append_lines(self.path, [told])
 
 
-def append_line(path: Path, told: JsonObject) -> None:
-    """Add a line to a file that only its user reads; lines of several writers stay whole."""
+def append_lines(path: Path, told: Iterable[JsonObject]) -> None:
+    """Add lines at once to a file that only its user reads; those of several writers stay whole."""
     descriptor = opened_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with open(descriptor, "ab", buffering=0) as file:
+        file.write("".join(f"{encode(one)}\n" for one in told).encode())
+
+
+def lines_in(path: Path) -> list[JsonObject]:
+    """The whole lines of such a file, if there is one; its writer may have been killed in the last one."""
+    if not path.exists():
+        return []
+    lines = path.read_bytes().decode(errors="replace").split("\n")[:-1]
+    return [one for line in lines if is_object(one := _decoded(line))]
+
+
+def mend(path: Path) -> None:
+    """Cut the line off such a file that its writer was killed in: what is added next is a line of its own."""
+    if path.exists():
+        whole, end, _ = path.read_bytes().rpartition(b"\n")
+        os.truncate(path, len(whole) + len(end))
+
+
+def _decoded(line: str) -> Any:
     try:
-        os.write(descriptor, f"{encode(told)}\n".encode(errors="surrogatepass"))
-    finally:
-        os.close(descriptor)
+        return decode(line)
+    except NotJson:
+        return None
 
 
 class RepeatedModel(WrappedModel):

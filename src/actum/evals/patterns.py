@@ -21,7 +21,6 @@ from ..protocol.message import NUMBER, OF
 from ..protocol.place import Place
 from ..protocol.readings import Reading, readings
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
-from ..schema.naming import instead
 from .checks import Verdict
 from .complaints import Complaint
 from .judged import JudgedRun
@@ -214,8 +213,7 @@ def parsed_calls(told: Json, wrong: Complaint, tools: Sequence[str] | None, *, m
     if not is_object(told):
         wrong("calls is an object: {want: […], never: […]}")
         return Calls(most={})
-    for key in told.keys() - set(_OF_CALLS):
-        wrong.at(key)(f"there is no such key; {instead(key, _OF_CALLS)}")
+    wrong.keys(told, _OF_CALLS)
     patterns: dict[str, Any] = {}
     for key in ("want", "never", "only", "order"):
         listed: Any = told.get(key, [])
@@ -250,7 +248,7 @@ def parsed_pattern(told: Json, wrong: Complaint, tools: Sequence[str] | None) ->
 
 def _known(tool: str, wrong: Complaint, tools: Sequence[str] | None) -> None:
     if tools is not None and tool not in tools:
-        wrong(f'there is no tool "{tool}"; {instead(tool, tools) if tools else "the Idea has none"}')
+        wrong.unknown("tool", tool, tools)
 
 
 def _parsed_parameter(told: Json, wrong: Complaint) -> _Equal | _Holding | _From:

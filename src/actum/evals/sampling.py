@@ -13,7 +13,6 @@ from ..app.idea import Idea
 from ..errors import ActumError
 from ..runs.runs import Runs
 from ..schema.json import JsonObject
-from ..schema.naming import instead
 from .case import Case
 from .checks import Condition, condition
 from .complaints import Complaint
@@ -26,8 +25,7 @@ _MOST_SCANNED = 10_000
 
 def sampled(told: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
     """The runs of a store that match, each with its id: all of them, or a sample that is the same for a seed."""
-    for key in told.keys() - set(_KEYS):
-        wrong(f'there is no key "{key}"; {instead(key, _KEYS)}')
+    wrong.keys(told, _KEYS)
     since = _since(told.get("since"), wrong)
     most: Any = told.get("sample")
     if most is not None and (type(most) is not int or most < 1):

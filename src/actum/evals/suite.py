@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..app.idea import Idea
 from ..app.loading import Code, ready
 from ..app.recorded import calls_on_record
 from ..app.retracing import Unasked
 from ..dataflow.expression import MISSING
-from ..errors import ActumError, SchemaError
+from ..errors import ActumError, MessageError, SchemaError
 from ..generation.offer import Toolset, offered
 from ..ideas.file import parse_text
 from ..protocol.config import Limits
+from ..protocol.context import Context
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject, is_list, is_object
-from ..schema.naming import instead
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, type_of, union
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
@@ -45,7 +47,7 @@ KEYS = (
     "attacks",
 )
 """What the file of an eval may say."""
-_BUDGET = ("usd", "requests", "seconds")
+_BUDGET = ("usd", "requests", "tokens", "seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +73,16 @@ class Suite:
     columns: Columns
     gates: Gates
     budget: Limits
-    live: bool = False
-    """Whether tools that only read are asked for what isn't recorded."""
+    live: Literal["none", "reads", "all"] = "none"
+    """Which tools are asked for what isn't recorded: those that only read, or those with effects, too."""
+    simulated: frozenset[str] = frozenset()
+    """The tools that a model stands for where a call isn't recorded."""
     parallel: int = 8
     seed: int = 0
+    notes: Sequence[str] = ()
+    """What to know of how it was read, a line each."""
+    file: str = ""
+    """What it is called in errors."""
 
 
 def loaded(path: str | Path) -> Suite:
@@ -100,8 +108,7 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     Raises:
         EvalError: naming all that is wrong.
     """
-    for key in told.keys() - set(KEYS):
-        wrong(f'there is no key "{key}"; {instead(key, KEYS)}')
+    wrong.keys(told, KEYS)
     idea, name = _idea_of(told.get("idea"), folder, wrong)
     if idea is None:
         wrong.check()
@@ -113,12 +120,11 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         idea=idea,
         name=name,
         folder=folder,
+        judge=partial(_judge_case, tools),
         takes_input_alone=told.get("take") == "input",
         expects_recorded=told.get("expect") == RECORDED,
     )
-    cases = _named_apart(list(_cases_of(told.get("cases"), reader, wrong)))
-    for case in cases:
-        _judge_case(case, tools, Complaint(case.name, wrong.noted))
+    cases, notes = _once_each(_named_apart(list(_cases_of(told.get("cases"), reader, wrong))))
     attacks = parsed_attacks(told.get("attacks", []), wrong.at("attacks"))
     cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, toolset.reading))]
     checks = [
@@ -135,9 +141,11 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         columns=Columns(checks=_named_apart(checks)),
         gates=_gates_of(told, wrong),
         budget=_budget_of(told.get("budget", {}), wrong.at("budget")),
-        live=_live_of(told.get("tools", {}), wrong.at("tools")),
-        parallel=_count_of(told, "parallel", 8, wrong),
+        **_beyond_record(told.get("tools", {}), tools, wrong.at("tools")),
+        parallel=_count_of(told, "parallel", 8, wrong, least=1),
         seed=_count_of(told, "seed", 0, wrong),
+        notes=notes,
+        file=wrong.where,
     )
     wrong.check()
     return suite
@@ -175,6 +183,7 @@ def _cases_of(told: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]
         return
     for index, one in enumerate(told):
         if isinstance(one, Case):
+            reader.judge(one, wrong.at("cases").at(index))
             yield one if one.name else replace(one, name=f"case {index + 1}")
         else:
             yield from reader.read(one, wrong.at("cases").at(index), f"case {index + 1}")
@@ -201,12 +210,27 @@ def _withstood(attacks: Sequence[Attack], types: Mapping[str, Type], wrong: Comp
 
 def _named_apart(named: Sequence[Any]) -> Sequence[Any]:
     """Cases or checks, each with a name of its own."""
-    taken: dict[str, int] = {}
+    taken, counts = {one.name for one in named}, Counter[str]()
     found: list[Any] = []
     for one in named:
-        taken[one.name] = count = taken.get(one.name, 0) + 1
-        found.append(one if count == 1 else replace(one, name=f"{one.name} {count}"))
+        counts[one.name] += 1
+        name = one.name
+        while name in taken and counts[one.name] > 1:
+            name, counts[one.name] = f"{one.name} {counts[one.name]}", counts[one.name] + 1
+        taken.add(name)
+        found.append(one if name == one.name else replace(one, name=name))
     return found
+
+
+def _once_each(cases: Sequence[Case]) -> tuple[Sequence[Case], Sequence[str]]:
+    """The cases without those that say the same as one before them, and a line for each of these."""
+    first: dict[str, Case] = {}
+    notes: list[str] = []
+    for case in cases:
+        known = first.setdefault(case.identity, case)
+        if known is not case:
+            notes.append(f"{case.name} is the same case as {known.name}, and not tried again")
+    return [*first.values()], notes
 
 
 def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> Iterator[RunCheck]:
@@ -251,17 +275,32 @@ def _types_of(idea: Idea) -> Mapping[str, Type]:
     }
 
 
-def _judge_case(case: Case, tools: Sequence[str] | None, wrong: Complaint) -> None:
+def _judge_case(tools: Sequence[str] | None, case: Case, wrong: Complaint) -> None:
     """Note what is wrong with what a case expects of calls, and with its tolerances."""
     if case.calls is not None:
         parsed_calls(case.calls, wrong.at("calls"), tools)
     for index, one in enumerate(case.effects or ()):
         parsed_pattern(one, wrong.at("effects").at(index), tools)
+    for index, one in enumerate(case.record):
+        _judge_record(one, tools, wrong.at("record").at(index))
+    try:
+        Context(case.messages)
+    except MessageError as error:
+        wrong.at("messages")(error.message)
     for path, tolerance in case.within.items():
         try:
             margin(tolerance, 1.0)
         except (ValueError, TypeError):
             wrong.at("within").at(path)(f'a tolerance is a number, or a share such as "2%", not {tolerance!r}')
+
+
+def _judge_record(told: Any, tools: Sequence[str] | None, wrong: Complaint) -> None:
+    """Note what is wrong with a call of a case's own record."""
+    if not is_object(told) or len(told) != 2 or "gives" not in told:
+        wrong("a recorded call is {tool: {parameter: value}, gives: value}")
+        return
+    tool = next(key for key in told if key != "gives")
+    parsed_pattern({tool: told[tool]}, wrong, tools)
 
 
 def _gates_of(told: JsonObject, wrong: Complaint) -> Gates:
@@ -279,10 +318,10 @@ def _gates_of(told: JsonObject, wrong: Complaint) -> Gates:
     return Gates(alpha=alpha, worse=None if worse < 0 else worse, unknown=share)
 
 
-def _count_of(told: JsonObject, key: str, default: int, wrong: Complaint) -> int:
+def _count_of(told: JsonObject, key: str, default: int, wrong: Complaint, *, least: int = 0) -> int:
     value: Any = told.get(key, default)
-    if type(value) is not int or (value < 0 and value != default):
-        wrong.at(key)("this is a whole number")
+    if type(value) is not int or (value < least and value != default):
+        wrong.at(key)(f"this is a whole number from {least} on")
         return default
     return value
 
@@ -291,8 +330,7 @@ def _budget_of(told: Any, wrong: Complaint) -> Limits:
     if not is_object(told):
         wrong(f"a budget says at most what all may cost: {', '.join(_BUDGET)}")
         return Limits()
-    for key in told.keys() - set(_BUDGET):
-        wrong(f'there is no key "{key}"; {instead(key, _BUDGET)}')
+    wrong.keys(told, _BUDGET)
     own = {one.name: None for one in fields(Limits)}
     try:
         return Limits(**{**own, **{key: told[key] for key in _BUDGET if key in told}})
@@ -301,8 +339,14 @@ def _budget_of(told: Any, wrong: Complaint) -> Limits:
         return Limits()
 
 
-def _live_of(told: Any, wrong: Complaint) -> bool:
-    if not is_object(told) or told.keys() - {"live"} or told.get("live") not in {None, "reads"}:
-        wrong("tools say where what isn't recorded is asked: {live: reads}")
-        return False
-    return told.get("live") == "reads"
+def _beyond_record(told: Any, tools: Sequence[str] | None, wrong: Complaint) -> Mapping[str, Any]:
+    """What is done where a call isn't recorded, as fields of a suite."""
+    live: Any = told.get("live", "none") if is_object(told) else None
+    named: Any = told.get("simulate", []) if is_object(told) else None
+    if not is_object(told) or live not in ("none", "reads", "all") or not is_list(named):
+        wrong("tools say what is done where a call isn't recorded: {live: reads, simulate: [weather]}")
+        return {}
+    wrong.keys(told, ("live", "simulate"))
+    for index, name in enumerate(named):
+        parsed_pattern(str(name), wrong.at("simulate").at(index), tools)
+    return {"live": live, "simulated": frozenset(map(str, named))}

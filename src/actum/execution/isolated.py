@@ -38,6 +38,8 @@ class Suspension:
     """What of the parameters of the call came out of data, by the places (S10)."""
     has_effects: bool = False
     """Whether a call has begun in the delegate that doesn't only read (T14)."""
+    maker: str = ""
+    """The digest of the saved request that its run was made of."""
 
 
 class Delegate(Protocol):

@@ -118,6 +118,8 @@ class Job:
     """Whether it refers to calls listed before it alone, and so do these (see `attempts`)."""
     digest: str = ""
     """What is the same in the same call, once it was asked for (see `attempts`)."""
+    maker: str = ""
+    """The digest of the saved request that has carried it out, where one has."""
     followers: Sequence[Job] = ()
     """The same call in a corrected answer, which waits for the end of this one (L3)."""
 

@@ -31,7 +31,8 @@ class CallRow:
 
     `arrived` is when it was first heard of, `began` when it was carried out, also the first of its `items`, of which
     so many have `failed`. `made` is the call with its values where they are not as it was authored, `crossed` what of
-    the context it was given; both None where that is long. `attempts` counts how often it was tried.
+    the context it was given; both None where that is long. `maker` is the digest of the Idea that has carried it out,
+    empty where none has. `attempts` counts how often it was tried.
     """
 
     call: str
@@ -44,6 +45,7 @@ class CallRow:
     crossed: Sequence[JsonObject] | None = ()
     key: str = ""
     delegate: str | None = None
+    maker: str = ""
     attempts: int = 1
     error: str | None = None
     items: int = 0
@@ -258,6 +260,7 @@ _FITS: Mapping[str, Callable[[Any], bool]] = {
     "crossed": _or_none(_list_of(is_object)),
     "key": _is_text,
     "delegate": _or_none(_is_text),
+    "maker": _is_text,
     "attempts": is_whole_within,
     "error": _or_none(_is_text),
     "items": is_whole_within,

@@ -80,11 +80,11 @@ class Noting:
             case CallRetried():
                 row = change(attempts=row.attempts + 1)
             case CallFinished():
-                row = change(state=row.state if parent else "done", ended=now)
+                row = change(state=row.state if parent else "done", ended=now, maker=event.maker)
             case CallFailed() if parent is not None:
                 row = change(failed=row.failed + 1, ended=now, error=event.error.message[:_MOST_ERROR])
             case CallFailed():
-                row = change(state="failed", ended=now, error=event.error.message[:_MOST_ERROR])
+                row = change(state="failed", ended=now, error=event.error.message[:_MOST_ERROR], maker=event.maker)
             case CallSkipped():
                 row = row if parent else change(state="skipped", ended=now)
             case CallWaiting():

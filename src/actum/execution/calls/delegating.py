@@ -44,6 +44,7 @@ def delegating(ground: Ground, delegate: Delegate, effects: set[int]) -> Carry:
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
         finally:
+            job.maker = suspension.maker
             if suspension.has_effects:
                 effects.add(job.script.number)
             if suspension.context is not None and suspension.context is not before:

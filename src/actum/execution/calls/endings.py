@@ -264,7 +264,8 @@ class Endings:
             fail_call(failure, self._ground.toolset.tools, self._ground.emit.trace, self._ground.emit)
         if self._ground.emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
-            told = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome)
+            maker = "" if failure.job is None else failure.job.maker
+            told = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome, maker=maker)
             is_replaced = failure.job is not None and failure.job.failure is not None
             self._ground.emit(replace(told, is_replaced=True) if is_replaced else told)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...dataflow.expression import MISSING
@@ -110,9 +111,8 @@ class Results:
     def tell(self, job: Job, value: Any) -> None:
         """Emit `CallFinished`."""
         overwrote = job.node.number in self._overwrote
-        self._ground.emit(
-            CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent)
-        )
+        told = CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent)
+        self._ground.emit(replace(told, maker=job.maker) if job.maker else told)
 
     def is_erased(self, job: Job) -> bool:
         """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""

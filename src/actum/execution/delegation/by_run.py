@@ -51,6 +51,7 @@ class ByRun:
             return await self.latent(call, tool, context, kept)
         own = self.caller
         found = await own.found(name, tool)
+        kept.maker = found.digest
         serving = own.runtime.registry.serving(tool)
         if serving is None:
             return await self._run(name, call, tool, found, context, kept)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +14,8 @@ from ...protocol.config import Config
 from ...protocol.context import Context
 from ...protocol.registry import Registry
 from ...protocol.tool import Tool
-from ...schema.json import JsonObject
+from ...schema.infer import shape_of
+from ...schema.json import JsonObject, encode, plain
 from ...sources.actum_server import Remote
 
 
@@ -33,6 +36,13 @@ class SavedRequest:
     def version(self) -> str:
         """The version that it says it is, empty where it says none."""
         return str(self.meta.get("version", ""))
+
+    @cached_property
+    def digest(self) -> str:
+        """What it is known by: another one for another request, the same for the same."""
+        schema = None if self.schema is None else shape_of(self.schema).schema
+        whole = [self.context.messages, schema, self.meta, self.config, self.solution]
+        return hashlib.sha256(encode(plain(whole), sort_keys=True).encode()).hexdigest()
 
 
 class Resolver(Protocol):

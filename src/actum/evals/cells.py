@@ -1,0 +1,96 @@
+"""The cells of an eval: each version with each model, loaded and held against the cases (V24)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from .. import models
+from ..app.idea import Idea
+from ..app.loading import Code, ready
+from ..errors import ActumError
+from ..generation.model import Model
+from ..schema.json import JsonObject, is_object
+from ..schema.validator import Validator
+from .complaints import Complaint
+from .matrix import Cell
+from .suite import Suite
+
+
+def cells_of(suite: Suite, model_names: Sequence[str | Model], versions: Sequence[Any]) -> list[Cell]:
+    """The cells that were asked for.
+
+    Raises:
+        EvalError: naming every version and model that can't be used.
+    """
+    if not model_names and not versions:
+        return [Cell(version=suite.name, idea=suite.idea)]
+    wrong = Complaint(suite.file)
+    ideas = [(_called(one, suite), _version(one, suite, wrong)) for one in versions or [suite.idea]]
+    asked = [one for name in model_names or [None] if (one := _model(name, wrong)) is not None]
+    found: list[Cell] = []
+    for (version, idea), (model_name, model) in product(ideas, asked):
+        if idea is None:
+            continue
+        try:
+            loaded = ready(idea, version, model=model, code=Code.to_run())
+        except ActumError as error:
+            wrong(f"{version}: {error.message.removeprefix(f'{version}: ')}")
+            continue
+        if loaded.model is None and idea.solution is None and not any(one["type"] == "plan" for one in idea.context):
+            wrong(f"{version}: it names no model: say --models")
+        _check_priced(suite, loaded.model, wrong)
+        own = model_name or (loaded.model.name if loaded.model is not None else "plan")
+        _check_inputs(suite, idea, version, wrong)
+        found.append(Cell(version=version, idea=loaded.idea, model=loaded.model, model_name=own, loaded=loaded))
+    wrong.check()
+    return found
+
+
+def _called(version: Any, suite: Suite) -> str:
+    if isinstance(version, Idea):
+        return suite.name if version is suite.idea else (version.file.name if version.file is not None else "an Idea")
+    return str(version["name"]) if is_object(version) else str(version)
+
+
+def _version(version: Any, suite: Suite, wrong: Complaint) -> Idea | None:
+    if isinstance(version, Idea):
+        return version
+    told: JsonObject = version if is_object(version) else {"idea": str(version)}
+    named = str(told.get("idea", ""))
+    try:
+        path = named if ":" in named or Path(named).is_file() else suite.folder / named
+        idea = Idea.load(path)
+    except ActumError as error:
+        wrong(error.message)
+        return None
+    config: Any = told.get("config", {})
+    return replace(idea, config={**idea.config, **config}) if config else idea
+
+
+def _model(name: str | Model | None, wrong: Complaint) -> tuple[str, Model | None] | None:
+    if name is None:
+        return "", None
+    if not isinstance(name, str):
+        return name.name, name
+    try:
+        return name, models.load(name)
+    except ActumError as error:
+        wrong(error.message)
+        return None
+
+
+def _check_inputs(suite: Suite, idea: Idea, version: str, wrong: Complaint) -> None:
+    """Note the cases that the input of a version refuses."""
+    validator = Validator(dict(idea.as_tool("version").parameters))
+    for case in suite.cases:
+        if case.input is not None and (complaint := validator.complaint(case.input)) is not None:
+            wrong(f"{version} refuses the case {case.name}: input.{complaint}")
+
+
+def _check_priced(suite: Suite, model: Model | None, wrong: Complaint) -> None:
+    if suite.budget.usd is not None and model is not None and not getattr(model, "has_price", True):
+        wrong.at("budget").at("usd")(f'the price of "{model.name}" isn\'t known; use requests or tokens')

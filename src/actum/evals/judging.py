@@ -1,0 +1,130 @@
+"""Judging runs that are over: kept ones as they are, those of a folder again, and how far judges are to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import EvalError
+from ..schema.json import JsonObject, is_object
+from .checks import Columns, Verdict
+from .judged import JudgedRun, judged_run
+from .judges import JudgeIdea, digest_of_output, labels_in
+from .matrix import Cell, Trial, Trials, safe_name
+from .paid import PaidAnswers, lines_in
+from .report import Judgement, Report
+from .suite import Suite
+
+Show: TypeAlias = Callable[[Sequence[Judgement]], object]
+"""Gets the judgements of each run as soon as it is over."""
+RESULTS = "results.jsonl"
+"""What the folder of an eval holds of its runs: a line for each that has begun, is over, and for each verdict."""
+
+
+async def rescored(suite: Suite, cell: Cell, show: Show | None) -> Report:
+    """Judge the cases' own runs as they are kept: no model is asked, no tool called."""
+    rows: list[Judgement] = []
+    notes = list(suite.notes)
+    for case in suite.cases:
+        if case.attack is not None:
+            continue  # which only a run that is made anew can meet
+        if case.run is None:
+            notes.append(f"{case.name} has no run: it is tried with --models")
+            continue
+        run = judged_run(case.run, case.name, case)
+        trial = Trial(case=case, cell=cell, repeat=1)
+        new = await judged_rows(suite, trial, run, None if case.run.file is None else str(case.run.file))
+        rows += new
+        if show is not None:
+            show(new)
+    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=notes)
+
+
+async def judged_again(suite: Suite, folder: Path) -> Report:
+    """Judge again what an earlier eval of the same cases has kept; no model is asked but those of judges, if at all.
+
+    Raises:
+        EvalError: no eval is kept there.
+    """
+    trials, cases = Trials(suite, folder, PaidAnswers()), {case.identity: case for case in suite.cases}
+    found: dict[tuple[str, str, int], list[Judgement]] = {}
+    for told in results_in(folder):
+        own: Any = told.get("trial")
+        if is_object(own) and (case := cases.get(own["identity"])) is not None:
+            version, _, model = str(own["cell"]).rpartition("·")
+            trial = Trial(
+                case=case, cell=Cell(version=version, idea=suite.idea, model_name=model), repeat=own["repeat"]
+            )
+            run = await trials.again(trial, told)
+            found[trial.key] = await judged_rows(suite, trial, run, str(trial.file(Path())))
+    rows = [row for rows in found.values() for row in rows]
+    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=suite.notes)
+
+
+async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | None) -> list[Judgement]:
+    """What each check says of a run. Of one that was cut for want of a record, only what is decided already stands."""
+    found = await suite.columns.judge(run)
+    if run.missed:
+        why = f"unanswerable: {run.missed[0]['error']}"
+        stands = suite.columns.decided(run)
+        found = {name: stands.get(name) or Verdict(state="unknown", why=why) for name in found}
+    return [
+        Judgement(
+            case=trial.case.name,
+            identity=trial.case.identity,
+            cell=trial.cell.name,
+            repeat=trial.repeat,
+            check=name,
+            verdict=verdict,
+            spending=run.spending,
+            run=file,
+            output=digest_of_output(run.output) if run.has_output else None,
+            is_gated=not run.simulated,
+        )
+        for name, verdict in found.items()
+    ]
+
+
+def with_judges(suite: Suite, folder: Path, *, asks: bool) -> Suite:
+    """The suite whose judges know what they answered in a folder, and the labels there, and may be asked for more."""
+    answers = PaidAnswers(folder / "judged.jsonl")
+
+    def ready(one: Any) -> Any:
+        if not isinstance(one, JudgeIdea):
+            return one
+        path = labels_file(folder, one.name)
+        more = labels_in(path) if path.exists() else dict[str, bool]()
+        return replace(one, answers=answers, asks=asks, labels={**one.labels, **more})
+
+    return replace(suite, columns=Columns(checks=[ready(one) for one in suite.columns.checks]))
+
+
+def labels_file(folder: Path, judge: str) -> Path:
+    """Where the Studio writes what people say of the outputs that a judge of an eval has judged."""
+    return folder / f"{safe_name(judge)}.labels.jsonl"
+
+
+def calibrated(suite: Suite, report: Report) -> Report:
+    """The report with how far each judge agrees with people; gates don't count one that agrees too little."""
+    notes, advisory = list(report.notes), set[str]()
+    for one in suite.columns.checks:
+        if isinstance(one, JudgeIdea):
+            rows = [row for row in report.rows if row.check == one.name and row.state in {"pass", "fail"}]
+            found = one.agreement({row.output: row.state == "pass" for row in rows if row.output is not None})
+            notes.append(one.told(found))
+            advisory |= set[str]() if one.counts(found) else {one.name}
+    rows = [replace(row, is_gated=False) if row.check in advisory else row for row in report.rows]
+    return replace(report, rows=rows, notes=notes)
+
+
+def results_in(folder: Path) -> list[JsonObject]:
+    """What a folder holds of the runs of an eval, in the order in which it was written.
+
+    Raises:
+        EvalError: no eval is kept there.
+    """
+    if not (folder / RESULTS).is_file():
+        raise EvalError([f"{folder}: no eval is kept there: `actum eval FILE --save FOLDER` keeps one"])
+    return lines_in(folder / RESULTS)
