@@ -66,7 +66,7 @@ async def test_what_is_not_on_record_is_unknown_and_the_model_is_not_told(folder
     assert len(other.requests) == 2  # one a case: none to tell of the hole in the record
     found = {(row.case, row.check): row for row in report.rows}
     assert found["ana", "expect"].state == "unknown"
-    assert 'unanswerable: weather(city=Lisbon, days=30) is not recorded; nearest: days=3' in (
+    assert "unanswerable: weather(city=Lisbon, days=30) is not recorded; nearest: days=3" in (
         found["ana", "expect"].verdict.why
     )
     assert found["ana", "never"].state == "fail"  # what was asked for stays decided

@@ -200,7 +200,7 @@ oracle: x
         "unknown, alpha, worse, seed, attacks"
     ]
     for part in (
-        "cases.jsonl:1: there is no key \"expected\"; did you mean \"expect\"?",
+        'cases.jsonl:1: there is no key "expected"; did you mean "expect"?',
         'cases.jsonl:2: input.email: 7 is not of type "string"',
         "cases.jsonl:3: run: ",
         "desk.eval.yaml: cases[1]: there is no file other-*.json",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
@@ -188,13 +189,22 @@ class CaseReader:
         return mine.resolve() == path.resolve() or mine.name == path.name
 
     def _beyond_idea(self, account: Account) -> list[JsonObject]:
-        """What a run was given that is neither its input nor of the Idea itself."""
-        own = [encode(message, sort_keys=True) for message in self.idea.context]
-        return [
-            message
-            for message in account.given
-            if message.get("type") not in {"input", "meta", "plan"} and encode(message, sort_keys=True) not in own
-        ]
+        """What a run was given that is neither its input nor of the Idea itself, as that is now or was then.
+
+        Where the Idea has messages that the run was not given, as many of their kind in the run are what stood there.
+        """
+        given = {encode(message, sort_keys=True) for message in account.given}
+        own = {encode(message, sort_keys=True) for message in self.idea.context}
+        changed = Counter(str(one["type"]) for one in self.idea.context if encode(one, sort_keys=True) not in given)
+        beyond: list[JsonObject] = []
+        for message in account.given:
+            if message["type"] in {"input", "meta", "plan"} or encode(message, sort_keys=True) in own:
+                continue
+            if changed[message["type"]]:
+                changed[message["type"]] -= 1
+            else:
+                beyond.append(message)
+        return beyond
 
     def _judged(self, case: Case | None, name: str, wrong: Complaint) -> Iterator[Case]:
         if case is None:
