@@ -19,7 +19,7 @@ from ...schema.json import JsonObject, encode, plain
 from ...sources.actum_server import Remote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SavedRequest:
     """What a `_delegate` points to, as it was saved. `is_foreign`: from outside, so that nothing local is its (D12)."""
 
