@@ -16,10 +16,10 @@ from ..sources.files import path_given
 from .case import Case
 from .checks import RunCheck
 from .complaints import Complaint
-from .judging import Show
 from .report import Judgement, Report
-from .running import Asked, evaluated, evaluated_again
+from .running import EvalOptions, evaluated, evaluated_again
 from .suite import Suite, loaded, suite_of
+from .verdicts import Show
 
 
 class Eval:
@@ -107,7 +107,7 @@ class Eval:
             EvalError: a version, a model or the folder can't be used; nothing was asked.
         """
         folder = None if save is None else path_given(save)
-        asked = Asked(
+        options = EvalOptions(
             models=models,
             versions=versions,
             repeat=repeat,
@@ -117,7 +117,7 @@ class Eval:
             judge=judge,
             approve=approve,
         )
-        return await evaluated(self.suite, asked)
+        return await evaluated(self.suite, options)
 
     async def rescore(self, folder: str | Path, *, judge: bool = False) -> Report:
         """Judge again what an earlier eval of the same cases has kept in a folder: no model is asked, no tool called.
@@ -143,7 +143,7 @@ class Eval:
         """
         alone = replace(self.suite, cases=[case])
         named, of = () if model is None else (model,), () if version is None else (version,)
-        report = await evaluated(alone, Asked(models=named, versions=of))
+        report = await evaluated(alone, EvalOptions(models=named, versions=of))
         return Tried(case=case, judgements=report.rows, notes=report.notes)
 
 

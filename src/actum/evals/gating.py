@@ -9,9 +9,9 @@ from typing import Literal
 
 from ..errors import EvalError
 from ..schema.json import is_object
-from .judging import RESULTS, results_in
 from .report import CellReport, Judgement, Report, adjusted, compared, read_judgement
 from .suite import Gates
+from .verdicts import RESULTS, results_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def kept_report(folder: Path) -> Report:
         EvalError: there is no such eval.
     """
     rows: dict[tuple[str, str, int], list[Judgement]] = {}
-    for told in results_in(folder):
+    for told in results_lines(folder):
         try:
             if is_object(trial := told.get("trial")):
                 rows[trial["identity"], trial["cell"], trial["repeat"]] = []

@@ -28,19 +28,19 @@ from ..sources.files import read_text, write_text
 from .cells import cells_of
 from .checks import Difference, differences
 from .judges import JudgeIdea
-from .judging import RESULTS, Show, calibrated, judged_again, judged_rows, rescored, results_in, with_judges
 from .matrix import Cell, Trial, Trials
 from .paid import PaidAnswers, append_lines, lines_in, mend
 from .patterns import told_call
 from .report import Judgement, Report
 from .suite import Suite
+from .verdicts import RESULTS, Show, calibrated, judged_again, judged_rows, rescored, results_lines, with_judges
 
 _Key: TypeAlias = "tuple[str, str, int]"
 _SPENT = "the budget is spent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class EvalOptions:
     """What an eval is asked to do: `run` of `Eval` says what each is."""
 
     models: Sequence[str | Model] = ()
@@ -53,25 +53,25 @@ class Asked:
     approve: Approve | None = None
 
 
-async def evaluated(suite: Suite, asked: Asked) -> Report:
+async def evaluated(suite: Suite, options: EvalOptions) -> Report:
     """Judge every case in every cell; without models and versions, the cases' own runs as they are kept.
 
     Raises:
-        EvalError: a version or a model can't be used; nothing was asked.
+        EvalError: a version or a model can't be used; nothing was options.
     """
-    if asked.repeat < 1:
-        raise EvalError([f"{suite.file}: each case is tried once at least, not {asked.repeat} times"])
-    if suite.live == "all" and asked.approve is None:
+    if options.repeat < 1:
+        raise EvalError([f"{suite.file}: each case is tried once at least, not {options.repeat} times"])
+    if suite.live == "all" and options.approve is None:
         raise EvalError([f"{suite.file}: tools.live: all runs effects: only `actum eval --approve` lets it"])
-    cells = cells_of(suite, asked.models, asked.versions)
+    cells = cells_of(suite, options.models, options.versions)
     is_rescored = not any(cell.loaded for cell in cells)
-    with _folder(asked.save) as folder, _owned(folder):
-        suite = with_judges(suite, folder, asks=not is_rescored if asked.judge is None else asked.judge)
+    with _folder(options.save) as folder, _owned(folder):
+        suite = with_judges(suite, folder, asks=not is_rescored if options.judge is None else options.judge)
         if is_rescored:
-            return calibrated(suite, await rescored(suite, cells[0], asked.show))
-        if asked.tell is not None:
-            asked.tell(forecast(suite, len(cells), asked.repeat))
-        return calibrated(suite, await _Going(suite, cells, asked, folder).report())
+            return calibrated(suite, await rescored(suite, cells[0], options.show))
+        if options.tell is not None:
+            options.tell(forecast(suite, len(cells), options.repeat))
+        return calibrated(suite, await _Going(suite, cells, options, folder).report())
 
 
 async def evaluated_again(suite: Suite, folder: Path, *, judge: bool = False) -> Report:
@@ -80,7 +80,7 @@ async def evaluated_again(suite: Suite, folder: Path, *, judge: bool = False) ->
     Raises:
         EvalError: no eval is kept there.
     """
-    results_in(folder)
+    results_lines(folder)
     with _owned(folder):
         suite = with_judges(suite, folder, asks=judge)
         return calibrated(suite, await judged_again(suite, folder))
@@ -105,7 +105,7 @@ class _Going:
 
     suite: Suite
     cells: Sequence[Cell]
-    asked: Asked
+    options: EvalOptions
     folder: Path
     rows: dict[_Key, list[Judgement]] = field(default_factory=dict["_Key", Any])
     left: str = ""
@@ -121,7 +121,7 @@ class _Going:
         """Carry out what isn't over, and put everything together in the order of the cases."""
         notes = [*self.suite.notes, *await asyncio.to_thread(self._begin)]
         answers = PaidAnswers(self.folder / "answers.jsonl")
-        trials = Trials(self.suite, self.folder, answers, self.asked.approve)
+        trials = Trials(self.suite, self.folder, answers, self.options.approve)
         gates = {cell.model_name: asyncio.Semaphore(self.suite.parallel) for cell in self.cells}
         every = self._trials()
         try:
@@ -146,7 +146,7 @@ class _Going:
 
     def _trials(self) -> list[Trial]:
         """All trials: case by case, and all cells of one before the next."""
-        every = product(self.suite.cases, range(1, self.asked.repeat + 1), self.cells)
+        every = product(self.suite.cases, range(1, self.options.repeat + 1), self.cells)
         return [Trial(case=case, cell=cell, repeat=number) for case, number, cell in every]
 
     async def _tried(self, trial: Trial, trials: Trials, gate: asyncio.Semaphore) -> None:
@@ -160,8 +160,8 @@ class _Going:
                 append_lines(self._results, [line, *(row.to_dict() for row in new)])
             self.rows[trial.key] = new
             self._seen[trial.key] = ([*map(told_call, run.called)], run.output)
-            if self.asked.show is not None:
-                self.asked.show(new)
+            if self.options.show is not None:
+                self.options.show(new)
         except LimitExceeded:
             self.left = _SPENT
         finally:
@@ -187,7 +187,7 @@ class _Going:
         before = _decoded(read_text(file)) if file.exists() else {}
         judges = [one.name for one in self.suite.columns.checks if isinstance(one, JudgeIdea)]
         told = {**own, "versions": {**before.get("versions", {}), **versions}}
-        told |= {"eval": self.suite.file, "idea": self.suite.name, "repeat": self.asked.repeat, "judges": judges}
+        told |= {"eval": self.suite.file, "idea": self.suite.name, "repeat": self.options.repeat, "judges": judges}
         write_text(file, f"{encode(told)}\n")
         mend(self._results)
         for line in lines_in(self._results):

@@ -50,7 +50,7 @@ async def judged_again(suite: Suite, folder: Path) -> Report:
     """
     trials, cases = Trials(suite, folder, PaidAnswers()), {case.identity: case for case in suite.cases}
     found: dict[tuple[str, str, int], list[Judgement]] = {}
-    for told in results_in(folder):
+    for told in results_lines(folder):
         own: Any = told.get("trial")
         if is_object(own) and (case := cases.get(own["identity"])) is not None:
             version, _, model = str(own["cell"]).rpartition("·")
@@ -119,7 +119,7 @@ def calibrated(suite: Suite, report: Report) -> Report:
     return replace(report, rows=rows, notes=notes)
 
 
-def results_in(folder: Path) -> list[JsonObject]:
+def results_lines(folder: Path) -> list[JsonObject]:
     """What a folder holds of the runs of an eval, in the order in which it was written.
 
     Raises:
