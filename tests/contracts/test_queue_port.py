@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actum.runs.database import Transaction
 from actum.runs.queue import Carry, Delivery, Queue
+from actum.runs.queues.heartbeat import Heartbeat
 from actum.runs.queues.slots import Slots
 from actum.runs.run_places import open_runs
 from actum.runs.sql_store import SqlStore
@@ -272,6 +275,85 @@ async def test_several_who_serve_share_what_there_is(queue: Queue) -> None:
     assert sorted(both[0].runs + both[1].runs) == sorted(runs)
 
 
+async def elsewhere(store: SqlStore, other: Carried, over: Callable[[Transaction], Awaitable[bool]]) -> None:
+    """Serve the same queue until it is over, as another process does."""
+    database = store.database.twin()
+    assert database is not None
+
+    async def is_over() -> bool:
+        async with database.transaction() as within:
+            return await over(within)
+
+    own = SqlStore(database, type(store.queue)(database))  # pyright: ignore[reportCallIssue] -- each takes a database
+    async with served(own.queue, other, lease=2 * LEASE):
+        await until(is_over)
+        other.open.set()
+    await own.aclose()
+
+
+def standing_still(work: Coroutine[Any, Any, None]) -> None:
+    """Keep this loop from doing anything until the work of another thread has been done."""
+    other = threading.Thread(target=lambda: asyncio.run(work))
+    other.start()
+    other.join()
+
+
+@pytest.mark.parametrize("store", ["embedded", "procrastinate"], indirect=True)
+async def test_who_stands_still_for_a_while_keeps_what_it_carries(store: SqlStore) -> None:
+    (run,) = names(1)
+    carried, other = Carried(run, held=True), Carried(run)
+    heard: set[Any] = set()
+
+    async def has_been_heard_of(within: Transaction) -> bool:
+        table = (
+            "procrastinate_workers" if type(store.queue).__name__.startswith("Procrastinate") else "actum_deliveries"
+        )
+        column = "last_heartbeat" if table == "procrastinate_workers" else "heard"
+        heard.update(one[0] for one in await within.rows(f"SELECT max({column}) FROM {table}"))
+        return len(heard) > 6 or bool(other.runs)  # longer than a lease
+
+    await store.queue.push(Delivery(run=run, queue=run))
+    async with served(store.queue, carried, lease=2 * LEASE):
+        await until_all(carried, [run])
+        standing_still(elsewhere(store, other, has_been_heard_of))
+        assert (other.runs, carried.cut) == ([], [])
+        carried.open.set()
+    assert carried.runs == [run]
+
+
+@pytest.mark.parametrize("store", ["embedded", "procrastinate"], indirect=True)
+async def test_who_stands_still_for_good_loses_it_to_others(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:
+    (run,) = names(1)
+    carried, other = Carried(run, held=True), Carried(run)
+
+    async def has_been_taken(within: Transaction) -> bool:
+        return other.runs == [run]
+
+    await store.queue.push(Delivery(run=run, queue=run))
+    async with served(store.queue, carried, lease=0.2):
+        await until_all(carried, [run])
+        standing_still(elsewhere(store, other, has_been_taken))
+        carried.open.set()
+    assert "the loop has not answered" in caplog.text
+
+
+async def test_who_has_stood_still_takes_nothing_anew_that_it_has_taken(tmp_path: Path) -> None:
+    store = open_runs(":memory:")
+    (run,) = names(1)
+    carried = Carried(run, held=True)
+    await store.queue.push(Delivery(run=run, queue=run))
+    async with served(store.queue, carried):
+        await until_all(carried, [run])
+        async with store.database.transaction() as within:  # as after a long time without a beat
+            await within.each("UPDATE actum_deliveries SET heard = 0 WHERE run = ?", [(run,)])
+        (next_,) = names(1)
+        await store.queue.push(Delivery(run=next_, queue=run))
+        await until_all(carried, [next_])
+        carried.open.set()
+    assert carried.runs == [run, next_]
+    await store.aclose()
+
+
 async def _serve(queue: Queue, carry: Carried) -> None:
     own: Carry = carry
     await queue.serve({carry.queue: 1}, own, asyncio.Event(), LEASE)
@@ -288,15 +370,16 @@ async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None
     async def ended(number: int) -> None:
         del number
 
+    async def beat(within: Transaction) -> None:
+        """Nobody else is there to hear of it."""
+
     async def wait() -> None:  # as one that finds each time what came and can't be taken
         nonlocal looks
         looks += 1
 
-    async def beat() -> None:
-        """Nobody else is there to hear of it."""
-
     stop = asyncio.Event()
-    serving = asyncio.create_task(Slots({"runs": 2}, carried, take, ended, beat).until(stop, wait, LEASE))
+    heartbeat = Heartbeat(open_runs(":memory:").database, beat, LEASE)
+    serving = asyncio.create_task(Slots({"runs": 2}, carried, take, ended, heartbeat).until(stop, wait))
     for _ in range(100):
         await asyncio.sleep(0)
     assert (carried.runs, looks) == (["a", "b"], 0)

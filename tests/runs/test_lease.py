@@ -114,6 +114,9 @@ class Halting:
             within.each = halted
             yield within
 
+    def twin(self) -> None:
+        return None
+
     async def changed(self, run: str, seconds: float) -> None:
         await self._database.changed(run, seconds)
 

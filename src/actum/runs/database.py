@@ -55,6 +55,10 @@ class Database(Protocol):
         """Tell those who wait for runs that these have changed, once the transaction is committed."""
         ...
 
+    def twin(self) -> Database | None:
+        """Another one of the same place, for the loop of another thread; None where only this object sees the place."""
+        ...
+
     async def aclose(self) -> None:
         """Let go of what is open."""
         ...

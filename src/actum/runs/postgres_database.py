@@ -167,6 +167,10 @@ class PostgresDatabase:
         async with self.transaction() as within:
             await within.rows("SELECT pg_notify(?, message) FROM unnest(?::text[]) message", channel, list(messages))
 
+    def twin(self) -> PostgresDatabase:
+        """Another one of the same database."""
+        return PostgresDatabase(self._url, self._tables)
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._changes.aclose()

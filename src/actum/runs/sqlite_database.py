@@ -137,6 +137,10 @@ class SqliteDatabase:
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
         """Nothing: whoever waits in this process hears of all that is written, and others look now and then."""
 
+    def twin(self) -> SqliteDatabase | None:
+        """Another one of the same file; None in memory."""
+        return None if self._path == ":memory:" else SqliteDatabase(self._path, self._tables)
+
     async def aclose(self) -> None:
         """Close the file."""
         await self.channel.aclose()

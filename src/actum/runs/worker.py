@@ -262,12 +262,15 @@ class Worker:
     async def _watch(self) -> None:
         """Ask for the leases of all runs that are owned; cut those that are lost, or not confirmed for too long."""
         while True:
+            began = time.monotonic()
             await asyncio.sleep(self._lease / 8)
             records = [owned.record for owned in self._owned.values() if owned.record is not None]
             asking = asyncio.ensure_future(self._confirm(records))
             await asyncio.wait([asking], timeout=self._lease / 4)
             asking.cancel()
             now = time.monotonic()
+            if now - began > self._lease / 2:
+                continue  # it was this loop that stood still: what is asked for anew says whose the runs are
             for record in records:
                 if now - record.confirmed > 0.75 * self._lease:
                     record.lose()

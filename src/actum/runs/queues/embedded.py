@@ -9,12 +9,13 @@ from os import urandom
 
 from ..database import Database, Transaction, transaction_in
 from ..queue import Carry, Delivery, lanes
-from .slots import BEATS, Slots
+from .heartbeat import Heartbeat
+from .slots import Slots
 
 _TAKE = (
     "UPDATE actum_deliveries SET taker = ?, heard = ? WHERE number IN (SELECT number FROM actum_deliveries "
-    "WHERE queue IN ({lanes}) AND begins <= ? AND (taker IS NULL OR heard < ?) ORDER BY priority DESC, number LIMIT ?) "
-    "RETURNING number, run"
+    "WHERE queue IN ({lanes}) AND begins <= ? AND (taker IS NULL OR (heard < ? AND taker <> ?)) "
+    "ORDER BY priority DESC, number LIMIT ?) RETURNING number, run"
 )
 _GLANCE = 0.1
 """Seconds between two looks for deliveries that other processes have pushed, or that are due."""
@@ -52,7 +53,7 @@ class EmbeddedQueue:
                     return []
                 names = lanes(queue, tags)
                 take = _TAKE.format(lanes=", ".join("?" * len(names)))
-                found = await within.rows(take, server, now, *names, now, now - lease, most)
+                found = await within.rows(take, server, now, *names, now, now - lease, server, most)
             return [(int(number), run) for number, run in found]
 
         async def ended(number: int) -> None:
@@ -63,11 +64,10 @@ class EmbeddedQueue:
         async def wait() -> None:
             await self._database.changed("", _GLANCE)
 
-        async def beat() -> None:
-            async with self._database.transaction() as within:
-                await within.each("UPDATE actum_deliveries SET heard = ? WHERE taker = ?", [(time.time(), server)])
+        async def beat(within: Transaction) -> None:
+            await within.each("UPDATE actum_deliveries SET heard = ? WHERE taker = ?", [(time.time(), server)])
 
-        await Slots(slots, carry, take, ended, beat).until(stop, wait, lease / BEATS)
+        await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""

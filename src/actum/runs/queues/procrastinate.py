@@ -17,7 +17,8 @@ from ...errors import StoreUnavailable
 from ..database import Transaction, transaction_in
 from ..postgres_database import PostgresDatabase
 from ..queue import Carry, Delivery, lanes
-from .slots import BEATS, Slots
+from .heartbeat import Heartbeat
+from .slots import Slots
 
 if TYPE_CHECKING:
     from procrastinate import App
@@ -26,6 +27,7 @@ _TASK = "actum.carry"
 """The task that deliveries name."""
 _GLANCE = 1.0
 """Seconds between two looks for what no notice was given of."""
+_BEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %s"
 _PUT_BACK = """
 WITH lost AS (
   SELECT job.id FROM procrastinate_jobs job LEFT JOIN procrastinate_workers worker ON worker.id = job.worker_id
@@ -103,10 +105,9 @@ class ProcrastinateQueue:
                         async with self._database.transaction() as within:
                             await within.connection.execute(_END, [number, worker])
 
-                async def beat() -> None:
-                    with _judged():
-                        await jobs.update_heartbeat(worker)
-                    await self._put_back(lease)
+                async def beat(within: Transaction) -> None:
+                    await within.connection.execute(_BEAT, [worker])
+                    await within.connection.execute(_PUT_BACK, [_TASK, lease, None])
 
                 async def heard(**_: Any) -> None:
                     come.set()
@@ -122,7 +123,7 @@ class ProcrastinateQueue:
                 every_lane = [name for own in names.values() for name in own]
                 listening = asyncio.ensure_future(jobs.listen_for_jobs(on_notification=heard, queues=every_lane))
                 try:
-                    await Slots(slots, carry, take, ended, beat).until(stop, wait, lease / BEATS)
+                    await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
                 finally:
                     listening.cancel()
                     await asyncio.wait([listening])

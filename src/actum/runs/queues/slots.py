@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TypeAlias
 
-from ...errors import StoreUnavailable
 from ..queue import Carry
 from ..racing import first_to_end
+from .heartbeat import Heartbeat
 
-BEATS = 4
-"""How often, in the time after which it counts as lost, who has taken something is heard of."""
 Take: TypeAlias = Callable[[str, int], Awaitable[Sequence[tuple[int, str]]]]
 """Takes at most so many deliveries of a queue: the number of each, and its run."""
 
 
 class Slots:
     """Carries deliveries, at most `slots` of each queue at once. `ended` is told the number of each that has ended, and
-    `beat` lets others know that what was taken is still carried.
+    `heartbeat` lets others know that what was taken is still carried.
     """
 
     def __init__(
@@ -29,25 +26,25 @@ class Slots:
         carry: Carry,
         take: Take,
         ended: Callable[[int], Awaitable[None]],
-        beat: Callable[[], Awaitable[None]],
+        heartbeat: Heartbeat,
     ) -> None:
         self._slots = slots
         self._carry = carry
         self._take = take
         self._ended = ended
-        self._beat = beat
+        self._heartbeat = heartbeat
         self._busy: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._freed = asyncio.Event()
 
-    async def until(self, stop: asyncio.Event, wait: Callable[[], Awaitable[None]], every: float) -> None:
+    async def until(self, stop: asyncio.Event, wait: Callable[[], Awaitable[None]]) -> None:
         """Serve until `stop` is set and all that was taken has ended; `wait` waits for what may have come.
 
-        It is heard of `every` so many seconds, also while it drains.
+        It is heard of also while it drains.
 
         Cancelled, or where a delivery can't be taken, it cancels what it carries and waits for that.
         """
-        beating = asyncio.create_task(self._beating(every))
+        beating = asyncio.create_task(self._heartbeat.run())
         try:
             while not stop.is_set():
                 self._freed.clear()
@@ -65,12 +62,6 @@ class Slots:
                 await asyncio.wait(self._tasks)
             beating.cancel()
             await asyncio.wait([beating])
-
-    async def _beating(self, every: float) -> None:
-        while True:
-            await asyncio.sleep(every)
-            with suppress(StoreUnavailable):  # it is tried again, and others may take over meanwhile
-                await self._beat()
 
     def _has_room(self) -> bool:
         return any(self._busy[queue] < slots for queue, slots in self._slots.items())

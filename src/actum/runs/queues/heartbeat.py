@@ -1,0 +1,72 @@
+"""`Heartbeat`: lets others know that a worker is alive, from a thread of its own, which a busy loop doesn't hold up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+
+from ...errors import RunError
+from ..database import Database, Transaction
+
+_LOG = logging.getLogger("actum.worker")
+_BEATS = 4
+"""How often it is heard of in the time after which it counts as lost."""
+_PATIENCE = 5
+"""For how many leases its loop may stand still: what hangs for good is not kept for ever."""
+
+
+class Heartbeat:
+    """Writes, by `beat`, that what was taken is still carried.
+
+    Others count as lost who is not heard of for `lease` seconds. A loop that doesn't answer for several of them is no
+    longer spoken for: others go on with its runs.
+    """
+
+    def __init__(self, database: Database, beat: Callable[[Transaction], Awaitable[None]], lease: float) -> None:
+        self._database = database
+        self._beat = beat
+        self._every = lease / _BEATS
+        self._most = lease * _PATIENCE
+        self._answered = time.monotonic()
+        self._over = threading.Event()
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        twin = self._database.twin()
+        thread = threading.Thread(target=self._speak, args=[twin], name="actum-heartbeat", daemon=True)
+        if twin is not None:
+            thread.start()
+        try:
+            while True:
+                self._answered = time.monotonic()
+                if twin is None:  # only this process sees the place: while its loop stands still nobody takes anything
+                    await self._tell(self._database)
+                await asyncio.sleep(self._every)
+        finally:
+            self._over.set()
+            if twin is not None:
+                await asyncio.to_thread(thread.join)
+
+    def _speak(self, twin: Database) -> None:
+        """Beat on this thread as long as the loop answers."""
+        is_silent = False
+        with asyncio.Runner() as runner:
+            while not self._over.is_set():
+                stood = time.monotonic() - self._answered
+                if stood > self._most and not is_silent:
+                    _LOG.error("the loop has not answered for %.0f seconds: its runs are left to other workers", stood)
+                is_silent = stood > self._most
+                if not is_silent:
+                    runner.run(self._tell(twin))
+                self._over.wait(self._every)
+            runner.run(twin.aclose())
+
+    async def _tell(self, database: Database) -> None:
+        try:
+            async with database.transaction() as within:
+                await self._beat(within)
+        except RunError:  # it is tried again, and others may take over meanwhile
+            return
