@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -77,7 +78,7 @@ class RunCarrier:
     async def _carried(
         self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], progress: RunProgress
     ) -> Ending:
-        idea, agent = self._prepared(await self._outermost(taken.source))
+        idea, agent = await self._prepared(await self._outermost(taken.source))
         named = None if is_url(idea.context.origin) else idea.config.get("deps")
         async with (
             provided(self.factories, named, agent, row) as given,
@@ -121,9 +122,9 @@ class RunCarrier:
             raise RunError(f"run {source.id}: the run that it is a part of is gone")
         return found
 
-    def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
+    async def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
         """The Idea of a run, and the agent that runs it."""
-        idea = submitted_idea(source)
+        idea = await asyncio.to_thread(submitted_idea, source)
         self._check_origin(source)
         agent = self._agent(idea)
         return idea.identified(agent.config), agent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
@@ -108,7 +109,8 @@ class Runs:
             RunError: the place can't be used, or the id is none.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
-        one = submission_of(
+        one = await asyncio.to_thread(  # it may read a file, and judges all that is given
+            submission_of,
             urandom(12).hex() if id is None else id,
             idea,
             input=input,

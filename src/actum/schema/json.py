@@ -60,8 +60,10 @@ def decode(text: str) -> Json:
         raise NotJson(f"nests deeper than {MAX_DEPTH}") from None
     except ValueError as error:
         raise error if isinstance(error, NotJson) else NotJson(str(error)) from None
-    if "\\u" in text or not text.isascii():
-        _check_surrogates(value)
+    if not text.isascii():
+        _check_string(text)
+    if "\\ud" in text or "\\uD" in text:
+        _check_string(encode(value))
     return value
 
 
@@ -220,7 +222,3 @@ def _check_string(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise NotJson(f"a lone surrogate {text[error.start]!r} is not text") from None
-
-
-def _check_surrogates(value: Json) -> None:
-    _check_string(encode(value))

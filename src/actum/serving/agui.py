@@ -6,6 +6,7 @@ call and no other, and is spent by the first answer.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ class _Agents:
         """Begin a run, or go on with the one whose interrupts are answered."""
         caller, name = asking_caller(request), request.path_params["name"]
         self.desk.idea(name)
-        given = _Given.of(await json_body(request))
+        given = await asyncio.to_thread(_Given.of, await json_body(request))
         resumed = await self._resumed(caller, name, given.body.get("resume") or [], given.body["messages"])
         if resumed is None:
             run = await self._begun(caller, name, given, request.headers.get("traceparent"))

@@ -183,14 +183,9 @@ class Desk:
             if known is not None:
                 return known, False
             await self._check_room(caller)
-            own = asked_below(replace(idea, context=idea.context.extended(messages)), trace)
-            if limits:
-                least = self._limits_of(idea).narrowed(limits)
-                known = idea.config.get("limits", {})
-                narrower = {name: getattr(least, name) for name in {*known, *limits}}
-                own = replace(own, config={**idea.config, "limits": narrower})
-            if input is None and any(kind_of(message) == "input" for message in own.context[len(idea.context) :]):
-                with_input(own.context, {})  # what the messages say of the input is judged by its schema as well
+            least = self._limits_of(idea).narrowed(limits) if limits else None
+            own = await asyncio.to_thread(_with, idea, messages, least, limits or {}, is_given=input is not None)
+            own = asked_below(own, trace)
             run = await self.runs.submit(own, input=input, id=id, tenant=caller, priority=priority, patience=patience)
         return run, True
 
@@ -277,6 +272,24 @@ class Desk:
             if is_of and len(begin) > length:  # what callers add stands behind: the longer one is what it began with
                 found, length = name, len(begin)
         return found
+
+
+def _with(
+    idea: Idea,
+    messages: Iterable[Mapping[str, Any]],
+    least: Limits | None,
+    limits: Mapping[str, Any],
+    *,
+    is_given: bool,
+) -> Idea:
+    """An Idea with more messages and narrower limits; `is_given` says that it gets its input as well."""
+    own = replace(idea, context=idea.context.extended(messages))
+    if least is not None:
+        narrower = {name: getattr(least, name) for name in {*idea.config.get("limits", {}), *limits}}
+        own = replace(own, config={**idea.config, "limits": narrower})
+    if not is_given and any(kind_of(message) == "input" for message in own.context[len(idea.context) :]):
+        with_input(own.context, {})  # what the messages say of the input is judged by its schema as well
+    return own
 
 
 def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:

@@ -2,8 +2,8 @@
 
 What it refuses never reaches an application: other hosts (DNS rebinding, 421), other origins (403), callers without a
 token (401) or with too many requests (429), bodies of other types (a form needs no preflight, 415), and bodies that are
-too large (413) or too slow (408). A refusal ends its connection, so nobody holds one by sending what nobody reads. A
-body is read before the application is called, so that it can be refused with a status.
+too large or hold too much (413), or come too slowly (408). A refusal ends its connection, so nobody holds one by
+sending what nobody reads. A body is read and measured before the application is called and before anybody parses it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
+from ..schema.json import MAX_DEPTH
 from .callers import Callers
 from .headers import Headers
+from .json_meter import CONTAINER, JsonMeter
 from .refusals import Refusal, error_body
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -43,7 +45,11 @@ _GRACE = 5.0
 _LEAST_RATE = 1_024
 """How many bytes of a body have to come in a second, on average."""
 _PIECE = 64 * 1024
-"""How many bytes of an answer are handed to a connection at once: what its peer doesn't take isn't buffered there."""
+"""How many bytes of a body are measured at once, and of an answer handed to a connection: what its peer doesn't take
+isn't buffered there."""
+MOST_BYTES = 4 * 1024 * 1024
+MOST_VALUES = 20_000
+"""How many values a JSON body may hold: as many as the loop can bear that serves others meanwhile."""
 _CLOSE = ("connection", "close")
 _NO_CACHE = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"))
 
@@ -62,7 +68,7 @@ class Guard:
     hosts: Sequence[str] = LOOPBACK
     origins: Sequence[str] = ()
     forms: Sequence[str] = FORMS
-    most: int = 16 * 1024 * 1024
+    most: int = MOST_BYTES
     patience: float = 30.0
     _hosts: frozenset[str] = field(init=False)
 
@@ -120,7 +126,7 @@ class Guard:
     async def _let_in(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if scope["method"] in _WITH_BODY:
             self._check_type(scope, headers)
-            receive = await self._body(headers, receive)
+            receive = await self._body(headers, receive, None if self._is_form(scope, headers) else JsonMeter())
         await self.app(scope, receive, send)
 
     def _shared(self, origin: str | None) -> list[tuple[str, str]]:
@@ -191,19 +197,21 @@ class Guard:
             raise Refusal(403, "origin", "what changes something needs an Origin, or a token")
 
     def _check_type(self, scope: Scope, headers: Headers) -> None:
-        kind = (headers.one("content-type") or "").partition(";")[0].strip().lower()
-        is_form = kind in _FORM_TYPES and scope["path"].startswith(tuple(self.forms)) and headers.one("origin")
         size = headers.one("content-length") or "0"
-        is_empty = not kind and size == "0" and not headers.all("transfer-encoding")
-        if kind != "application/json" and not is_form and not is_empty:
+        is_empty = not _kind(headers) and size == "0" and not headers.all("transfer-encoding")
+        if _kind(headers) != "application/json" and not self._is_form(scope, headers) and not is_empty:
             raise Refusal(415, "content_type", "the body must be application/json")
 
-    async def _body(self, headers: Headers, receive: Receive) -> Receive:
-        """The whole body, read before anything is done for it."""
+    def _is_form(self, scope: Scope, headers: Headers) -> bool:
+        is_own = scope["path"].startswith(tuple(self.forms)) and headers.one("origin") is not None
+        return is_own and _kind(headers) in _FORM_TYPES
+
+    async def _body(self, headers: Headers, receive: Receive, meter: JsonMeter | None) -> Receive:
+        """The whole body, read before anything is done for it, and measured where it is JSON."""
         announced = headers.one("content-length") or "0"
         if not announced.isdigit() or len(announced) > 18 or int(announced) > self.most:
             raise _too_large(self.most)
-        body = bytearray()
+        body, size, refusal = bytearray(), 0, None
         now = asyncio.get_running_loop().time
         owed = now() + _GRACE
         try:
@@ -212,21 +220,43 @@ class Guard:
                     message = await receive()
                     if message["type"] != "http.request":
                         break  # it has gone: there is nobody to answer
-                    body += message.get("body", b"")
-                    if len(body) > self.most:
+                    piece = message.get("body", b"")
+                    size += len(piece)
+                    if size > self.most:
                         raise _too_large(self.most)
+                    if refusal is None:
+                        body += piece
+                        refusal = None if meter is None else _complaint(meter, piece)
                     if not message.get("more_body", False):
                         break
-                    if len(body) < (now() - owed) * _LEAST_RATE:
+                    if size < (now() - owed) * _LEAST_RATE:
                         raise TimeoutError
         except TimeoutError:
             raise Refusal(408, "slow_body", "the body took too long to arrive") from None
+        if refusal is not None:  # now that all of it is there: who is still sending wouldn't hear of it
+            raise refusal
         first: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def given() -> Message:
             return first.pop() if first else await receive()
 
         return given
+
+
+def _kind(headers: Headers) -> str:
+    return (headers.one("content-type") or "").partition(";")[0].strip().lower()
+
+
+def _complaint(meter: JsonMeter, piece: bytes) -> Refusal | None:
+    """Why a body is refused that goes on with this piece, None where it isn't: it holds more than is taken."""
+    for begin in range(0, len(piece), _PIECE):
+        meter.take(piece[begin : begin + _PIECE])
+        if meter.values > MOST_VALUES:
+            why = f"the body holds more than {MOST_VALUES} values (a list or an object counts as {CONTAINER})"
+            return Refusal(413, "too_many_values", why)
+        if meter.depth > MAX_DEPTH:
+            return Refusal(400, "json", f"the body is not JSON: nests deeper than {MAX_DEPTH}")
+    return None
 
 
 class _NotTaken(Exception):

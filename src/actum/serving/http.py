@@ -17,7 +17,7 @@ from ..sources.roots import folders
 from .callers import Callers, Quota
 from .desk import Desk, named_ideas
 from .extras import check_installed, is_installed
-from .guard import LOOPBACK, Guard
+from .guard import LOOPBACK, MOST_BYTES, Guard
 from .mcp_options import Keyless, McpOptions
 
 if TYPE_CHECKING:
@@ -76,14 +76,15 @@ class Served:
         origins: Sequence[str] = (),
         only: Sequence[str] | None = None,
         quota: Quota | None = None,
-        most_bytes: int = 16 * 1024 * 1024,
+        most_bytes: int = MOST_BYTES,
         patience: float = 30.0,
     ) -> Guard:
         """The ASGI application. Its lifespan carries the runs out, so the server has to run that (as uvicorn does).
 
         `token` is the secret of who owns the server; or several callers by name, each of whom has its own runs, `""`
         being the owner. `hosts`, `origins` and `patience` are as for `Guard`; `only` names the parts that are served.
-        `quota` bounds what each caller may have under way; `most_bytes` the body of a request.
+        `quota` bounds what each caller may have under way, `most_bytes` the body of a request: larger ones hold others
+        up for longer.
 
         Raises:
             IdeaError: there is no such part, or the extra that it needs is not installed.

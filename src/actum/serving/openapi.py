@@ -28,7 +28,7 @@ START: JsonObject = {
         "messages": {
             "type": "array",
             "items": {"type": "object"},
-            "maxItems": 10_000,
+            "maxItems": 3_000,
             "description": "Messages behind the Idea's own: texts, data, images; no tools, no plans.",
         },
         "id": _RUN_ID,

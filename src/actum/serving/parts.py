@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from .refusals import Refusal
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.routing import BaseRoute
+
+_SMALL = 16 * 1024
+"""How many bytes of a body are read on the loop itself: larger ones would hold others up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,10 @@ async def json_body(request: Request) -> JsonObject:
         Refusal: it is something else.
     """
     content = await request.body()
+    return _object_in(content) if len(content) < _SMALL else await asyncio.to_thread(_object_in, content)
+
+
+def _object_in(content: bytes) -> JsonObject:
     try:
         value: Json = decode(content.decode()) if content.strip() else {}
     except (NotJson, UnicodeDecodeError, MessageError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterator
@@ -28,8 +29,10 @@ async def posted(request: Request) -> Posted:
     Raises:
         MessageError: it has too many fields, or its parts can't be told apart.
     """
-    kind = request.headers.get("content-type", "")
-    body = await request.body()
+    return await asyncio.to_thread(_posted, request.headers.get("content-type", ""), await request.body())
+
+
+def _posted(kind: str, body: bytes) -> Posted:
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":
         return parts_of(kind, body)
     try:
