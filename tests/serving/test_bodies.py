@@ -33,7 +33,7 @@ ANY: Json = {
     "schema": {"type": "integer"},
 }
 SAY: Json = {"context": [{"type": "text", "text": "hello"}], "schema": {"type": "string"}}
-MESSAGES = FEW // (CONTAINER + 2)
+MESSAGES = 3_000
 PAGE: Json = {"threadId": "t", "runId": "r", "state": {}, "tools": [], "context": [], "forwardedProps": {}}
 BODIES: dict[str, tuple[str, str]] = {
     "one text": ("/ideas/any/runs?wait=20", json.dumps({"a": "t" * TEXT})),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import MessageError
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
+from ..schema.validator import Validator
 from ..studio.numbers import digits
 from .guard import CALLER
 from .refusals import Refusal
@@ -36,23 +37,27 @@ def asking_caller(request: Request) -> str:
     return caller
 
 
-async def json_body(request: Request) -> JsonObject:
+async def json_body(request: Request, schema: JsonObject | None = None) -> JsonObject:
     """The JSON object that a request brings; an empty one where it brings nothing.
 
     Raises:
-        Refusal: it is something else.
+        Refusal: it is something else, or doesn't fit the schema.
     """
     content = await request.body()
-    return _object_in(content) if len(content) < _SMALL else await asyncio.to_thread(_object_in, content)
+    if len(content) < _SMALL:
+        return _object_in(content, schema)
+    return await asyncio.to_thread(_object_in, content, schema)
 
 
-def _object_in(content: bytes) -> JsonObject:
+def _object_in(content: bytes, schema: JsonObject | None) -> JsonObject:
     try:
         value: Json = decode(content.decode()) if content.strip() else {}
     except (NotJson, UnicodeDecodeError, MessageError) as error:
         raise Refusal(400, "json", f"the body is not JSON: {error}") from None
     if not is_object(value):
         raise Refusal(400, "json", "the body must be a JSON object")
+    if schema is not None and (complaint := Validator(schema).complaint(value)) is not None:
+        raise Refusal(422, "body", f"the body: {complaint}")
     return value
 
 

@@ -19,7 +19,6 @@ from ..runs.following import LOOK, Entry, Live
 from ..runs.handle import Run
 from ..runs.row import Row, State
 from ..schema.json import JsonObject
-from ..schema.validator import Validator
 from ..studio.numbers import digits
 from ..studio.sse import EventStream, event_frame
 from .desk import Desk
@@ -85,7 +84,7 @@ class _Api:
 
     async def start(self, request: Request) -> Response:
         """Start a run of the Idea that the body names."""
-        return await self._start(request, await _judged(request, START))
+        return await self._start(request, await json_body(request, START))
 
     async def start_named(self, request: Request) -> Response:
         """Start a run of the Idea that the path names; the body is its input."""
@@ -170,7 +169,7 @@ class _Api:
 
     async def decide(self, request: Request) -> Response:
         """Decide on a call that waits."""
-        run, body = await self._found(request), await _judged(request, DECISION)
+        run, body = await self._found(request), await json_body(request, DECISION)
         parameters, call = body.get("parameters"), body.get("call")
         reason = body.get("reason", "")
         await self.desk.decide(run, body["of"], body["decision"], reason=reason, parameters=parameters, call=call)
@@ -179,7 +178,7 @@ class _Api:
 
     async def signal(self, request: Request) -> Response:
         """Put a value at a gate."""
-        run, body = await self._found(request), await _judged(request, SIGNAL)
+        run, body = await self._found(request), await json_body(request, SIGNAL)
         await run.signal(body["name"], body.get("value", True))
         await _waited(run, request)
         return JSONResponse(await self._told(run), status_code=202)
@@ -213,13 +212,6 @@ def pending_json(one: Pending) -> JsonObject:
     told |= {"from": dict(one.sources)} if one.sources else {}
     told |= {"derived": list(one.derived)} if one.derived else {}
     return {**told, "delegates": list(one.delegates)} if one.delegates else told
-
-
-async def _judged(request: Request, schema: JsonObject) -> JsonObject:
-    body = await json_body(request)
-    if (complaint := Validator(schema).complaint(body)) is not None:
-        raise Refusal(422, "body", f"the body: {complaint}")
-    return body
 
 
 async def _waited(run: Run, request: Request) -> None:
