@@ -69,6 +69,28 @@ async def test_a_call_is_approved_only_where_all_of_it_is_shown(tmp_path: Path) 
         )
 
 
+async def test_the_form_of_a_page_that_shows_a_part_approves_nothing_whatever_it_is_made_to_say(tmp_path: Path) -> None:
+    text = "x" * 7_000 + "\u202eyrollam ot\u200b\u3164"
+    idea_file(tmp_path, solution={"calls": [{"_tool": "echo", "text": text}], "output": {"warm": 1}})
+    async with room(tmp_path, holds=True) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
+        at = answer.headers["location"].removeprefix("/studio/")
+        shown = await over(client, answer.headers["location"])
+        assert f"({len(text) + 2} characters, SHA-256 " in shown
+        for seals in (calls_in(shown), calls_in(await page(client, "")), {"call/0.0": ""}, {"call/0.0": "0" * 64}):
+            assert [*seals] == ["call/0.0"]
+            refused = await send(client, f"{at}/decide", {**seals, "do": "approve"}, 422)
+            assert "another call waits there now" in unescape(refused.text)
+        await send(client, f"{at}/decide", {"do": "approve"}, 422)
+        whole = await page(client, f"{at}/edit/0.0")
+        read = whole.partition("The call as it is now")[2]
+        assert r"\u202eyrollam ot\u200b\u3164" in unescape(read)
+        assert not set("\u202e\u200b\u3164") & set(read)
+        call = re.findall(r'name="call" value="([^"]*)"', whole)[0]
+        await send(client, f"{at}/decide", {"call/0.0": call, "do": "approve"})
+        assert "&#34;warm&#34;: 1" in await over(client, answer.headers["location"])
+
+
 async def test_a_page_of_a_run_that_waits_hears_when_somebody_else_decides(tmp_path: Path) -> None:
     idea_file(tmp_path, solution=TWO)
     async with room(tmp_path, holds=True) as client:

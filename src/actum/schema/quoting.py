@@ -8,6 +8,8 @@ from typing import Any, cast
 
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 _ODD = re.compile(r"['\\†¶…]")
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0e\U000e0100-\U000e01ef]")
+"""Letters and marks that count as printable, and show nothing."""
 _ESCAPED = re.compile(r"\\(?:u\{(?P<code>[0-9a-f]{1,6})\}|(?P<sign>['\\]))")
 
 
@@ -71,7 +73,7 @@ def _meant(match: re.Match[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """A text without what would steer a terminal or turn its letters round: such characters are spelled out."""
-    if text.isprintable():
+    """A text without what would steer a terminal, turn its letters round or not be seen: that is spelled out."""
+    if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
         return text
-    return "".join(one if one.isprintable() else dumps(one)[1:-1] for one in text)
+    return "".join(one if one.isprintable() and not _UNSEEN.match(one) else dumps(one)[1:-1] for one in text)

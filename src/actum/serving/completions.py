@@ -27,6 +27,8 @@ from ..protocol.usage import Usage
 from ..runs.following import Live
 from ..runs.handle import Run
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from ..schema.quoting import printable
+from ..studio.notation import folded_call
 from ..studio.sse import EventStream, event_frame
 from .desk import Desk
 from .foreign_turns import input_from, turns_of
@@ -296,7 +298,9 @@ async def _sentence(run: Run) -> str:
 def _line(one: Pending) -> str:
     parameters = {key: value for key, value in one.call.items() if not key.startswith("_")}
     shown = encode(parameters)
-    return f"- {one.call.get('_tool')} {shown if len(shown) <= 2_000 else shown[:2_000] + '…'} ({one.of})"
+    return (
+        f"- {one.call.get('_tool')} {printable(shown) if len(shown) <= 2_000 else folded_call(parameters)} ({one.of})"
+    )
 
 
 def _text(output: Json) -> str:

@@ -6,13 +6,13 @@ its message the same in every round: the call stands in it as it would be carrie
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.approvals import Pending, Ruling
 from ..schema.json import JsonObject, decode, encode, is_object
 from ..schema.quoting import printable
+from ..studio.notation import folded_call
 from .asks import Question
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ _ANSWER = "answer"
 _MOST_TOKENS = 32_000
 _LONGEST_CALL = 4_000
 _FENCE = re.compile(r"\s*```[A-Za-z]*\n(.*?)```\s*", re.DOTALL)
-_BEGINNING = 200
-"""How many characters are shown of a parameter that is too long for a form."""
 _TOO_LONG = (
     "This is more than a form can show, so it can't be approved here: look at it, and decide, in the Studio or by "
     "`actum waiting` and `actum approve`."
@@ -72,21 +70,9 @@ def asked_of(one: Pending) -> tuple[str, bool]:
     is_whole = len(shown) <= _LONGEST_CALL
     path = f" (by {' › '.join(one.delegates)})" if one.delegates else ""
     derived = f"\nMade of data that calls have brought: {', '.join(one.derived)}." if one.derived else ""
-    words = f"Shall this call be made? {one.call.get('_tool')}{path} {shown if is_whole else _folded(call)}{derived}"
+    folded = f"\n{folded_call(call)}"
+    words = f"Shall this call be made? {one.call.get('_tool')}{path} {shown if is_whole else folded}{derived}"
     return (words if is_whole else f"{words}\n{_TOO_LONG}"), is_whole
-
-
-def _folded(call: JsonObject) -> str:
-    """The parameters of a long call, the short ones first: of each long one the beginning, its length and a digest."""
-    lines: list[str] = []
-    for name, text in sorted(((name, encode(value)) for name, value in call.items()), key=lambda one: len(one[1])):
-        if len(text) > _BEGINNING:
-            digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-            text = f"{text[:_BEGINNING]}… ({len(text)} characters, SHA-256 {digest}…)"  # noqa: PLW2901
-        lines.append(printable(f"{name}: {text}"))
-    most = _LONGEST_CALL // (2 * _BEGINNING)
-    more = [f"… and {len(lines) - most} more parameters"] if len(lines) > most else []
-    return "\n".join(["", *lines[:most], *more])
 
 
 def ruling(result: types.ElicitResult, one: Pending) -> tuple[Ruling, str] | None:

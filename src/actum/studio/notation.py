@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..protocol.approvals import Pending
-from ..schema.json import is_list, is_object
+from ..schema.json import JsonObject, encode, is_list, is_object
 from ..schema.quoting import printable
 
 _WIDTH = 96
@@ -19,6 +20,9 @@ _MOST_TOGETHER = 40
 """So many lines at most become one."""
 MOST = 2_000
 """How many characters of a value a page shows before it says how many more there are."""
+
+_BEGINNING, _MOST_FOLDED = 200, 10
+"""How many characters are shown of a parameter that is too long for a form, and of how many parameters."""
 
 
 def shown_text(value: Any, most: int | None = MOST) -> str:
@@ -32,6 +36,18 @@ def shown_text(value: Any, most: int | None = MOST) -> str:
 def are_shown(them: Iterable[Pending], most: int) -> bool:
     """Whether so many characters of each value show calls that wait, and all that crosses with them, whole."""
     return all(len(_written(value)) <= most for one in them for value in (one.call, *one.crossing))
+
+
+def folded_call(call: JsonObject) -> str:
+    """The parameters of a long call, the short ones first: of each long one the beginning, its length and a digest."""
+    lines: list[str] = []
+    for name, text in sorted(((name, encode(value)) for name, value in call.items()), key=lambda one: len(one[1])):
+        if len(text) > _BEGINNING:
+            digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+            text = f"{text[:_BEGINNING]}… ({len(text)} characters, SHA-256 {digest}…)"  # noqa: PLW2901
+        lines.append(printable(f"{name}: {text}"))
+    more = [f"… and {len(lines) - _MOST_FOLDED} more parameters"] if len(lines) > _MOST_FOLDED else []
+    return "\n".join([*lines[:_MOST_FOLDED], *more])
 
 
 def _written(value: Any) -> str:

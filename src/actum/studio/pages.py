@@ -12,7 +12,18 @@ from typing import Any
 from ..errors import IdeaError
 from ..inspection.wording import is_short, short
 from ..schema.quoting import printable
-from .notation import are_shown, between, count, editable_json, element_text, money, seconds, shown_text, when
+from .notation import (
+    are_shown,
+    between,
+    count,
+    editable_json,
+    element_text,
+    folded_call,
+    money,
+    seconds,
+    shown_text,
+    when,
+)
 
 _MISSING = "the Studio needs an extra: pip install 'actum[serve]'"
 
@@ -23,7 +34,7 @@ def _templates() -> Any:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ModuleNotFoundError:
         raise IdeaError(_MISSING) from None
-    from .secrets import seal
+    from .secrets import pending_seal
 
     loader = PackageLoader("actum.studio", "templates")
     own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -31,8 +42,9 @@ def _templates() -> Any:
         "text": shown_text,
         "content": element_text,
         "json": editable_json,
-        "seal": seal,
+        "pending_seal": pending_seal,
         "are_shown": are_shown,
+        "folded": folded_call,
         "plain": _plain,
         "short": short,
         "is_short": is_short,

@@ -17,7 +17,7 @@ from ..runs.runs import Runs
 from ..schema.json import JsonObject
 from ..storage.open import default_store
 from .forms.sent import Upload
-from .secrets import seal
+from .secrets import pending_seal
 from .shelf import Shelf
 from .stored import Stored, is_address
 
@@ -95,14 +95,20 @@ class Studio:
     ) -> None:
         """Decide on calls that wait, by their places, if they are those that were shown (L6), else on none of them.
 
-        `shown` are their seals; raises as `Run.decide_all`.
+        `shown` are their seals: what a page has shown only a part of is denied there, never approved. Raises as
+        `Run.decide_all`.
         """
+
+        def is_as_shown(one: Pending) -> bool:
+            is_part = ruling == "deny" and shown[one.of] == pending_seal(one, is_whole=False)
+            return is_part or shown[one.of] == pending_seal(one)
+
         await run.decide_all(
             list(shown),
             ruling,
             reason=reason,
             parameters=parameters,
-            is_as_shown=lambda one: seal(one.call) == shown[one.of],
+            is_as_shown=is_as_shown,
         )
 
     async def waiting(self, run: Run, of: str) -> Pending | None:

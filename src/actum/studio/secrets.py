@@ -15,6 +15,7 @@ from markupsafe import escape
 from ..app.idea import Idea
 from ..errors import IdeaError
 from ..ideas.file import write_idea
+from ..protocol.approvals import Pending
 from ..schema.json import decode, encode
 
 _NAMES = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:$|_)", re.IGNORECASE)
@@ -55,6 +56,15 @@ def seal(value: Any) -> str:
     It is another for another value, in every process with the same secrets, and tells nobody what is hidden.
     """
     return hmac.new("\0".join(secrets_of()).encode(), encode(value, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def pending_seal(one: Pending, *, is_whole: bool = True) -> str:
+    """The seal of a call that waits and what crosses with it, as a form of a page that shows all of it sends it.
+
+    One that shows a part sends another, which can't approve it.
+    """
+    own = one.call if not one.crossing else [one.call, *one.crossing]
+    return seal(own if is_whole else {"part": own})
 
 
 def unmasked(sent: Any, own: Any, more: Iterable[str] = ()) -> Any:
