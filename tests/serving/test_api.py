@@ -244,11 +244,41 @@ async def test_each_caller_sees_its_own_runs_and_the_owner_all() -> None:
         paths = [f"/runs/of-ann{rest}" for rest in ("", "/events", "/pending", "/idea")]
         assert {(await owner.get(path, headers=bob)).status_code for path in paths} == {404}
         assert (await owner.post("/runs/of-ann/cancel", json={}, headers=bob)).status_code == 404
-        assert (await owner.post("/runs", json={"idea": "chain", "id": "of-ann"}, headers=bob)).status_code == 409
         assert (await owner.ok("GET", "/runs", headers=bob))["runs"] == []
-        assert (
-            (await owner.ok("GET", "/runs", headers=ann))["runs"] == (await owner.ok("GET", "/runs"))["runs"] == [run]
-        )
+        assert (await owner.ok("GET", "/runs", headers=ann))["runs"] == [run]
+        (seen,) = (await owner.ok("GET", "/runs"))["runs"]
+        assert seen["id"].endswith(":of-ann")
+        assert await owner.ok("GET", f"/runs/{seen['id']}") == {**run, "id": seen["id"]}
+
+
+async def test_an_id_is_its_callers_whoever_else_has_one() -> None:
+    tokens = {"": "the-token-of-the-owner", "ann": "the-token-of-ann!", "bob": "the-token-of-bob!"}
+    async with house(served(Desk()), token=tokens) as owner:
+        for name in ("ann", "bob", ""):
+            own = {"authorization": f"Bearer {tokens[name]}"}
+            body = {"idea": "step", "input": {"of": name or "owner"}, "id": "order-8"}
+            begun = await owner.post("/runs?wait=30", json=body, headers=own)
+            assert (begun.status_code, begun.headers["location"]) == (201, "/runs/order-8")
+            again = await owner.post("/runs?wait=30", json=body, headers=own)
+            assert (again.status_code, again.json()) == (200, begun.json())
+            assert await owner.ok("GET", "/runs/order-8", headers=own) == begun.json()
+            assert begun.json()["output"] == f"{name or 'owner'}."
+            listed = (await owner.ok("GET", "/runs?before=order-8", headers=own))["runs"]
+            assert len(listed) == (0 if name else 2)
+            keyed = await owner.post(
+                "/ideas/step/runs", json={"of": "x"}, headers={**own, "idempotency-key": "order-8"}
+            )
+            assert keyed.json()["id"] == "order-8"
+
+
+async def test_no_caller_takes_the_tick_of_a_schedule() -> None:
+    tokens = {"": "the-token-of-the-owner", "ann": "the-token-of-ann!"}
+    async with house(served(Desk()), token=tokens) as owner:
+        for token in tokens.values():
+            own = {"authorization": f"Bearer {token}"}
+            body = {"idea": "chain", "id": "daily@2026-11-23T20:00:00Z"}
+            refused = await owner.post("/runs", json=body, headers=own)
+            assert (refused.status_code, "schedule's tick" in refused.text) == (422, True)
 
 
 async def test_a_caller_has_only_so_many_runs_under_way() -> None:

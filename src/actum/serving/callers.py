@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
@@ -21,6 +22,9 @@ _LEAST = 16
 """How many characters a token has at least."""
 _MOST_OPEN = 1_000
 """How many requests of all callers may be open at once."""
+
+_TICK = re.compile(r"@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")
+"""How the ids of runs end that schedules submit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,31 @@ class Callers:
             yield
         finally:
             self._open[caller] -= 1
+
+
+def kept_id(caller: str, id: str) -> str:
+    """The id under which a run is kept that a caller has named: its own, whatever others name theirs."""
+    return id if not caller else f"{_space_of(caller)}{id}"
+
+
+def check_named(id: str) -> None:
+    """Judge how a caller names a run.
+
+    Raises:
+        Refusal: as a schedule names that of a tick, which would be taken for done.
+    """
+    if _TICK.search(id):
+        why = "an id that ends with @ and a time is that of a schedule's tick: schedules submit those"
+        raise Refusal(422, "run_id", why, path="id")
+
+
+def said_id(caller: str, run: Run) -> str:
+    """The id by which a caller names a run; who owns the server, which has all of them, names it as it is kept."""
+    return run.id.removeprefix(_space_of(caller)) if caller else run.id
+
+
+def _space_of(caller: str) -> str:
+    return f"{hashlib.sha256(caller.encode(errors='replace')).hexdigest()[:12]}:"
 
 
 async def known_run(runs: Runs, id: str) -> Run | None:

@@ -28,7 +28,7 @@ from ..runs.submitting import read_given
 from ..runs.worker import Worker
 from ..schema.json import JsonObject
 from ..studio.shelf import Shelf
-from .callers import Quota, check_room, known_run
+from .callers import Quota, check_room, kept_id, known_run
 from .mcp_options import McpOptions
 from .onlookers import Onlookers
 from .refusals import Refusal
@@ -214,6 +214,8 @@ class Desk:
             Refusal: there is none.
         """
         run = await known_run(self.runs, id)
+        if caller and (run is None or run.row.tenant != caller):
+            run = await known_run(self.runs, kept_id(caller, id))
         if run is None or (caller and run.row.tenant != caller) or not (of is None or await self._is_of(run, of)):
             raise Refusal(404, "run_not_found", "no such run exists")
         return run

@@ -17,8 +17,8 @@ from .idea_interface import Interface
 
 _RUN_ID: JsonObject = {
     "type": "string",
-    "description": "The run's id; the same id again is the same run, so a request may be sent again.",
-    "pattern": "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$",
+    "description": "The run's id, the caller's own; the same id again is the same run, so a request may be sent again.",
+    "pattern": "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,179}$",
 }
 START: JsonObject = {
     "type": "object",

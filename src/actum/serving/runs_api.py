@@ -21,6 +21,7 @@ from ..runs.row import Row, State
 from ..schema.json import JsonObject
 from ..studio.numbers import digits
 from ..studio.sse import EventStream, event_frame
+from .callers import check_named, kept_id, said_id
 from .desk import Desk
 from .idea_interface import Interface
 from .messages import taken_in
@@ -93,20 +94,23 @@ class _Api:
         return await self._start(request, own if key is None else {**own, "id": key})
 
     async def _start(self, request: Request, body: Mapping[str, Any]) -> Response:
+        caller, named = asking_caller(request), body.get("id")
+        if named is not None:
+            check_named(named)
         run, is_new = await self.desk.start(
-            asking_caller(request),
+            caller,
             body["idea"],
             input=body.get("input"),
             messages=taken_in(body.get("messages", ())),
-            id=body.get("id"),
+            id=None if named is None else kept_id(caller, named),
             priority=body.get("priority", 0),
             patience=body.get("patience"),
             limits=body.get("limits"),
             trace=request.headers.get("traceparent"),
         )
         await _waited(run, request)
-        headers = {"location": f"/runs/{run.id}"}
-        return JSONResponse(await self._told(run), status_code=201 if is_new else 200, headers=headers)
+        headers = {"location": f"/runs/{said_id(caller, run)}"}
+        return JSONResponse(await self._told(caller, run), status_code=201 if is_new else 200, headers=headers)
 
     async def listed(self, request: Request) -> Response:
         """A page of the caller's runs, the newest first."""
@@ -117,13 +121,13 @@ class _Api:
         before = await self.desk.find(caller, query["before"]) if "before" in query else None
         most = query_number(request, "most", 100, _MOST_LISTED)
         found = await self.desk.list(caller, state=cast("State | None", state), before=before, most=most)
-        return JSONResponse({"runs": [await self._told(run) for run in found]})
+        return JSONResponse({"runs": [await self._told(caller, run) for run in found]})
 
     async def run(self, request: Request) -> Response:
         """How far a run is; with `wait`, once it is over or waits, or after so many seconds."""
         run = await self._found(request)
         await _waited(run, request)
-        return JSONResponse(await self._told(run))
+        return JSONResponse(await self._told(asking_caller(request), run))
 
     async def events(self, request: Request) -> Response:
         """The entries of a run's record behind the last one that the caller has, as they are written."""
@@ -136,9 +140,11 @@ class _Api:
             return Response(status_code=204)  # a browser comes back until it is told so
         query = request.query_params
         stays, live = query.get("until") == "over", query.get("live") in {"true", "1"}
-        return EventStream(self._followed(run, after, stays=stays, live=live), self.desk.closing)
+        return EventStream(
+            self._followed(asking_caller(request), run, after, stays=stays, live=live), self.desk.closing
+        )
 
-    async def _followed(self, run: Run, after: int, *, stays: bool, live: bool) -> AsyncGenerator[bytes]:
+    async def _followed(self, caller: str, run: Run, after: int, *, stays: bool, live: bool) -> AsyncGenerator[bytes]:
         said: JsonObject | None = None
         while True:
             async for one in run.follow(after, live=live):
@@ -148,7 +154,7 @@ class _Api:
                     case Entry(seq, data):
                         after = seq
                         yield event_frame({"seq": seq, **data}, event="entry", id=seq)
-            told = await self._told(run)
+            told = await self._told(caller, run)
             if told != said:
                 said = told
                 yield event_frame(told, event="state", id=f"{after}.{_OVER}" if run.row.is_over else None)
@@ -174,31 +180,32 @@ class _Api:
         reason = body.get("reason", "")
         await self.desk.decide(run, body["of"], body["decision"], reason=reason, parameters=parameters, call=call)
         await _waited(run, request)
-        return JSONResponse(await self._told(run), status_code=202)
+        return JSONResponse(await self._told(asking_caller(request), run), status_code=202)
 
     async def signal(self, request: Request) -> Response:
         """Put a value at a gate."""
         run, body = await self._found(request), await json_body(request, SIGNAL)
         await run.signal(body["name"], body.get("value", True))
         await _waited(run, request)
-        return JSONResponse(await self._told(run), status_code=202)
+        return JSONResponse(await self._told(asking_caller(request), run), status_code=202)
 
     async def cancel(self, request: Request) -> Response:
         """End a run for good."""
         run = await self._found(request)
         await run.cancel()
-        return JSONResponse(await self._told(run), status_code=202)
+        return JSONResponse(await self._told(asking_caller(request), run), status_code=202)
 
     async def _found(self, request: Request) -> Run:
         return await self.desk.find(asking_caller(request), request.path_params["id"])
 
-    async def _told(self, run: Run) -> JsonObject:
-        return run_json(await run.refresh(), await self.desk.name_of(run))
+    async def _told(self, caller: str, run: Run) -> JsonObject:
+        row = await run.refresh()
+        return run_json(said_id(caller, run), row, await self.desk.name_of(run))
 
 
-def run_json(row: Row, idea: str | None) -> JsonObject:
+def run_json(id: str, row: Row, idea: str | None) -> JsonObject:
     """How far a run is, as callers read it. Times are in seconds since the epoch."""
-    told: JsonObject = {"id": row.id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
+    told: JsonObject = {"id": id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
     told |= {"output": row.output} if row.state == "done" else {}
     told |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
     told |= {"error": row.error} if row.error is not None else {}
