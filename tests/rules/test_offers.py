@@ -157,6 +157,40 @@ def test_the_flow_is_offered_together_or_not_at_all(tools: Tools, config: Any, e
         assert ("{…}" in shown) is bool(expected)
 
 
+@pytest.mark.rule("T16", "T10")
+@pytest.mark.parametrize(
+    ("effects", "returns", "output", "expected"),
+    [
+        ([None], int, int, FLOW - {"_each"}),
+        ([None], list[int], int, FLOW),
+        ([None], int, list[int], FLOW),
+        (["none", "none"], int, int, FLOW - {"_each", "_then"}),
+        (["none", "ordered"], int, int, FLOW - {"_each", "_then"}),
+        (["ordered", "ordered"], int, int, FLOW - {"_each"}),
+        (["none", None], None, int, {"_else", "_then"}),
+    ],
+)
+async def test_of_the_flow_nothing_is_told_that_the_tools_have_no_use_for_and_all_is_taken(
+    effects: list[Any], returns: Any, output: Any, expected: set[str]
+) -> None:
+    tools = Tools()
+    for number, effect in enumerate(effects):
+
+        async def do(n: int = 0) -> Any:
+            return {int: n, None: None}.get(returns, [n])
+
+        do.__annotations__["return"] = returns
+        tools.tool(name=f"t{number}", effects=effect)(do)
+    called = [call("t0", n="†each", _each=[1, 2], _when="{1 < 2 or †each}", _else=None), {"_then": True}]
+    whole = {"calls": [*called, {"_value": "{†calls.0}"}], "output": 1 if output is int else [1]}
+    runner = agent(whole, tools=tools, config=Config(readers=False))
+    assert offered(runner.compose("go", output)) == expected
+    result = await runner.run("go", output)
+    words = text_of(sent(runner)[0].messages)
+    assert {name for name in FLOW if name in words} == expected
+    assert result.errors == []
+
+
 @pytest.mark.rule("T16")
 def test_a_latent_tool_beside_an_explicit_one_is_not_offered_what_its_calls_do_not_take() -> None:
     tools = explicit()
@@ -433,7 +467,7 @@ async def test_the_primer_tells_of_order_positions_and_maps_where_a_tool_has_the
 
         do.__annotations__["return"] = returns
         tools.tool(**options)(do)
-        runner = agent(answer(output=1), tools=tools)
+        runner = agent(answer(output=1), tools=tools, config=FLAT)
         await runner.run("go", int)
         return sent(runner).pop().messages[0]["content"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -17,11 +18,14 @@ from ..protocol.raised import raised_words
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
+from ..schema.referring import takes_references
+from ..schema.walk import properties_of
 from .model import Model, ModelRequest
 from .offer import REVEAL, Composition, Toolset, composition, offered
 from .render import render_context
 from .request_media import EVERYTHING, MediaSource, Takes, takes_of, with_content
 from .sealing import authored, named_texts
+from .signatures import AnswerForm, signatures
 
 if TYPE_CHECKING:
     from ..schema.lowering import Dialect, Lowered, Rung
@@ -38,6 +42,8 @@ class Frame:
     lowered: Lowered
     schema: str
     """The lowered schema as it is sent."""
+    form: AnswerForm
+    """What the messages say of an answer's form."""
     composition: Composition
     dialect: Dialect | None
     config: Config
@@ -63,16 +69,16 @@ class Frame:
                 message.
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
-        is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
         messages, stable, shared = render_context(
             context,
             self.toolset,
             waiting=waiting,
             owed=owed,
             notices=notices,
-            prompted=self.schema if is_told else None,
+            form=self.form.text,
             primer=self.composition.primer if self.toolset.tools else "",
-            types=self.composition.types,
+            types=(*self.composition.types, *self.form.types),
+            answer=self.form.before,
             is_sealed=self.is_sealed,
             takes=self.takes,
         )
@@ -101,22 +107,23 @@ class Frame:
         rung = self.lowered.rung
         if rung is None or self.dialect is None or rung.mode == "prompted":
             return None
-        lowered, schema = _lowered(self.composition, self.dialect, rung)
-        return replace(self, lowered=lowered, schema=schema)
+        lowered, schema, form = _lowered(self.composition, self.dialect, rung)
+        return replace(self, lowered=lowered, schema=schema, form=form)
 
     def last(self) -> Frame:
         """The same frame for a last request, with the same hold on the model: only an output can be answered (L5)."""
         from ..schema.lowering import above
 
         composed = self.composition.last()
-        lowered, schema = _lowered(composed, self.dialect, above(self.lowered.rung))
-        return replace(self, lowered=lowered, schema=schema, composition=composed)
+        lowered, schema, form = _lowered(composed, self.dialect, above(self.lowered.rung))
+        return replace(self, lowered=lowered, schema=schema, form=form, composition=composed)
 
     def spoken_to(self, model: Model, speaker: int) -> Frame:
         """The same frame for another of the models that stand for one."""
         dialect: Dialect | None = getattr(model, "dialect", None)
-        lowered, schema = _lowered(self.composition, dialect, None)
-        return replace(self, lowered=lowered, schema=schema, dialect=dialect, takes=takes_of(model), speaker=speaker)
+        lowered, schema, form = _lowered(self.composition, dialect, None)
+        own = replace(self, lowered=lowered, schema=schema, form=form, dialect=dialect)
+        return replace(own, takes=takes_of(model), speaker=speaker)
 
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         if not self.handlers:
@@ -173,11 +180,12 @@ def framed(
     toolset = offered(own, registry, config.tools, contracts)
     revealed = set(named_texts(context, REVEAL, "names")) if config.sealed else None
     toolset, composed = composition(toolset, own, output, config, revealed)
-    lowered, schema = _lowered(composed, dialect, None)
+    lowered, schema, form = _lowered(composed, dialect, None)
     return Frame(
         toolset=toolset,
         lowered=lowered,
         schema=schema,
+        form=form,
         composition=composed,
         dialect=dialect,
         config=config,
@@ -188,9 +196,20 @@ def framed(
 
 
 @lru_cache(maxsize=128)
-def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None) -> tuple[Lowered, str]:
-    """The schema as it is sent, and what reads the answer back; nobody is given the schema itself, so it stays."""
+def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None) -> tuple[Lowered, str, AnswerForm]:
+    """The schema as it is sent, what reads the answer back, and what is said of it; nobody is given the schema itself.
+
+    It is told once (T10): by who enforces it, else by signatures; all of it where nobody enforces it.
+    """
     from ..schema.lowering import choose
 
     lowered = choose(composed, dialect, below=below)
-    return lowered, encode(lowered.schema)
+    schema = encode(lowered.schema)
+    form = AnswerForm()
+    if lowered.rung is not None and lowered.rung.mode == "prompted":
+        form = AnswerForm(f"Answer with JSON of this schema and nothing else:\n{schema}")
+    elif dialect is not None and not dialect.shows_schema:
+        form = signatures(lowered.schema, {tool.name: gives for tool, _, gives in composed.tools}, composed.types)
+    if not takes_references(json.loads(composed.output)):
+        form = replace(form, before={"calls": []} if "calls" in properties_of(lowered.schema) else {})
+    return lowered, schema, form

@@ -13,18 +13,19 @@ from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..errors import MessageError, SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
-from ..protocol.call import Call
-from ..protocol.call_schema import ELEMENTS, Offer, call_schema, keeps_order
+from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call
+from ..protocol.call_schema import Offer, call_schema, keeps_order
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.origin import origin_of
-from ..protocol.reader import READ, READER, Reader, may_need_reading
+from ..protocol.reader import READ, READER, Reader, may_hold, may_need_reading
 from ..protocol.registry import Registry
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.shapes import MAP, told
+from ..schema.types import List, type_of
 from ..schema.walk import DEFINITIONS, definitions_of
 from .primer import primer
 
@@ -238,9 +239,10 @@ class Composition:
         calls = [call_schema(tool, offer, is_latent=latent, returns=returns) for tool, latent, returns in self.tools]
         # Beside literal values there is no place for a reference in the output: a text may be one.
         reference = offer.reference if offer.references == "wide" else None
-        elements = ELEMENTS if offer.flow else ()
         output: JsonObject = json.loads(self.output)
-        return compose(output, calls, meta=self.meta, reference=reference, elements=elements, is_last=self.is_last)
+        return compose(
+            output, calls, meta=self.meta, reference=reference, elements=offer.elements, is_last=self.is_last
+        )
 
 
 def composition(
@@ -265,6 +267,10 @@ def composition(
     )
     if offer.flow and config.readers and _needs_reader(toolset):
         toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
+    told = encode(shape)
+    if offer.flow:
+        own = tuple(toolset.tools.values())
+        offer = replace(offer, parts=_useful(own, toolset.latent, toolset.silent, told, has_data or leaves_data))
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, _revealed(context) if revealed is None else revealed)
     tools, named, has = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes, toolset.silent)
@@ -273,11 +279,12 @@ def composition(
         data=has_data or leaves_data,
         flow=offer.flow,
         shapes=config.shapes and is_carried_out,
+        parts=offer.parts,
         **has,
     )
     meta = "meta" in types if config.meta is None else config.meta
     toolset = replace(toolset, has_flow=offer.flow, is_upfront=config.upfront)
-    return toolset, Composition(tools, encode(shape), offer, meta, words, named)
+    return toolset, Composition(tools, told, offer, meta, words, named)
 
 
 def _kinds_of(toolset: Toolset) -> tuple[bool, bool, bool]:
@@ -295,6 +302,28 @@ def _needs_reader(toolset: Toolset) -> bool:
     if READ in toolset.tools:
         return False
     return any(may_need_reading(tool) for name, tool in toolset.tools.items() if name not in toolset.latent)
+
+
+@lru_cache(maxsize=128)
+def _useful(
+    tools: tuple[Tool, ...], latent: frozenset[str], silent: frozenset[str], output: str, has_data: bool
+) -> frozenset[str]:
+    """Which parts of the flow the tools, the output and the author's data have a use for (T10, T16).
+
+    Lists where there may be one; order where there may be two effects that don't keep theirs by themselves; conditions
+    and values where there is more to decide on than the bare fact that a call was made.
+    """
+    own = [tool for tool in tools if tool.name not in latent]
+    effects = [tool.effects for tool in own if tool.effects != "none"]
+    types = [type_of(json.loads(output)), *(tool.returns for tool in own if tool.name not in silent)]
+    parts = {ELSE}
+    if has_data or any(may_hold(one, lambda part: isinstance(part, List)) for one in types):
+        parts.add(EACH)
+    if len(effects) > 1 or (effects and effects != ["ordered"]):
+        parts.add(THEN)
+    if has_data or len(types) > 1:
+        parts |= {WHEN, VALUE, EXPECT}
+    return frozenset(parts)
 
 
 def _authored(context: Context) -> tuple[set[str], bool]:

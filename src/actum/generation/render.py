@@ -29,15 +29,17 @@ def render_context(
     waiting: Sequence[JsonObject] = (),
     owed: Sequence[JsonObject] = (),
     notices: Sequence[str] = (),
-    prompted: str | None = None,
+    form: str = "",
     primer: str = "",
     types: Sequence[str] = (),
+    answer: JsonObject | None = None,
     is_sealed: bool = False,
     takes: Takes = EVERYTHING,
 ) -> tuple[tuple[ModelMessage, ...], int, int]:
     """Render a context, and say with how many of its messages the next rendering begins, and with how many every run.
 
-    `prompted` is the schema, if it must be told in words because it can't be sent natively;
+    `form` says what an answer looks like, where its schema isn't shown by who enforces it;
+    `answer` what one holds in front of a typed output, None where that is any text;
     `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
 
     `is_sealed`: nothing is shown of what calls have brought (S10). `takes`: what else than text the model
@@ -48,9 +50,9 @@ def render_context(
     Raises:
         MessageError: the model doesn't take a kind of message that the context holds.
     """
-    preamble = [(_FIRST, block) for block in _preamble(toolset, prompted, primer, types)]
+    preamble = [(_FIRST, block) for block in _preamble(toolset, form, primer, types)]
     sealed = Block("system", sealing.sealed_words(reads=READER in toolset.tools.values()))
-    view = sealing.SealedView(context) if is_sealed else ContextView(context)
+    view = sealing.SealedView(context) if is_sealed else ContextView(context, answer)
     if is_sealed:
         preamble.append((_FIRST, sealed))
     ordered = sorted([*preamble, *_shown(context, view)], key=lambda one: (one[0], one[1].volatility))
@@ -69,13 +71,13 @@ def _shared(ordered: Sequence[tuple[int, Block]]) -> int:
     return given if given is not None else said[-1] if said else len(first)
 
 
-def _preamble(toolset: Toolset, prompted: str | None, primer: str, types: Sequence[str]) -> Iterable[Block]:
+def _preamble(toolset: Toolset, form: str, primer: str, types: Sequence[str]) -> Iterable[Block]:
     if primer:
         yield Block("system", primer)
     if types:
         yield Block("system", "\n".join((f"{BLOCK_SIGIL}types", *types)))
-    if prompted is not None:
-        yield Block("system", f"Answer with JSON of this schema and nothing else:\n{prompted}")
+    if form:
+        yield Block("system", form)
     shown = toolset.shown()
     yield from _prose(shown, toolset.hidden)
     yield from _scope_hints([tool for tool in shown if toolset.is_latent(tool)])

@@ -24,10 +24,14 @@ _MOST_OF_PAST = 1_000
 
 
 class ContextView:
-    """One rendering of a context; it remembers which data kinds have been shown."""
+    """One rendering of a context; it remembers which data kinds have been shown.
 
-    def __init__(self, context: Context) -> None:
+    `answer` is what an answer holds in front of a typed output; None where an output is any text.
+    """
+
+    def __init__(self, context: Context, answer: JsonObject | None = None) -> None:
         self._context = context
+        self._answer = answer
         self._shown: set[str] = set()
         self.is_past = False
         """Whether what is shown now was left by an earlier turn of a conversation."""
@@ -97,8 +101,10 @@ class ContextView:
         return text if len(text) <= _MOST_OF_PAST else f"{text[:_MOST_OF_PAST]}… ({told(message[RETURNED])})"
 
     def output(self, message: JsonObject) -> str:
-        """What is told of an output that was delivered."""
+        """What is told of an output that was delivered: where it is typed, it is written as the next is to be."""
         output = message["output"]
+        if self._answer is not None:
+            return encode({**self._answer, "output": output})
         return output if isinstance(output, str) else encode(output)
 
     def clipped(self, message: JsonObject) -> str:

@@ -14,18 +14,8 @@ from .tool import Tool
 
 _COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "required", "properties"}
 
-ELEMENTS: tuple[JsonObject, ...] = (
-    {"type": "object", "properties": {THEN: {"const": True}}, "required": [THEN], "additionalProperties": False},
-    {
-        "type": "object",
-        "properties": {VALUE: {"type": "string"}, EXPECT: {"type": "string"}},
-        "additionalProperties": False,
-    },
-)
-"""What `calls` may hold besides calls (T16): what orders them, and in fewer bytes than apart what computes or expects.
-
-A value is offered as a text: a template says all.
-"""
+PARTS = frozenset({EACH, WHEN, ELSE, THEN, VALUE, EXPECT})
+"""All of the flow (T16)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +28,8 @@ class Offer:
     """Whether there is anything to refer to (T9)."""
     flow: bool = False
     """Whether conditions, lists, order and computed values are offered (T16)."""
+    parts: frozenset[str] = PARTS
+    """Those of the flow that the tools have a use for: the others are taken all the same, and not told of (T10)."""
     paths: bool = True
     """Whether a call may be given an output path (T8)."""
     reasoning: bool = False
@@ -49,6 +41,20 @@ class Offer:
     def reference(self) -> JsonObject | None:
         """The schema of what may stand instead of a value; None if nothing may (T9)."""
         return None if not self.refers else TEMPLATE_SCHEMA if self.flow else REFERENCE_SCHEMA
+
+    @property
+    def elements(self) -> list[JsonObject]:
+        """What `calls` may hold besides calls: what orders them, and what computes or expects, in one (T16).
+
+        A value is offered as a text: a template says all.
+        """
+        found: list[JsonObject] = []
+        if self.flow and THEN in self.parts:
+            found.append({"properties": {THEN: {"const": True}}, "required": [THEN]})
+        texts: JsonObject = {name: {"type": "string"} for name in (VALUE, EXPECT) if name in self.parts}
+        if self.flow and texts:
+            found.append({"properties": texts})
+        return [{"type": "object", **one, "additionalProperties": False} for one in found]
 
 
 def call_schema(tool: Tool, offer: Offer, *, is_latent: bool, returns: str = "") -> JsonObject:
@@ -105,9 +111,11 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     elif offer.instances:
         found["_instance"] = {"enum": list(offer.instances)}
     if offer.flow and not is_latent:
-        found[EACH] = {"type": "string"} if offer.references == "aside" else {"anyOf": [_LITERALS, {"type": "string"}]}
-        found[WHEN] = {"type": "string"}
-        found[ELSE] = {}
+        items: JsonObject = {"anyOf": [_LITERALS, {"type": "string"}]}
+        flow: JsonObject = {EACH: items, WHEN: {"type": "string"}, ELSE: {}}
+        if offer.references == "aside":
+            flow[EACH] = {"type": "string"}
+        found |= {name: one for name, one in flow.items() if name in offer.parts}
     for key in ("_delegate", "_activity", "_scopes"):
         if key in tool.meta and not tool.is_fixed(key):
             found[key] = _cut(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]

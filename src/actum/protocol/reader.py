@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import InvalidParameters, SchemaError
 from ..schema.json import JsonObject, encode, is_object
 from ..schema.shapes import schema_of_shape
-from ..schema.types import List, Object, Text, Type
+from ..schema.types import Declared, List, Object, Text, Type
 from ..schema.validator import Validator
 from .declaration import parse_tool
 from .tool import ANONYMOUS, Tool
@@ -19,13 +19,11 @@ from .tool import ANONYMOUS, Tool
 READ = "read"
 """Its name; a tool of the user's that has it takes its place."""
 _DEEPEST = 4
-"""How deep a result is looked into for texts; what lies deeper may be one."""
+"""How deep a result is looked into; what lies deeper may be anything."""
 
 
-_DESCRIPTION = (
-    "Answers one question about one value, for prose and formatted text. It sees nothing else, tells no more "
-    "than is asked, and fails if that isn't all there (behind a link, say), unless `as` allows: `link?`, `|null`."
-)
+_DESCRIPTION = "Reads `of` to answer `ask`. `as`: its shape, `{name, due?: date}|null`"
+"""With its schema at most 300 bytes on the wire (T10): what else there is to know stands in its refusals."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,12 +33,9 @@ class Reader(Tool):
 
 def _reader(of: JsonObject, shape: JsonObject, output: JsonObject | None) -> Reader:
     properties: JsonObject = {
-        "of": {"description": "several: `{[†calls.0, †calls.1]}`", **of},
+        "of": of,
         "ask": {"type": "string"},
-        "as": {
-            "description": "the answer's shape: `text`, `{name, price: num, due?: date}`, `[text]`, `'a'|'b'`",
-            **shape,
-        },
+        "as": shape,
     }
     fixed: JsonObject = {"_delegate": {"const": ANONYMOUS}, "_effects": {"const": "none"}}
     schema: JsonObject = {
@@ -111,25 +106,22 @@ def is_read(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> bool:
 @lru_cache(maxsize=512)
 def may_need_reading(tool: Tool) -> bool:
     """Whether what a tool returns is or holds free text, or nothing is known of it (T16)."""
-    return _may_hold_text(tool.returns, 0)
+    return may_hold(tool.returns, lambda one: isinstance(one, Text) and one.values is None and not one.format)
 
 
-def _may_hold_text(type: Type, depth: int) -> bool:
+def may_hold(type: Type, is_meant: Callable[[Declared], bool], depth: int = 0) -> bool:
+    """Whether a value of a type may be or hold what is meant; so may one of which nothing is known."""
     known = type.declared
     if known is None or depth > _DEEPEST:
         return True
     for one in known:
-        match one:
-            case Text(values=values, format=format):
-                if values is None and not format:
-                    return True
-            case List(item=item, row=row):
-                if any(_may_hold_text(each, depth + 1) for each in (row if row is not None else (item,))):
-                    return True
-            case Object(fields=fields, rest=rest):
-                inner = [*(field.type for field in fields.values()), *(() if rest is None else (rest,))]
-                if any(_may_hold_text(each, depth + 1) for each in inner):
-                    return True
-            case _:
-                continue
+        if is_meant(one):
+            return True
+        inner: Sequence[Type] = ()
+        if isinstance(one, List):
+            inner = (one.item,) if one.row is None else one.row
+        elif isinstance(one, Object):
+            inner = one.held
+        if any(may_hold(each, is_meant, depth + 1) for each in inner):
+            return True
     return False

@@ -19,6 +19,8 @@ REFERENCES: Mapping[str, str] = MappingProxyType({"^†": f"^†{_PRINTED}", "^[
 
 `^†` is exactly † to xgrammar and any string to llama.cpp; what stands here is one thing to all.
 """
+DEMANDING: Mapping[str, str] = MappingProxyType({"^[†{]": f'^(†|\\{{[^"\\\\\\x00-\\x1f†]*†){_PRINTED}'})
+"""The same where nobody reads the pattern: a template that has no † is none, and a decoder must not begin one."""
 
 REFERENCE_WORDS: Mapping[str, str] = MappingProxyType(
     {"^†": "a reference, it begins with †", "^[†{]": "a reference, †…, or a template, {…}"}
@@ -65,7 +67,9 @@ def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Diale
         return None
     match key:
         case "pattern":
-            return (key, REFERENCES.get(value, value)) if value in REFERENCES or takes(dialect, value) else None
+            if value in REFERENCES:
+                return key, (REFERENCES if dialect.shows_schema else {**REFERENCES, **DEMANDING})[value]
+            return (key, value) if takes(dialect, value) else None
         case "format":
             return (key, value) if value in dialect.formats else None
         case _:

@@ -8,13 +8,13 @@ from typing import Any
 
 from ..json import JsonObject, encode, is_object
 from ..walk import Slot, held
-from .scalars import REFERENCE_WORDS, REFERENCES
+from .scalars import DEMANDING, REFERENCE_WORDS, REFERENCES
 
 _NAME = "ref"
 _WIRES = frozenset(
     encode({"type": "string", key: said})
     for key, said in (
-        *(("pattern", pattern) for pattern in REFERENCES.values()),
+        *(("pattern", pattern) for pattern in (*REFERENCES.values(), *DEMANDING.values())),
         *(("description", f"({words})") for words in REFERENCE_WORDS.values()),
     )
 )

@@ -9,7 +9,8 @@ list, `{*: T}` a map, `'a'|'b'` one of these texts; `…` is more that isn't tol
 doesn't say. Odd keys stand in quotes.
 """
 
+from .same_objects import free_name
 from .shape_reading import schema_of_shape
 from .shape_telling import MAP, UNKNOWN, Shapes, told
 
-__all__ = ["MAP", "UNKNOWN", "Shapes", "schema_of_shape", "told"]
+__all__ = ["MAP", "UNKNOWN", "Shapes", "free_name", "schema_of_shape", "told"]

@@ -1,0 +1,140 @@
+"""How much a small request is: the support desk to which somebody says "hi", beside what pydantic-ai sends (W24-W28).
+
+Bytes of what is sent over HTTP. A host that enforces a schema without showing it charges for the messages alone.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from actum import Agent, Config, Tools, errors
+from actum.models.hosted import Hosted
+
+from .server import Server
+from .wires import WIRES
+
+SYSTEM = "You are the help desk of a shop. Refund late orders below 50."
+CONTEXT = [{"type": "system", "message": SYSTEM}, {"type": "user", "message": "hi"}]
+
+
+class Order(BaseModel):
+    id: str
+    item: str
+    price: float
+    late: bool
+
+
+class Answer(BaseModel):
+    """What the desk says."""
+
+    text: str = Field(description="The answer for the customer.")
+    category: Literal["delivery", "refund", "other"]
+    follow_up: bool = False
+
+
+async def find_orders() -> list[Order]:
+    """All orders of the customer who is writing."""
+    return []
+
+
+async def track(order_id: str) -> str:
+    """Where a parcel is."""
+    return order_id
+
+
+def search_faq(question: str, limit: int = 3) -> list[str]:
+    """Search the help pages."""
+    return [question][:limit]
+
+
+async def refund(order_id: str, amount: float) -> str:
+    """Pay money back for an order."""
+    return f"{order_id} {amount}"
+
+
+FUNCTIONS: tuple[Any, ...] = (find_orders, track, search_faq, refund)
+
+
+def desk() -> Tools:
+    tools = Tools()
+    for function in FUNCTIONS:
+        tools.tool(effects="ordered" if function is refund else "none")(function)
+    return tools
+
+
+async def by_the_library(server: Server) -> int:
+    """How many bytes pydantic-ai sends for the same tools and the same output."""
+    from openai import AsyncOpenAI
+    from pydantic_ai import Agent as Other
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key="key", max_retries=0)
+    model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
+    agent = Other(model, output_type=Answer, instructions=SYSTEM, tools=FUNCTIONS)
+    with suppress(Exception):  # what is answered is no answer to it
+        await agent.run("hi")
+    await client.close()
+    return len(server.received.pop(0).raw)
+
+
+async def sent(server: Server, model: Hosted, **config: Any) -> tuple[int, int]:
+    """How many bytes a request is, and its messages alone."""
+    server.received.clear()
+    with suppress(errors.ActumError):
+        await Agent(model, tools=desk(), config=Config(**config)).run(CONTEXT, Answer)
+    raw = server.received[0].raw
+    return len(raw), len(json.dumps(json.loads(raw)["messages"], ensure_ascii=False).encode())
+
+
+@pytest.mark.rule("T10")
+async def test_a_desk_that_is_greeted_sends_little_more_than_its_peers(server: Server) -> None:
+    server.reply(WIRES["openai"].answer("no answer"))
+    shown, hidden = WIRES["openai"], WIRES["openai-compatible"]
+    peer = await by_the_library(server)
+
+    def hosted(which: Any, dialect: str) -> Hosted:
+        model = which.hosted(server)
+        model._dialect = dialect  # pyright: ignore[reportPrivateUsage]
+        return model
+
+    whole, _ = await sent(server, hosted(shown, "OPENAI"))
+    plain, _ = await sent(server, hosted(shown, "OPENAI"), flow=False)
+    _, words = await sent(server, hosted(hidden, "GRAMMAR"))
+    assert whole <= 2.75 * peer
+    assert plain <= 1.75 * peer
+    assert words <= 1.5 * peer
+
+
+@pytest.mark.rule("T10", "T13")
+async def test_a_schema_is_told_once(server: Server) -> None:
+    """By the host, by signatures beside a schema that nobody is shown, or in words where none is sent."""
+    server.reply(WIRES["openai"].answer("no answer"))
+    for which, dialect, told in (
+        ("openai", "OPENAI", None),
+        ("openai-compatible", "GRAMMAR", "track(order_id) -> text: Where a parcel is."),
+        ("openai-compatible", "PROMPTED_ONLY", '"_tool":{"const":"track"}'),
+    ):
+        model = WIRES[which].hosted(server)
+        model._dialect = dialect  # pyright: ignore[reportPrivateUsage]
+        await sent(server, model)
+        body = server.received[0].body
+        words = "\n".join(one["content"] for one in body["messages"])
+        assert ("response_format" in body) is (dialect != "PROMPTED_ONLY")
+        assert ("Where a parcel is" in words) is (told is not None)
+        assert told is None or told in words
+        assert words.count("Where a parcel is") <= 1
+
+
+@pytest.mark.rule("T16", "T10")
+async def test_the_reader_takes_at_most_300_bytes(server: Server) -> None:
+    server.reply(WIRES["openai"].answer("no answer"))
+    model = WIRES["openai"].hosted(server)
+    model._dialect = "OPENAI"  # pyright: ignore[reportPrivateUsage]
+    (whole, _), (without, _) = await sent(server, model), await sent(server, model, readers=False)
+    assert 0 < whole - without <= 300
