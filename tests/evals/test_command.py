@@ -133,3 +133,40 @@ def test_a_plugin_of_pytest_makes_each_case_a_test(folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "from: fail: weather: city was retyped" in done.stdout
+
+
+def test_cases_are_kept_as_files_without_secrets_and_what_is_dropped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_API_KEY", "For Lisbon")
+    cases = "[{runs: runs, drop: [input.email], where: '†output.mean > 0'}]"
+    (folder / "kept.eval.yaml").write_text(FILE.replace("[runs/*.json]", cases), encoding="utf-8")
+    done = actum("eval", "kept.eval.yaml", "--keep-cases", "cases", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    texts = [path.read_text(encoding="utf-8") for path in sorted((folder / "cases").glob("*.json"))]
+    assert len(texts) == 2
+    assert not any("@example.com" in text or "For Lisbon" in text for text in texts)
+    (folder / "again.eval.yaml").write_text(FILE.replace("runs/*", "cases/*"), encoding="utf-8")
+    again = actum("eval", "again.eval.yaml", cwd=folder)
+    assert "expect                 2 of 2" in again.stdout, again.stderr
+
+
+def test_a_gate_says_first_what_is_not_compared(folder: Path) -> None:
+    recorded = folder / "answers.jsonl"
+    told = [
+        {"name": "m", "request": json.loads(line), "deltas": [json.dumps(PLAN)], "usage": {"requests": 1}}
+        for line in _requests(folder)
+    ]
+    recorded.write_text("".join(f"{json.dumps(one)}\n" for one in told), encoding="utf-8")
+    asked = ["eval", "desk.eval.yaml", "--models", "replay:answers.jsonl", "--save", "out", "--html", "page.html"]
+    first = actum(*asked, cwd=folder)
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.startswith(
+        "actum: 2 runs a cell, at most 2; about 2 requests by what the cases' runs have used"
+    )
+    assert "1 of 1 (1 ?): 1–2 of 2" in first.stdout
+    assert 'href="out/runs/desk.json' in (folder / "page.html").read_text(encoding="utf-8")
+    changed = FILE.replace("†output.mean == †expect.mean", "†output.mean >= †expect.mean").replace("*", "ana")
+    (folder / "desk.eval.yaml").write_text(changed, encoding="utf-8")
+    gate = actum("eval", "desk.eval.yaml", "--rescore", "out", "--against", "out", cwd=folder)
+    assert gate.stderr.splitlines()[0] == "actum: 1 cases and 1 checks differ, and are not compared"

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path as FilePath
 from typing import Any, Literal, get_args
 
 from ..app.recorded import RecordedCall
 from ..dataflow.reference import Path, ReferenceSyntax, scan_reference
+from ..errors import ActumError
+from ..ideas.file import parse_text
 from ..schema.json import Json, JsonObject, copy, is_list, is_object
+from ..sources.files import read_text
 from .complaints import Complaint
 
 How = Literal["append", "prepend", "replace"]
 KEYS = ("name", "plant", "into", "at", "how", "wins")
 """What an attack in a file says."""
+_SUITES = FilePath(__file__).with_name("suites")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +32,19 @@ class Attack:
     wins: str
     at: str = ""
     how: How = "append"
+
+    @property
+    def column(self) -> str:
+        """What the column of its check is called."""
+        return f"attack {self.name}"
+
+    def case_name(self, name: str) -> str:
+        """What a case is called in whose record it is planted."""
+        return f"{name} + {self.name}"
+
+    def clean_name(self, name: str) -> str:
+        """What that case is called without it."""
+        return name.removesuffix(f" + {self.name}")
 
     def told(self) -> JsonObject:
         """The same as JSON."""
@@ -72,12 +90,36 @@ def _holders(value: Any, path: Sequence[str | int]) -> Iterator[tuple[Any, Any]]
             yield value, step
 
 
-def parsed_attacks(told: Json, wrong: Complaint) -> list[Attack]:
-    """The attacks of an eval's file."""
+def parsed_attacks(told: Json, folder: FilePath, wrong: Complaint) -> list[Attack]:
+    """The attacks of an eval's file: each by itself, or a suite of texts that all want one `goal`."""
     if not is_list(told):
         wrong("attacks are a list: [{name: forward, plant: …, into: newest_mail, at: body, wins: …}]")
         return []
-    return [one for index, each in enumerate(told) if (one := _parsed(each, wrong.at(index))) is not None]
+    found: list[Attack] = []
+    for index, one in enumerate(told):
+        own = wrong.at(index)
+        every = _of_suite(one, folder, own) if is_object(one) and "suite" in one else [one]
+        found += [attack for each in every if (attack := _parsed(each, own)) is not None]
+    return found
+
+
+def _of_suite(told: JsonObject, folder: FilePath, wrong: Complaint) -> list[JsonObject]:
+    """The attacks that a suite of texts makes, the goal put into each."""
+    named, goal = str(told["suite"]), told.get("goal")
+    if not isinstance(goal, str):
+        wrong.at("goal")("this is a text, and has to be said: what the texts of the suite ask for")
+        return []
+    own = {key: value for key, value in told.items() if key not in {"suite", "goal"}}
+    file = folder / named if "." in named else _SUITES / f"{named}.yaml"
+    try:
+        texts: Any = parse_text(read_text(file), file.name)
+    except ActumError as error:
+        wrong.at("suite")(error.message)
+        return []
+    if not is_list(texts) or not all(is_object(one) and isinstance(one.get("plant"), str) for one in texts):
+        wrong.at("suite")(f"{named} is no list of texts, {{name: …, plant: …}}")
+        return []
+    return [{**own, **one, "plant": one["plant"].replace("{goal}", goal)} for one in texts]
 
 
 def _parsed(told: Any, wrong: Complaint) -> Attack | None:

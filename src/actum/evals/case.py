@@ -46,6 +46,8 @@ class Case:
     record: Sequence[JsonObject] = ()
     tags: Sequence[str] = ()
     attack: Attack | None = None
+    dropped: Sequence[str] = ()
+    """Texts that are cut out of it where it is written to a file."""
 
     def __str__(self) -> str:
         return self.name
@@ -53,16 +55,22 @@ class Case:
     @cached_property
     def identity(self) -> str:
         """The SHA-256 of all that it says but its name and tags, in hex."""
-        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IDENTITY}
+        said: JsonObject = {key: getattr(self, key) for key in KEYS if key not in _NOT_IDENTITY}
         said["attack"] = None if self.attack is None else self.attack.told()
         said["run"] = None if self.run is None else self.run.text.to_dict()
         said["expect"] = None if self.expect is MISSING else [self.expect]
         return hashlib.sha256(encode(plain(said), sort_keys=True).encode()).hexdigest()
 
+    def told(self) -> JsonObject:
+        """The case as it stands in a file, without its run."""
+        own: JsonObject = {key: getattr(self, key) for key in KEYS if key != "run"}
+        left = {key: value for key, value in own.items() if value is not None and value is not MISSING}
+        return {key: value for key, value in left.items() if value not in ("", (), {}, [])}
+
 
 _OBJECTS = ("input", "calls", "within")
 _LISTS = ("messages", "effects", "record", "tags")
-KEYS = tuple(one.name for one in fields(Case) if one.name != "attack")
+KEYS = tuple(one.name for one in fields(Case) if one.name not in {"attack", "dropped"})
 """What a case in a file may say."""
 
 

@@ -52,8 +52,10 @@ class CaseReader:
         or this one."""
         if is_object(named) and "runs" in named:
             reader = self._as_told(named)
+            drop: Any = named.get("drop", [])
             for one, run in sampled(named, self.types, wrong):
-                yield from reader._of_run(run, {"name": one}, Complaint(f"run {one}", wrong.noted))
+                for case in reader._of_run(run, {"name": one}, Complaint(f"run {one}", wrong.noted)):
+                    yield replace(case, dropped=list(_texts_at(case, drop, wrong.at("drop"))))
         elif isinstance(named, str):
             for path in self._paths(named, wrong):
                 yield from self._in_file(path, wrong)
@@ -225,6 +227,22 @@ class CaseReader:
         """The schema of the Idea's input."""
         tool = self.idea.as_tool("case")
         return {**tool.parameters}
+
+
+def _texts_at(case: Case, paths: Any, wrong: Complaint) -> Iterator[str]:
+    """What stands in a case's input at the paths that are to be dropped: texts, which can be cut out wherever they are.
+
+    Anything else there is told, since it would stay.
+    """
+    for path in paths if is_list(paths) else [paths]:
+        kind, *keys = str(path).split(".")
+        found: Any = case.input if kind == "input" else None
+        for key in keys:
+            found = found.get(key) if is_object(found) else None
+        if isinstance(found, str) and found:
+            yield found
+        elif found is not None:
+            wrong(f"{path} of {case.name} is no text, and only texts can be cut out of a case")
 
 
 def _read_cell(cell: str) -> Json:

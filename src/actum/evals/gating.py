@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import EvalError
 from ..schema.json import is_object
 from .report import CellReport, Judgement, Report, adjusted, compared, read_judgement
-from .suite import Gates
-from .verdicts import RESULTS, results_lines
+from .suite import TOOLS, Gates
+from .verdicts import RESULTS, known_of, results_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,8 @@ class GateResult:
     why: Sequence[str] = ()
     left_out: int = 0
     """How many cases only one of both has, so that they are not compared."""
+    notes: Sequence[str] = ()
+    """What of both can't be compared, and whether their tools differ, a line each."""
 
 
 def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = None) -> GateResult:
@@ -40,7 +42,9 @@ def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = 
     after = report.named(new)
     before = report.named(old) if isinstance(old, str) else old
     mine, theirs = ({row.identity for row in cell.rows} for cell in (after, before))
-    names = [one for one in before.checks if one in after.checks]
+    digests = [(name, after.digests.get(name), digest) for name, digest in before.digests.items()]
+    changed = {name for name, own, digest in digests if own is not None and own != digest}
+    names = [one for one in before.checks if one in after.checks and one not in changed]
     found = adjusted({name: compared(name, before.gated, after.gated, report.seed) for name in names})
     failed = [
         f"{row.check} has to pass: {row.case}: {row.verdict.why}" for row in report.missed_musts if row.cell == new
@@ -52,9 +56,11 @@ def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = 
             )
         elif bounds.worse is None and one.worse and one.p_worse <= bounds.alpha:
             failed.append(f"{name} is worse (p={one.p_worse:.3f}): {_some(one.became_worse)}")
-    left_out = len(mine ^ theirs)
+    left_out, checks = len(mine ^ theirs), len({*before.checks} ^ {*after.checks} | changed - {TOOLS})
+    notes = [f"{left_out} cases and {checks} checks differ, and are not compared"] if left_out or checks else []
+    notes += ["the tools have changed between both"] if TOOLS in changed else []
     if failed:
-        return GateResult(state="failed", why=failed, left_out=left_out)
+        return GateResult(state="failed", why=failed, left_out=left_out, notes=notes)
     unknown = [
         f"{name}: nobody knows of {one.unknown} of {one.unknown + one.pairs} pairs"
         for name, one in found.items()
@@ -62,7 +68,7 @@ def gate(report: Report, old: str | CellReport, new: str, gates: Gates | None = 
     ]
     if not names or not mine & theirs:
         unknown.append("both have no case in common")
-    return GateResult(state="undecided" if unknown else "passed", why=unknown, left_out=left_out)
+    return GateResult(state="undecided" if unknown else "passed", why=unknown, left_out=left_out, notes=notes)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -85,7 +91,9 @@ def kept_report(folder: Path) -> Report:
                 rows.setdefault((row.identity, row.cell, row.repeat), []).append(row)
         except (KeyError, TypeError):
             raise EvalError([f"{folder / RESULTS}: a line is no verdict of an eval"]) from None
-    return Report(rows=[row for own in rows.values() for row in own])
+    noted: Any = known_of(folder).get("digests")
+    digests = {str(name): str(one) for name, one in noted.items()} if is_object(noted) else {}
+    return Report(rows=[row for own in rows.values() for row in own], digests=digests)
 
 
 def baseline(folder: Path, cell: str | None = None) -> CellReport:

@@ -13,7 +13,7 @@ from ..dataflow.computing.text import Computed, read_computed
 from ..dataflow.computing.tokens import ComputingSyntax
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
-from ..dataflow.reference import CALLS, RESULTS, Path, Reference, call_index
+from ..dataflow.reference import CALLS, RESULTS, Path, Reference, call_index, clip
 from ..execution.job import ITEM
 from ..inspection.wording import short
 from ..protocol.call import EACH
@@ -21,11 +21,14 @@ from ..protocol.message import NUMBER, OF
 from ..protocol.place import Place
 from ..protocol.readings import Reading, readings
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from ..schema.quoting import printable
 from .checks import Verdict
 from .complaints import Complaint
 from .judged import JudgedRun
 
 _VALUE = "value"
+_SHOWN = 24
+"""So many characters of an argument are shown."""
 
 
 class _Source(NamedTuple):
@@ -202,7 +205,8 @@ class Effects:
 
 def told_call(call: JsonObject) -> str:
     """A call in a few characters: `weather(city=Lisbon, days=3)`."""
-    return f"{call['tool']}({', '.join(f'{key}={short(value, 24)}' for key, value in call['args'].items())})"
+    told = ((key, printable(value) if isinstance(value, str) else short(value)) for key, value in call["args"].items())
+    return f"{call['tool']}({', '.join(f'{key}={clip(value, _SHOWN)}' for key, value in told)})"
 
 
 _OF_CALLS = ("want", "never", "only", "order", "most")

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import mean, median
 from typing import Any
 
 from ..errors import EvalError
@@ -53,14 +54,11 @@ class Judgement:
         """The judgement as JSON, a line of `results.jsonl`."""
         told: JsonObject = {"case": self.case, "cell": self.cell, "repeat": self.repeat, "check": self.check}
         told["verdict"] = self.state
-        more = {"score": self.verdict.score, "why": self.verdict.why or None, "usd": self.spending.get("usd")}
-        more |= {
-            "requests": self.spending.get("requests"),
-            "run": self.run,
-            "identity": self.identity,
-            "output": self.output,
-        }
-        return told | {key: value for key, value in more.items() if value is not None}
+        own = {"score": self.verdict.score, "why": self.verdict.why or None}
+        told |= {key: value for key, value in own.items() if value is not None}
+        told |= {key: self.spending.get(key) for key in ("usd", "requests", "input_tokens", "output_tokens")}
+        told |= {"run": self.run, "identity": self.identity}
+        return told if self.output is None else {**told, "output": self.output}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +80,13 @@ class Rate:
         return self.passed / self.of if self.of else 0.0
 
     def __str__(self) -> str:
-        passed = f"{self.passed:g}" if self.passed == int(self.passed) else f"{self.passed:.1f}"
-        return f"{passed} of {self.of}" + (f" ({self.unknown} ?)" if self.unknown else "")
+        passed, most = _count(self.passed), _count(self.passed + self.unknown)
+        told = f"{passed} of {self.of}"
+        return f"{told} ({self.unknown} ?): {passed}–{most} of {self.of + self.unknown}" if self.unknown else told
+
+
+def _count(cases: float) -> str:
+    return f"{cases:g}" if cases == int(cases) else f"{cases:.1f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +118,8 @@ class CellReport:
     name: str
     rows: Sequence[Judgement]
     seed: int
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What each check was, and under `tools` the tools, by digest, where that is known."""
 
     def rate(self, check: str) -> Rate:
         """How many cases pass a check.
@@ -154,13 +159,15 @@ class CellReport:
 
     @cached_property
     def spent(self) -> Mapping[str, float | None]:
-        """What one run has cost on average: requests, tokens, US dollars; None for what isn't known of all."""
-        runs = {(row.identity, row.repeat): row.spending for row in self.rows}
+        """What one run has cost on average, requests, tokens and US dollars, and in `p50` the median of its seconds;
+        None for what isn't known of all."""
+        runs = {(row.identity, row.repeat): row.spending for row in self.rows}.values()
         told: dict[str, float | None] = {}
-        for key in ("requests", "input_tokens", "output_tokens", "usd"):
-            values = [one.get(key) for one in runs.values()]
-            known = [value for value in values if isinstance(value, int | float)]
-            told[key] = sum(known) / len(known) if known and len(known) == len(values) else None
+        for key in ("requests", "input_tokens", "output_tokens", "usd", "seconds"):
+            known = [value for one in runs if isinstance(value := one.get(key), int | float)]
+            is_known = len(known) == len(runs) > 0
+            told[key] = mean(known) if is_known else None
+            told["p50"] = median(known) if is_known else None  # of the last one
         return told
 
     @cached_property
@@ -197,6 +204,8 @@ class Report:
     """What to know besides, a line each: judges that are only advisory, runs of which nothing was recorded."""
     changes: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     """What differs in the first run of a case in two cells, by `OLD → NEW: case`."""
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    """As those of a cell."""
 
     @cached_property
     def cells(self) -> Mapping[str, CellReport]:
@@ -204,7 +213,10 @@ class Report:
         by_cell: dict[str, list[Judgement]] = {}
         for row in self.rows:
             by_cell.setdefault(row.cell, []).append(row)
-        return {name: CellReport(name=name, rows=rows, seed=self.seed) for name, rows in by_cell.items()}
+        return {
+            name: CellReport(name=name, rows=rows, seed=self.seed, digests=self.digests)
+            for name, rows in by_cell.items()
+        }
 
     def cell(self, version: str, model: str = KEPT) -> CellReport:
         """What the checks said of a version with a model.
@@ -279,6 +291,6 @@ def adjusted(found: Mapping[str, Compared]) -> dict[str, Compared]:
 def read_judgement(told: JsonObject) -> Judgement:
     """A line of `results.jsonl` as it was written."""
     verdict = Verdict(state=told["verdict"], why=told.get("why", ""), score=told.get("score"))
-    spending: JsonObject = {"usd": told.get("usd"), "requests": told.get("requests")}
+    spending: JsonObject = {key: told.get(key) for key in ("usd", "requests", "input_tokens", "output_tokens")}
     own = {key: told[key] for key in ("case", "identity", "cell", "repeat", "check")}
     return Judgement(**own, verdict=verdict, spending=spending, run=told.get("run"), output=told.get("output"))

@@ -6,10 +6,11 @@ import asyncio
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from difflib import ndiff
+from difflib import SequenceMatcher
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,8 +24,8 @@ from ..inspection.account import account_of
 from ..inspection.wording import short
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
-from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
-from ..sources.files import read_text, write_text
+from ..schema.json import Json, JsonObject, encode, is_object
+from ..sources.files import write_text
 from .cells import cells_of
 from .checks import Difference, differences
 from .judges import JudgeIdea
@@ -33,10 +34,22 @@ from .paid import PaidAnswers, append_lines, lines_in, mend
 from .patterns import told_call
 from .report import Judgement, Report
 from .suite import Suite
-from .verdicts import RESULTS, Show, calibrated, judged_again, judged_rows, rescored, results_lines, with_judges
+from .verdicts import (
+    RESULTS,
+    Show,
+    calibrated,
+    judged_again,
+    judged_rows,
+    known_of,
+    rescored,
+    results_lines,
+    with_judges,
+)
 
 _Key: TypeAlias = "tuple[str, str, int]"
 _SPENT = "the budget is spent"
+_FEW_WORDS, _ALIKE = 3, 0.3
+"""Texts of more words are told by the words that differ, where this share of them is the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +153,9 @@ class _Going:
             musts=self.suite.columns.musts,
             seed=self.suite.seed,
             left=self.left,
-            notes=notes,
+            notes=[*notes, *self._under_attack()],
             changes=dict(self._changes()),
+            digests=self.suite.digests,
         )
 
     def _trials(self) -> list[Trial]:
@@ -183,12 +197,12 @@ class _Going:
         """Read what the folder holds, and note what this eval is; returns what is otherwise than it was, in words."""
         versions = {cell.name: cell.digest for cell in self.cells}
         own: JsonObject = {"versions": versions, "cases": {case.name: case.identity for case in self.suite.cases}}
-        file = self.folder / "eval.json"
-        before = _decoded(read_text(file)) if file.exists() else {}
+        before = known_of(self.folder)
         judges = [one.name for one in self.suite.columns.checks if isinstance(one, JudgeIdea)]
         told = {**own, "versions": {**before.get("versions", {}), **versions}}
         told |= {"eval": self.suite.file, "idea": self.suite.name, "repeat": self.options.repeat, "judges": judges}
-        write_text(file, f"{encode(told)}\n")
+        told["digests"] = self.suite.digests
+        write_text(self.folder / "eval.json", f"{encode(told)}\n")
         mend(self._results)
         for line in lines_in(self._results):
             if is_object(begun := line.get("begun")):
@@ -211,6 +225,26 @@ class _Going:
         left: dict[str, Any] = {name: max(0, own[name] - used[name]) for name in used if own[name] is not None}
         return replace(self.suite.budget, **left)
 
+    def _under_attack(self) -> Iterator[str]:
+        """Of each cell: the attacks that have won, what else passes meanwhile, calls that the clean pair lacks."""
+        clean = {case.name: case for case in self.suite.cases if case.attack is None}
+        every = [(one, attack) for one in self._trials() if (attack := one.case.attack) is not None]
+        for cell in self.cells if every else ():
+            won, others, more = 0, list[Judgement](), Counter[str]()
+            for trial, attack in every:
+                if trial.cell is cell:
+                    rows = self.rows.get(trial.key, ())
+                    won += any(row.check == attack.column and row.state == "fail" for row in rows)
+                    others += [row for row in rows if row.check != attack.column]
+                    pair = replace(trial, case=clean[attack.clean_name(trial.case.name)])
+                    more += Counter(self._calls(trial)) - Counter(self._calls(pair))
+            passed = sum(row.state == "pass" for row in others)
+            told = f"; calls that runs without them lack: {', '.join(more)}" if more else ""
+            yield f"{cell.name}: {won} attacks won, {passed} of {len(others)} other verdicts pass under attack{told}"
+
+    def _calls(self, trial: Trial) -> Sequence[str]:
+        return self._seen[trial.key][0] if trial.key in self._seen else ()
+
     def _changes(self) -> Iterator[tuple[str, Sequence[str]]]:
         """What is otherwise in the first run of each case, in the first cell and in another."""
         old, *others = self.cells
@@ -222,13 +256,37 @@ class _Going:
 
 
 def _otherwise(calls: Sequence[str], output: Json, new_calls: Sequence[str], new_output: Json) -> Iterator[str]:
-    """What is otherwise in a run: calls that came, went or have other arguments, and the output by its paths."""
-    yield from (line for line in ndiff(calls, new_calls) if line[:1] in "+-")
+    """What is otherwise in a run: calls that went, came or moved, and the output by its paths, texts by words."""
+    went, came = list[str](), list[str]()
+    for _, start, end, new_start, new_end in SequenceMatcher(None, calls, new_calls, autojunk=False).get_opcodes():
+        if calls[start:end] != new_calls[new_start:new_end]:
+            went += calls[start:end]
+            came += new_calls[new_start:new_end]
+    moved = Counter(went) & Counter(came)
+    yield from (f"moved {one}" for one in moved.elements())
+    yield from (f"− {one}" for one in (Counter(went) - moved).elements())
+    yield from (f"+ {one}" for one in (Counter(came) - moved).elements())
     if not is_alike(output, new_output):
         found = [*differences(output, new_output)] or [Difference("", output, new_output)]
         for path, old, new in found:
-            at = f"output.{path}" if path else "output"
-            yield f"{at}: {short(old, 60)} → {'nothing' if new is MISSING else short(new, 60)}"
+            yield f"{f'output.{path}' if path else 'output'}: {_between(old, new)}"
+
+
+def _between(old: Json, new: Any) -> str:
+    """Two values, or of two texts that have words in common those that differ."""
+    if isinstance(old, str) and isinstance(new, str):
+        words, others = old.split(), new.split()
+        matcher = SequenceMatcher(None, words, others, autojunk=False)
+        if max(len(words), len(others)) > _FEW_WORDS and matcher.ratio() >= _ALIKE:
+            told: list[str] = []
+            for kind, start, end, new_start, new_end in matcher.get_opcodes():
+                old_words, new_words = words[start:end], others[new_start:new_end]
+                if kind == "equal":
+                    told += old_words if len(old_words) <= _FEW_WORDS else [old_words[0], "…", old_words[-1]]
+                else:
+                    told += [f"[{sign}{' '.join(one)}]" for sign, one in (("−", old_words), ("+", new_words)) if one]
+            return " ".join(told)
+    return f"{short(old, 60)} → {'nothing' if new is MISSING else short(new, 60)}"
 
 
 def _changed(what: str, before: Any, now: Mapping[str, Any]) -> Iterator[str]:
@@ -237,14 +295,6 @@ def _changed(what: str, before: Any, now: Mapping[str, Any]) -> Iterator[str]:
     for name in now:
         if name in known and known[name] != now[name]:
             yield f"the {what} {name} has changed: its runs are made anew"
-
-
-def _decoded(text: str) -> JsonObject:
-    try:
-        told = decode(text)
-    except NotJson:
-        return {}  # of an eval that was killed
-    return told if is_object(told) else {}
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from .checks import Condition, condition
 from .complaints import Complaint
 from .judged import judged_run
 
-_KEYS = ("runs", "idea", "tenant", "since", "where", "sample", "seed", "scan", "expect", "take")
+_KEYS = ("runs", "idea", "tenant", "since", "where", "sample", "seed", "scan", "expect", "take", "drop")
 _SPANS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_SCANNED = 10_000
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from hashlib import sha256
+from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,19 +19,20 @@ from ..app.retracing import Unasked
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, MessageError, SchemaError
 from ..generation.offer import Toolset, offered
-from ..ideas.file import parse_text
+from ..ideas.file import parse_text, write_idea
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..schema.infer import shape_of
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject, encode, is_list, is_object, plain
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, type_of, union
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
 from .case import Case
 from .case_files import RECORDED, CaseReader
 from .check_files import CheckReader
-from .checks import Columns, Expected, RunCheck, Withstood, condition, margin
+from .checks import Columns, Expected, PythonCheck, RunCheck, Withstood, condition, margin
 from .complaints import Complaint
+from .judges import JudgeIdea
 from .patterns import CaseCalls, Effects, parsed_calls, parsed_pattern
 
 KEYS = (
@@ -47,6 +51,8 @@ KEYS = (
     "attacks",
 )
 """What the file of an eval may say."""
+TOOLS = "tools"
+"""Under this the digests of an eval have that of all tools."""
 _BUDGET = ("usd", "requests", "tokens", "seconds")
 
 
@@ -83,6 +89,8 @@ class Suite:
     """What to know of how it was read, a line each."""
     file: str = ""
     """What it is called in errors."""
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What each check is, and under TOOLS all tools: another one for another."""
 
 
 def loaded(path: str | Path) -> Suite:
@@ -125,30 +133,32 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         expects_recorded=told.get("expect") == RECORDED,
     )
     cases, notes = _once_each(_named_apart(list(_cases_of(told.get("cases"), reader, wrong))))
-    attacks = parsed_attacks(told.get("attacks", []), wrong.at("attacks"))
+    attacks = parsed_attacks(told.get("attacks", []), folder, wrong.at("attacks"))
     cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, toolset.reading))]
-    checks = [
-        *_own_checks(cases, toolset, all_known=tools is not None),
-        *_checks_of(told.get("checks", []), CheckReader(types, tools, folder), wrong),
-        *_withstood(attacks, types, wrong.at("attacks")),
-    ]
-    suite = Suite(
+    own = list(_own_checks(cases, toolset, all_known=tools is not None))
+    named = list(_checks_of(told.get("checks", []), CheckReader(types, tools, folder), wrong))
+    columns = _named_apart([*own, *named, *_withstood(attacks, types, wrong.at("attacks"))])
+    rest: dict[str, Any] = {
+        "gates": _gates_of(told, wrong),
+        "budget": _budget_of(told.get("budget", {}), wrong.at("budget")),
+        **_beyond_record(told.get("tools", {}), tools, wrong.at("tools")),
+        "parallel": _count_of(told, "parallel", 8, wrong, least=1),
+        "seed": _count_of(told, "seed", 0, wrong),
+    }
+    wrong.check()
+    said = [*(None for _ in own), *told.get("checks", []), *attacks]
+    return Suite(
         folder=folder,
         idea=idea,
         name=name,
         toolset=toolset,
         cases=cases,
-        columns=Columns(checks=_named_apart(checks)),
-        gates=_gates_of(told, wrong),
-        budget=_budget_of(told.get("budget", {}), wrong.at("budget")),
-        **_beyond_record(told.get("tools", {}), tools, wrong.at("tools")),
-        parallel=_count_of(told, "parallel", 8, wrong, least=1),
-        seed=_count_of(told, "seed", 0, wrong),
+        columns=Columns(checks=columns),
+        **rest,
         notes=notes,
         file=wrong.where,
+        digests=_digests(columns, said, toolset),
     )
-    wrong.check()
-    return suite
 
 
 def _idea_of(told: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, str]:
@@ -195,17 +205,17 @@ def _attacked(cases: Sequence[Case], attack: Attack, reads: Collection[str]) -> 
     """The cases in whose record the text of an attack can be planted, each with it."""
     for case in cases:
         if case.run is not None and attack.planted(calls_on_record(case.run, case.name, reads)) is not None:
-            yield replace(case, name=f"{case.name} + {attack.name}", attack=attack)
+            yield replace(case, name=attack.case_name(case.name), attack=attack)
 
 
 def _withstood(attacks: Sequence[Attack], types: Mapping[str, Type], wrong: Complaint) -> Iterator[RunCheck]:
-    for index, one in enumerate(attacks):
+    for one in attacks:
         try:
             wins = condition(one.wins, types)
         except ValueError as error:
-            wrong.at(index).at("wins")(str(error))
+            wrong(f"{one.name}: wins: {error}")
             continue
-        yield Withstood(name=f"attack {one.name}", attack=one.name, wins=wins)
+        yield Withstood(name=one.column, attack=one.name, wins=wins)
 
 
 def _named_apart(named: Sequence[Any]) -> Sequence[Any]:
@@ -292,6 +302,21 @@ def _judge_case(tools: Sequence[str] | None, case: Case, wrong: Complaint) -> No
             margin(tolerance, 1.0)
         except (ValueError, TypeError):
             wrong.at("within").at(path)(f'a tolerance is a number, or a share such as "2%", not {tolerance!r}')
+
+
+def _digests(columns: Sequence[RunCheck], said: Sequence[Any], toolset: Toolset) -> Mapping[str, str]:
+    """What each check is by what the file says of it and what that names, and what the tools are."""
+    whole: dict[str, Any] = {}
+    for column, one in zip(columns, said, strict=False):
+        named = "" if isinstance(one, PythonCheck) else repr(one)
+        if isinstance(column, PythonCheck):
+            with suppress(OSError, TypeError):  # of a function that was typed in, nothing is known
+                named += getsource(column.function)
+        elif isinstance(column, JudgeIdea):
+            named += write_idea(column.idea.text)
+        whole[column.name] = named
+    whole[TOOLS] = [[name, dict(tool.schema), tool.effects] for name, tool in sorted(toolset.tools.items())]
+    return {name: sha256(encode(plain(one), sort_keys=True).encode()).hexdigest() for name, one in whole.items()}
 
 
 def _judge_record(told: Any, tools: Sequence[str] | None, wrong: Complaint) -> None:

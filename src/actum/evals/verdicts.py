@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import EvalError
-from ..schema.json import JsonObject, is_object
+from ..schema.json import JsonObject, NotJson, decode, is_object
+from ..sources.files import read_text
 from .checks import Columns, Verdict
 from .judged import JudgedRun, judged_run
 from .judges import JudgeIdea, digest_of_output, labels_in
@@ -39,7 +40,7 @@ async def rescored(suite: Suite, cell: Cell, show: Show | None) -> Report:
         rows += new
         if show is not None:
             show(new)
-    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=notes)
+    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=notes, digests=suite.digests)
 
 
 async def judged_again(suite: Suite, folder: Path) -> Report:
@@ -60,7 +61,7 @@ async def judged_again(suite: Suite, folder: Path) -> Report:
             run = await trials.again(trial, told)
             found[trial.key] = await judged_rows(suite, trial, run, str(trial.file(Path())))
     rows = [row for rows in found.values() for row in rows]
-    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=suite.notes)
+    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=suite.notes, digests=suite.digests)
 
 
 async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | None) -> list[Judgement]:
@@ -128,3 +129,13 @@ def results_lines(folder: Path) -> list[JsonObject]:
     if not (folder / RESULTS).is_file():
         raise EvalError([f"{folder}: no eval is kept there: `actum eval FILE --save FOLDER` keeps one"])
     return lines_in(folder / RESULTS)
+
+
+def known_of(folder: Path) -> JsonObject:
+    """What the folder of an eval says of it: its versions, cases, checks and tools, by digest; empty if nothing."""
+    file = folder / "eval.json"
+    try:
+        told = decode(read_text(file)) if file.exists() else None
+    except NotJson:
+        return {}  # of an eval that was killed
+    return told if is_object(told) else {}

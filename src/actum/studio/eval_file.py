@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..evals import Judgement, Report
@@ -12,8 +12,10 @@ _WORDS = {"pass": "done", "fail": "failed", "broken": "failed", "unknown": "wait
 """The colour of a verdict is that of the state of a call."""
 
 
-def eval_page(report: Report, title: str) -> str:
+def eval_page(report: Report, title: str, link: Callable[[str], str] = str) -> str:
     """The report as an HTML page: the matrix, what it has cost, then the cases, those that changed first.
+
+    `link` says where from the page the file of a run lies.
 
     Raises:
         IdeaError: the extra `serve` is not installed.
@@ -28,6 +30,7 @@ def eval_page(report: Report, title: str) -> str:
         compared={cell.name: report.compare(cells[0].name, cell.name) for cell in cells[1:]},
         cases=list(_cases(report)),
         colours=_WORDS,
+        link=link,
     )
 
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from ...errors import EvalError
 from ...evals import Eval, Judgement, Report, gate, junit
 from ...evals.gating import baseline
+from ...evals.matrix import safe_name
 from ...evals.report import CellReport
 from ...evals.report_text import report_lines
+from ...execution.calls.approval import Approve
+from ...ideas.file import write_idea
+from ...runs.kept_run import with_origin
+from ...schema.json import encode
 from ...sources.files import write_text
+from ..connecting import approver_of
 from ..options import JsonFlag
+from ..questions import Questions
+from ..render.run_display import renderer_of
 from ..render.terminal import say, say_json, tell
 
 Names = Annotated[str | None, Parameter(negative=())]
@@ -33,6 +42,8 @@ async def actum_eval(
     junit_file: Annotated[str | None, Parameter(name="--junit")] = None,
     html: str | None = None,
     judge: Annotated[bool, Parameter(negative=())] = False,
+    approve: Literal["ask", "all"] | None = None,
+    keep_cases: str | None = None,
     json: JsonFlag = False,
 ) -> int:
     """Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew.
@@ -64,6 +75,11 @@ async def actum_eval(
         A file to write the report to as a page.
     judge
         Let judges ask their models, where kept runs are judged as they are, too.
+    approve
+        Where the eval says `tools: {live: all}`, who decides on each call that is really made: ask, or all to let every
+        call run.
+    keep_cases
+        A folder to write the cases to, as files without secrets and what `drop` names; nothing is judged then.
     json
         Print one line of JSON for each verdict.
     """
@@ -74,6 +90,9 @@ async def actum_eval(
 
     try:
         suite = Eval.load(file)
+        if keep_cases is not None:
+            tell(f"actum: {_kept_cases(suite, Path(keep_cases))} cases are kept in {keep_cases}")
+            return 0
         old = None if against is None else _baseline(against)
         report = await (
             suite.rescore(rescore, judge=judge)
@@ -84,7 +103,9 @@ async def actum_eval(
                 repeat=repeat,
                 save=save,
                 show=show,
+                tell=lambda line: tell(f"actum: {line}"),
                 judge=judge or None,
+                approve=None if approve is None else _approver(approve),
             )
         )
     except EvalError as error:
@@ -94,13 +115,38 @@ async def actum_eval(
     if junit_file is not None:
         write_text(Path(junit_file), junit(report))
     if html is not None:
-        from ...studio.eval_file import eval_page
-
-        write_text(Path(html), eval_page(report, Path(file).name), private=True)
+        _write_page(report, file, Path(html), Path(save or rescore or "."))
     if not json:
         for line in report_lines(report):
             say(line)
     return _code(suite, report, against if old is None else old)
+
+
+def _write_page(report: Report, file: str, page: Path, folder: Path) -> None:
+    """Write the report as a page, whose links lead to the runs below a folder."""
+    from ...studio.eval_file import eval_page
+
+    base, at = folder.resolve(), page.resolve().parent
+    write_text(page, eval_page(report, Path(file).name, lambda run: os.path.relpath(base / run, at)), private=True)
+
+
+def _approver(how: str) -> Approve | None:
+    return approver_of(how, Questions(renderer_of("eval", json=False, quiet=True)), has_servers=True)
+
+
+def _kept_cases(suite: Eval, folder: Path) -> int:
+    """Write each case to a file of its own: the run that it is of, else what it says; returns how many there are."""
+    from ...studio.secrets import masked
+
+    for case in suite.cases:
+        path = folder / f"{safe_name(case.name)}.{'jsonl' if case.run is None else 'json'}"
+        if case.run is not None:
+            text = write_idea(with_origin(case.run, path, case.run.context.origin).text)
+        else:
+            text = f"{encode(case.told())}\n"
+        if case.attack is None:
+            write_text(path, masked(text, case.dropped), private=True)
+    return len(suite.cases)
 
 
 def _several(named: str | None) -> list[str]:
@@ -120,8 +166,8 @@ def _code(suite: Eval, report: Report, old: str | CellReport | None) -> int:
         return 1
     if old is not None:
         found = gate(report, old, list(report.cells)[-1], suite.suite.gates)
-        if found.left_out:
-            tell(f"actum: {found.left_out} cases are in one of both alone, and not compared")
+        for note in found.notes:
+            tell(f"actum: {note}")
         for why in found.why:
             tell(f"actum: {found.state}: {why}")
         if found.state != "passed":
