@@ -12,7 +12,7 @@ from actum.schema.validator import Validator
 
 from .reading import ANY, Reads
 from .values import NOTHING, Json, Write, fits
-from .world import DONE, FAILED, OPEN, SKIPPED, End, Failure, Look, Made, Tool, Unsaid, worst
+from .world import DONE, FAILED, OPEN, READER, SKIPPED, End, Failure, Look, Made, Tool, Unsaid, worst
 
 if TYPE_CHECKING:
     from .meaning import Run
@@ -187,8 +187,8 @@ class Ends(Reads):
         self.run.told.made.append(Made(place, activity, arguments, after, crossing, tool.is_read))
         try:
             value = self._came_to(tool, self.elements[index], arguments, place, crossing)
-        except Failure:
-            return End.BAD, "activity"
+        except Failure as error:
+            return End.BAD, error.code
         misfits = tool.output is not None and Validator(tool.output).complaint(value) is not None
         return (End.BAD, "invalid_result") if misfits else (End.DONE, value)
 
@@ -221,6 +221,8 @@ class Ends(Reads):
     def _came_to(self, tool: Tool, call: Json, arguments: Json, place: str, crossing: Json) -> Any:
         """What its Activity makes of it, or its delegate (D1)."""
         activity = tool.activity(call, self.run.world.activities)
+        if tool is READER:
+            return self.run.read(arguments, place)
         if activity is None:
             return self.run.delegated(tool, call, arguments, place, crossing)
         takes_scopes = "_scopes" in tool.schema.get("properties", {})

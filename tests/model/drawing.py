@@ -97,6 +97,12 @@ def carry(tool: str, arguments: Json) -> Any:
     return [arguments.get("n"), arguments.get("x")]
 
 
+def answer_read(asked: Json) -> Any:
+    """What the model answers as a reader."""
+    kind = asked["ask"].split()[0]
+    return {"calls": [], "output": {"junk": 7, "nothing": None}.get(kind, [asked["of"]])}
+
+
 def approve(_tool_name: str, arguments: Json) -> Any:
     match arguments.get("gate"):
         case "deny":
@@ -118,7 +124,7 @@ class Case:
 
     @property
     def world(self) -> World:
-        return World(TOOLS, carry, approve, self.repair, ACTIVITIES, DELEGATES, self.replies)
+        return World(TOOLS, carry, approve, self.repair, ACTIVITIES, DELEGATES, self.replies, answer_read)
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,7 @@ class Features:
         "post",
         "look",
         "list",
+        "read",
         "_value",
         "_value",
         "_then",
@@ -289,11 +296,7 @@ class Drawing:
         if tool == "_expect":
             return {"_expect": self._condition(index, False)}
         is_each = self.one_in(5) and tool not in {"ask", "hand", "sub", "choose", "say"}
-        call: Json = (
-            {"_value": self.value(index, is_each)}
-            if tool == "_value"
-            else {"_tool": tool, "n": self.first + index, "x": self.value(index, is_each)}
-        )
+        call = self._begun(index, self.value(index, is_each))
         if is_each:
             self.each.add(index)
             call["_each"] = self._items(index)
@@ -301,6 +304,8 @@ class Drawing:
             call["_when"] = self._condition(index, call.get("_each") == "†state.abc")
         if tool == "_value":
             return call
+        if tool == "read":
+            return call | ({"_else": self._otherwise(index, call)} if self.features.has_else and self.one_in(4) else {})
         if self.one_in(7):
             call["how"] = "†each" if is_each else self.of("fail", "late", "misfit" if tool == "list" else "fail")
         if self.features.has_else and tool != "say" and self.one_in(2 if "how" in call else 8):
@@ -326,6 +331,17 @@ class Drawing:
         if self.instances and self.one_in(2):
             call["_instance"] = self.of("①", "②")
         return call
+
+    def _begun(self, index: int, value: Any) -> Json:
+        """An element with the value that it is about."""
+        match self.tools[index]:
+            case "_value":
+                return {"_value": value}
+            case "read":
+                about = self.of("what", "what", "what", "nothing", "junk")
+                return {"_tool": "read", "of": value, "ask": f"{about} of {self.first + index}", "as": "[any]"}
+            case tool:
+                return {"_tool": tool, "n": self.first + index, "x": value}
 
     def value(self, index: int, is_each: bool) -> Any:
         kind = self.of("literal", "one", "one", "first", "both", "list", "text", "object")

@@ -14,11 +14,13 @@ from typing import Any
 
 from actum.dataflow.expression import Each, Expression, First
 from actum.dataflow.reference import Reference
+from actum.schema.json import is_object
+from actum.schema.validator import Validator
 
 from .carrying import Ends
 from .reading import ANY
 from .values import END, NOTHING, Json, Write, folded, nested, plain, written
-from .world import FAILED, Cyclic, End, Look, Shown, Told, Tool, Unsaid, World, named
+from .world import FAILED, READER, Cyclic, End, Failure, Look, Shown, Told, Tool, Unsaid, World, named
 
 
 class Run:
@@ -40,7 +42,7 @@ class Run:
         self.of = of
         self.tool = tool
         self.writes = [one for message in context if (one := written(message)) is not None]
-        self.tools = {name: Tool(name, schema) for name, schema in world.tools.items()}
+        self.tools = {READER.name: READER} | {name: Tool(name, schema) for name, schema in world.tools.items()}
         for message in context:
             if message["type"] == "tool":
                 self.tools |= {name: Tool(name, schema) for name, schema in message["tool"].items()}
@@ -118,6 +120,19 @@ class Run:
         )
         sub.blocks = [("error", one) for one in crossing.get("error", [])]
         return sub.go()
+
+    def read(self, asked: Json, place: str) -> Any:
+        """What a reader makes of a value: it sees that and the question, and is asked again only by retries (D18)."""
+        asked = {key: one for key, one in asked.items() if key != "as"}
+        answer, fits = self.world.read(asked), Validator({"type": ["array", "null"]})
+        is_usable = is_object(answer) and fits.complaint(answer["output"]) is None
+        for _ in range(1 if is_usable else 1 + self.world.retries):
+            self.told.requests.append(Shown(f"{place}/", READER.name, (), {"input": asked}, is_loose=False))
+        if not is_usable:
+            raise Failure("no usable answer", "solution")
+        if answer["output"] is None:
+            raise Failure("it isn't there", "not_in_value")
+        return answer["output"]
 
     def _ask(self) -> None:
         kinds = {one.kind for one in self.writes}

@@ -15,7 +15,7 @@ from actum.models import ModelRequest
 
 from .drawing import GATE, Talk
 from .values import END, Json
-from .world import Failure, World, named
+from .world import READER, Failure, World, named
 
 _QUIET = 40
 """So many turns of the loop with nothing new are a standstill: whoever can go on has gone on."""
@@ -128,6 +128,8 @@ class Desk:
         self.seen.requests.append((of, tuple(_shown(blocks)), _data(blocks)))
         answers = self.world.replies.get(of, ()) if of else self.answers
         answer = answers[number] if number < len(answers) else END
+        if of == READER.name:
+            answer = self.world.read(_data(blocks)["input"])
         text = json.dumps(answer, ensure_ascii=False)
         size = self.schedule.chunk or len(text)
         self.streaming += 1
@@ -145,6 +147,8 @@ def _delegate_in(texts: list[str]) -> str:
     for text in texts:
         if text.startswith("delegate of "):
             return text.removeprefix("delegate of ")
+        if text.startswith("Answer the question `ask` about the value `of`"):
+            return READER.name
         if text.startswith("Carry out one call of the tool '"):
             return text.split("'")[1]
     return ""

@@ -41,7 +41,11 @@ class Cyclic(Unsaid):
 
 
 class Failure(Exception):
-    """A call that fails as it is carried out."""
+    """A call that fails as it is carried out; its `code` is what an `_else` is told (C14)."""
+
+    def __init__(self, message: str, code: str = "activity") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,10 @@ class World:
     delegates: Mapping[str, Json] = field(default_factory=dict[str, Json])
     replies: Mapping[str, Sequence[Json]] = field(default_factory=dict[str, Sequence[Json]])
     """What the model answers in delegates, by their name; after these, that it gives up."""
+    read: Callable[[Json], Any] = lambda asked: {"calls": [], "output": None}
+    """What the model answers as a reader."""
+    retries: int = 2
+    """How often it is asked again where its answer isn't usable (L3)."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,18 @@ class Tool:
     def parameters(self) -> Json:
         own = {key: one for key, one in self.schema.get("properties", {}).items() if not key.startswith("_")}
         return {"type": "object", "properties": own, "required": self.schema.get("required", [])}
+
+
+READER = Tool(
+    "read",
+    {
+        "properties": {"of": {}, "ask": {"type": "string"}, "as": {}, "_output": {}},
+        "required": ["of", "ask", "as"],
+        "_effects": "none",
+        "_delegate": "anonymous",
+    },
+)
+"""The tool of the runtime's own by which a model is asked about one value (D18)."""
 
 
 @dataclass(frozen=True)
