@@ -100,7 +100,7 @@ def carry(tool: str, arguments: Json) -> Any:
 def answer_read(asked: Json) -> Any:
     """What the model answers as a reader."""
     kind = asked["ask"].split()[0]
-    return {"calls": [], "output": {"junk": 7, "nothing": None}.get(kind, [asked["of"]])}
+    return "junk" if kind == "junk" else {"calls": [], "output": None if kind == "nothing" else [asked["of"]]}
 
 
 def approve(_tool_name: str, arguments: Json) -> Any:
@@ -264,6 +264,8 @@ class Drawing:
         self.is_forward = features.has_forward and self.one_in(5)
         self.paths: list[str | None] = [self._path(index) for index in range(len(tools))]
         self.each: set[int] = set()
+        self.shaped: set[int] = set()
+        """The readers of which it is said what they answer."""
 
     def one_in(self, count: int) -> bool:
         return self.draw(st.integers(1, count)) == count
@@ -339,7 +341,9 @@ class Drawing:
                 return {"_value": value}
             case "read":
                 about = self.of("what", "what", "what", "nothing", "junk")
-                return {"_tool": "read", "of": value, "ask": f"{about} of {self.first + index}", "as": "[any]"}
+                self.shaped |= {index} if about == "nothing" else set()
+                shape = "[any]" if about == "nothing" else "any"  # null is any value
+                return {"_tool": "read", "of": value, "ask": f"{about} of {self.first + index}", "as": shape}
             case tool:
                 return {"_tool": tool, "n": self.first + index, "x": value}
 
@@ -404,7 +408,8 @@ class Drawing:
     def _untyped(self, index: int) -> list[int]:
         """Those of which nothing is declared: what can't be is refused on arrival otherwise (O11)."""
         known = {"_value", "_then", "_expect", "list", "say"}
-        return [at for at in range(min(index, len(self.tools))) if self.tools[at] not in known and at not in self.each]
+        there = range(min(index, len(self.tools)))
+        return [at for at in there if self.tools[at] not in known and at not in self.each | self.shaped]
 
     def _condition(self, index: int, is_each: bool) -> Any:
         if is_each and self.one_in(2):
