@@ -18,6 +18,7 @@ from .call import Call
 from .context import Context, Memory
 from .lineage import NONE, WHOLE, Marks, at, join_sources, lineage_mark, marks_in, source_of
 from .message import (
+    BY,
     DATA_KINDS,
     OF,
     RESERVED,
@@ -80,7 +81,7 @@ class Catalogue:
 
     def add(self, message: JsonObject) -> None:
         """Take in the next message."""
-        if message.get("type") in PRIVATE:
+        if message.get("type") in PRIVATE or BY in message:  # a model's plan stands only where its run was held or cut
             return
         kind = kind_of(message, self.data_kinds)
         shelf = (kind is not None, kind or str(message.get("type")), _layer(message))

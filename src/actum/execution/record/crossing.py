@@ -17,7 +17,7 @@ from ...dataflow.reference import CALLS, Reference, call_index, overlaps
 from ...errors import MessageError
 from ...protocol.applying import Rank, applied
 from ...protocol.context import Context, Memory, absorb
-from ...protocol.message import BY, instance_of, is_left, kind_of, place_of, write_of
+from ...protocol.message import instance_of, is_left, kind_of, place_of, write_of
 from ...protocol.place import Place
 from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
 from ...schema.json import JsonObject
@@ -85,8 +85,7 @@ class _Left:
     def _take(self, messages: Sequence[JsonObject]) -> None:
         for index in range(self._seen, len(messages)):
             message = messages[index]
-            # The plan of an answer stands in the context only where the run was held or cut.
-            place = place_of(message) if is_left(message) or BY in message else None
+            place = place_of(message) if is_left(message) else None
             if place is not None:
                 kind = kind_of(message, self.data_kinds) or str(message.get("type"))
                 order = _order(place)
