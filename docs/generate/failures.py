@@ -96,6 +96,7 @@ def _told() -> Mapping[str, str]:
         "model_not_installed": "the packages of the provider are missing",
         "model_recording": "a recording is missing, damaged, or does not hold the request",
         "model_script_exhausted": "`Scripted` has no answer left",
+        "model_forbidden": "a test lets nothing be asked (`actum.testing`)",
         "server_config": "a file of servers can't be used",
         "server_start": "a server did not start",
         "server_lost": "a server ended during a call",

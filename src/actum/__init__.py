@@ -5,7 +5,7 @@ from sys import modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import approvals, connections, errors, events, inspection, kept, messages, models, serving
+    from . import approvals, connections, errors, events, inspection, kept, messages, models, serving, testing
     from .app.agent import Agent
     from .app.conversation import Conversation
     from .app.idea import Idea
@@ -72,6 +72,7 @@ __all__ = [
     "messages",
     "models",
     "serving",
+    "testing",
     "tools",
 ]
 
@@ -113,6 +114,7 @@ _HOMES = {
     "messages": "messages",
     "models": "models",
     "serving": "serving",
+    "testing": "testing",
     "tools": "app.tools:DEFAULT",
 }
 """Where each public name is imported from, when it is first used: `import actum` itself costs next to nothing."""

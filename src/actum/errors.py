@@ -83,7 +83,7 @@ def concealed(text: str, secrets: Iterable[object]) -> str:
 _SOME_CODES = {
     *("server_config", "server_start", "server_lost", "server_changed"),
     *("model_auth", "model_connection", "model_content", "model_missing", "model_not_installed", "model_quota"),
-    *("model_rate_limit", "model_truncated", "model_unknown"),
+    *("model_forbidden", "model_rate_limit", "model_truncated", "model_unknown"),
     *("model_recording", "model_refused", "model_rejected", "model_script_exhausted", "model_server", "model_timeout"),
 }
 """The codes of this list that an error is given when it is made; the others are those of its class."""

@@ -13,8 +13,8 @@
 | `model_truncated` | the answer reached max_tokens | no |
 | `model_refused` | the model or a content filter declined | no |
 
-Beside them `load` raises `model_unknown` and `model_not_installed`, `Replay` `model_recording` and `Scripted`
-`model_script_exhausted`; none is retryable.
+Beside them `load` raises `model_unknown` and `model_not_installed`, `Replay` `model_recording`, `Scripted`
+`model_script_exhausted`, and what a test keeps from being asked `model_forbidden`; none is retryable.
 """
 
 from __future__ import annotations

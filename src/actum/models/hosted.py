@@ -16,6 +16,7 @@ from copy import copy
 from dataclasses import replace
 from threading import Lock
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..errors import ModelError, SchemaError
 from ..generation.gate import REFUSED
@@ -28,6 +29,8 @@ from .port import AnswerEnd, Endpoint, Wire, WireRequest
 from .retry_policy import Retrying
 
 _POOL = "actum.models.pool"
+ONLY_HOSTS = "ACTUM_ONLY_HOSTS"
+"""The environment variable that holds which hosts may be asked, as tests set it; without it, all may."""
 _importing = Lock()
 """Held while SDKs are imported: modules that import each other can't be imported by two threads at once."""
 _imported: set[str] = set()
@@ -104,6 +107,7 @@ class Hosted:
         Raises:
             ModelError: whatever went wrong; its codes are listed in `actum.models.failures`.
         """
+        self._check_allowed()
         request, endpoint = _judged(request), self._keyed()
         marks = self._prefixes.marks(request)
         attempt = 0
@@ -144,6 +148,14 @@ class Hosted:
             from . import pool
 
             await pool.release(self._keyed(is_needed=False), self)
+
+    def _check_allowed(self) -> None:
+        """Whether the host may be asked, where a test says which."""
+        only = os.environ.get(ONLY_HOSTS)
+        host = urlsplit(self._endpoint.base_url or "").hostname
+        if only is not None and host not in only.split(","):
+            told = f"{self.name}: no request may be made here (actum.testing.no_requests): give models.Scripted instead"
+            raise ModelError(f"{told}, for example by agent.override(model=…)", code="model_forbidden")
 
     def _keyed(self, *, is_needed: bool = True) -> Endpoint:
         """The endpoint with the key that the environment holds, where none was given."""
