@@ -16,6 +16,8 @@ _SOURCE = Path(actum.__file__).parent
 _TOLD: Mapping[str, str] = {
     "ACTUM_MODEL": "The model of `actum run` and of Ideas whose config names none, where no `--model` is given.",
     "ACTUM_RUNS": "The place of submitted runs, where no `--store` is given.",
+    "ACTUM_ONLY_HOSTS": "The only hosts that models may be asked at, with commas between several, as "
+    "`actum.testing.no_requests` sets it; without it, all.",
     "ACTUM_STORE": "The store of Ideas, where no `--store` is given.",
     "ACTUM_TOKENS": "The tokens for other servers that carry out delegates, as `HOST=TOKEN` with spaces between several.",
     "ACTUM_TOKEN": "The token that `actum serve` asks for, where no `--token-file` is given.",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
+from ..dataflow.dollars import as_it_is
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
 from ..protocol.message import BY, DATA_KINDS
@@ -42,7 +43,7 @@ def plan_of(solution: JsonObject | None, meta: JsonObject | None = None) -> list
     plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
     if RUN in (meta or {}):  # a run has written down what its model answered (S9)
         plan[BY] = "model"
-    return [plan if solution.get("output") is None else {**plan, "output": solution["output"]}]
+    return [as_it_is(plan if solution.get("output") is None else {**plan, "output": solution["output"]})]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

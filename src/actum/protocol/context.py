@@ -13,7 +13,7 @@ from ..errors import MessageError
 from ..schema.json import JsonObject
 from .applying import applied
 from .lineage import BROUGHT, NONE, Marks, Trail
-from .message import DATA_KINDS, OF, Write, check_message, instance_of, kind_of, write_of
+from .message import DATA_KINDS, OF, Write, check_message, instance_of, kind_of, read_plans, write_of
 from .origin import ORIGIN, is_url
 
 
@@ -139,6 +139,8 @@ class Context(Sequence[JsonObject]):
             self._messages = tuple(
                 check_message(_said(message), index, kinds, self._data_kinds) for index, message in enumerate(messages)
             )
+            if any(message.get("type") == "plan" for message in self._messages):
+                self._messages = read_plans(self._messages, self._data_kinds)
             if origin is not None and is_url(
                 origin
             ):  # what is from outside has no say in where its paths start from (D12)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..dataflow.dollars import with_output_paths
 from ..dataflow.expression import written_paths
 from ..dataflow.fold import METHODS
 from ..dataflow.reference import ReferenceSyntax
@@ -49,6 +50,9 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
         raise SchemaError(f"a tool's schema must have the type object, not {own['type']!r}", tool=label, path="type")
     if not isinstance(own.get("properties", {}), dict):
         raise SchemaError("'properties' must be an object", tool=label, path="properties")
+    own = with_output_paths(own)
+    if "_outputPath" in own.get("properties", {}):
+        own = {**own, "properties": with_output_paths(own["properties"])}
     own = _with_one_set_of_definitions(own)
     meta = _collect(own, label)
     fixed_name = meta.get("_tool", {}).get("const", name)

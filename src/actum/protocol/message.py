@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from ..dataflow.dollars import with_signs
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import METHODS, OutputMethod, nested, unnested
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
@@ -132,6 +133,15 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
     return own
 
 
+def read_plans(messages: Sequence[JsonObject], data_kinds: Collection[str]) -> tuple[JsonObject, ...]:
+    """Messages whose plans that people wrote have a † for each `$` that stands for one (O12)."""
+    kinds = {*data_kinds, *(kind_of(message, data_kinds) or "" for message in messages)} - {""}
+    return tuple(
+        with_signs(message, kinds) if message.get("type") == "plan" and _BY_RUNS.isdisjoint(message) else message
+        for message in messages
+    )
+
+
 def _check_inner(messages: list[Any], index: int, types: Collection[str], data_kinds: Collection[str]) -> None:
     """Judge the messages of a delegate that was cut: the run that goes on from there trusts them."""
     for number, message in enumerate(messages):
@@ -142,6 +152,8 @@ def _check_inner(messages: list[Any], index: int, types: Collection[str], data_k
 
 
 _MOST_NUMBER = 10**9
+_BY_RUNS = frozenset({OF, RUN, PLACES, BY})
+"""The marks of a plan that no person has written."""
 _OF_PLACES = frozenset({OF, RUN, PLACES, RANK})
 """The marks that are judged together."""
 

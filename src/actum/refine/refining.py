@@ -15,6 +15,7 @@ from ..app.idea import Idea
 from ..app.loading import Code, ready
 from ..app.recorded import RecordedTools, call_key, calls_on_record, with_record
 from ..app.retracing import Unasked, is_alike
+from ..dataflow.dollars import as_it_is
 from ..errors import ActumError, PlanFailed, RefineError
 from ..generation.offer import Toolset, offered
 from ..ideas.layout import laid_out
@@ -199,7 +200,7 @@ def _derived(idea: Idea, examples: Sequence[Example], author: Author, confirmed:
         for one in derivation.found
         if one.how in {"question", "hole"}
     ]
-    return Refined(idea=idea, plan=plan, notes=derivation.found, questions=questions)
+    return Refined(idea=idea, plan=as_it_is(plan), notes=derivation.found, questions=questions)
 
 
 def _placed(value: Any, order: Mapping[int, int]) -> Any:
