@@ -1,4 +1,8 @@
-"""A database that keeps runs, reduced to transactions; the statements are the same for all, with `?` for values."""
+"""A database that keeps runs, reduced to transactions; the statements are the same for all.
+
+They have `?` for values, and `now()` for the time of the transaction by the database's clock, in seconds since the
+epoch: no process goes by its own.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,10 @@ class Transaction(Protocol):
         """Execute a statement; return the rows that it gives."""
         ...
 
+    async def send(self, statement: str, *values: Any) -> None:
+        """Execute a statement whose rows nobody needs."""
+        ...
+
     async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement for each row of values."""
         ...
@@ -35,6 +43,8 @@ class Database(Protocol):
     share: str
     update: str
     alone: str
+    round_trip: float
+    """How many seconds a statement takes, as far as `single` has measured it."""
     channel: Channel
     """What carries what runs tell while it happens."""
 
@@ -45,6 +55,10 @@ class Database(Protocol):
             StoreUnavailable: the database can't be reached.
             RunError: it can't be used, and why.
         """
+        ...
+
+    async def single(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
+        """The rows of a statement that is a transaction of its own, and waits for no other; raises as `transaction`."""
         ...
 
     async def changed(self, run: str, seconds: float) -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ..app.idea import Idea
 from ..errors import ActumError, IdeaError, RunError, StoreUnavailable
-from ..ideas.course import COURSE, course_entry
+from ..ideas.course import COURSE, course_entry, is_note
 from ..ideas.ticks import ID, RUN, begun_with, run_id
 from ..schema.json import JsonObject, encode
 from ..sources.run_log import RunLog
@@ -187,6 +187,19 @@ class FolderFiles:
             sent=[one["item"] for _, one in sent],
             consumed=sent[-1][0] if sent else 0,
         )
+
+    def has_progress(self, run: str) -> bool:
+        """Whether the log of a run tells more than that it has begun."""
+        try:
+            return any("began" not in one and not is_note(one) for _, one in self.entries(run, 0, 100))
+        except RunError:
+            return False  # what is damaged is told where it is opened
+
+    def is_suspect(self, row: Row, worker: str) -> bool:
+        """Whether another worker than this was lost with a run that is to be carried, and nothing was recorded."""
+        is_taken_over = row.state == "running" and row.worker not in {None, worker}
+        is_lost = row.state in {"queued", "running"} and (bool(row.losses) or is_taken_over)
+        return is_lost and not self.has_progress(row.id)
 
     def sent(self, run: str) -> SentFile:
         """What a run was sent."""

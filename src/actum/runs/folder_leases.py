@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..errors import IdeaError, RunError
-from ..ideas.course import is_note
 from ..schema.json import JsonObject, decode
 from ..sources.run_log import RunOpen
 from .folder_deliveries import FolderDeliveries
 from .folder_files import FolderFiles, is_told, known_of, seq_in
 from .kept_row import ROW, row_in, source_in
 from .kept_run import KeptRun
+from .losses import with_loss
 from .row import Ending, Row, Taken, Told
 from .run_spreading import parts_waited_for
 from .sending import DEADLINE, deadlines
@@ -36,21 +37,25 @@ class FolderLeases:
         self._ending: dict[str, int] = {}
         """The leases of runs whose end was just written: what follows that must not be cut off."""
 
-    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
-        """Own a run from now on; None if another process does, or it asks for another tag."""
-        return await self._files.off_loop(lambda: self._claim(run, worker, tags))
+    async def claim(
+        self, run: str, worker: str, tags: Collection[str] | None = None, *, is_beside: bool = False
+    ) -> Row | None:
+        """Own a run from now on; None if another process does, or it is not for this one."""
+        return await self._files.off_loop(lambda: self._claim(run, worker, tags, is_beside=is_beside))
 
-    def _claim(self, run: str, worker: str, tags: Collection[str] | None) -> Row | None:
+    def _claim(self, run: str, worker: str, tags: Collection[str] | None, *, is_beside: bool) -> Row | None:
         before = self._files.row(run)
         if before is not None and before.tag is not None and tags is not None and before.tag not in tags:
             return None
         if before is None or before.state not in {"queued", "running"} or run in self._open:
             return None
-        has_told = is_told(self._files.path(run))
-        try:
-            has_progress = any("began" not in one and not is_note(one) for _, one in self._files.entries(run, 0, 100))
-        except RunError:
-            has_progress = False  # what is damaged is told below, where it is opened
+        has_told, has_progress = is_told(self._files.path(run)), self._files.has_progress(run)
+        if is_beside and self._files.is_suspect(before, worker):
+            return None
+        told = None
+        if before.state == "running" and before.worker != worker:
+            with suppress(RunError):  # what is damaged is told where it is opened
+                told = self._files.known(run)
         kept = KeptRun.open(self._files.path(run), by_hand=False)
         try:
             kept.__enter__()
@@ -66,9 +71,32 @@ class FolderLeases:
             self._close(run)
             return None
         is_begun = has_told or kept.row.get("begun", True)
-        attempts = 1 if has_progress else row.attempts + 1
-        self._keep(run, state="running", worker=worker, lease=row.lease + 1, begun=is_begun, attempts=attempts)
+        attempts = (0 if has_progress else row.attempts) + int(not is_beside)
+        former = row.worker if row.state == "running" else None
+        losses = [] if has_progress else [asdict(one) for one in row.losses]
+        if told is not None:
+            losses = with_loss(replace(row, former=former), told, time.time())
+        more: JsonObject = {"former": former, "losses": losses, "lease": row.lease + 1, "attempts": attempts}
+        self._keep(run, None, state="running", worker=worker, begun=is_begun, **more)
         return row_in(run, kept.idea, self._files.sent(run).read())
+
+    async def is_suspect(self, run: str, worker: str) -> bool:
+        """Whether a run is to be carried, but not beside others."""
+
+        def look() -> bool:
+            row = self._files.row(run)
+            return row is not None and run not in self._open and self._files.is_suspect(row, worker)
+
+        return await self._files.off_loop(look)
+
+    async def defer(self, run: str, seconds: float) -> None:
+        """Have a run delivered again after so many seconds."""
+        row = await self._files.off_loop(lambda: self._files.row(run))
+        if row is not None:
+            await self._deliveries.push(row, time.time() + seconds)
+
+    async def forgive(self, run: str, lease: int) -> None:
+        """Nothing is written: who owns it next sees what it has recorded."""
 
     def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> None:
         """Write the file of a run that is owned, with what its log holds."""
@@ -168,15 +196,24 @@ class FolderLeases:
             about = {**ending.about, "output": ending.output, "waiting": list(ending.waiting)}
             ended = None if ending.state == "waiting" else time.time()
             self._keep(
-                run, about, state=ending.state, error=ending.error, worker=None, ended=ended, begun=True, attempts=0
+                run,
+                about,
+                state=ending.state,
+                error=ending.error,
+                worker=None,
+                ended=ended,
+                begun=True,
+                attempts=0,
+                losses=[],
             )
             row = row_in(run, self._open[run].idea, [])
             self._ending[run] = lease
             self._close(run)
             return row
 
-    async def release(self, run: str, lease: int) -> bool:
-        """Let go of a run that somebody else is to go on with."""
+    async def release(self, run: str, lease: int, worker: str | None = None) -> bool:
+        """Let go of a run that somebody else is to go on with; while it is owned, nobody else can."""
+        del worker
 
         def let_go() -> Row | None:
             if self.lease(run) != lease:

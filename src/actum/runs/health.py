@@ -73,7 +73,9 @@ def _is_own_name(named: bytes, host: str) -> bool:
 
 
 def _judged(worker: Worker, method: bytes, path: bytes) -> tuple[int, JsonObject]:
-    about: JsonObject = {"carried": len(worker.carried), "is_ready": worker.is_ready}
+    about = worker.condition
+    if path == b"/ready":
+        about = {name: about[name] for name in ("carried", "is_ready")}
     if path not in {b"/health", b"/ready"}:
         return 404, {"paths": ["/health", "/ready"]}
     if method not in {b"GET", b"HEAD"}:

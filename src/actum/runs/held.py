@@ -62,8 +62,10 @@ class RunCarrier:
         progress = RunProgress.of(row.about, taken.entries, anew=ANEW in taken.sent)
         try:
             if row.attempts > self.attempts and not taken.has_progress:
+                lost = "".join(f"; {one}" for one in row.losses)
                 raise RunPoisoned(
-                    f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing was recorded"
+                    f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing else, with "
+                    f"nothing recorded{lost}"
                 )
             return await self._carried(row, taken, record, live, progress)
         except Fenced:

@@ -14,6 +14,7 @@ from ..ideas.ticks import RUN, about_of, passed_on
 from ..protocol import approvals
 from ..protocol.context import Context
 from ..schema.json import JsonObject, is_list, is_object
+from .losses import losses_from
 from .row import BY_HAND, OVER, STANDING, Row, State, Submission, name_in
 from .sent_file import is_called, is_cancelled
 
@@ -50,6 +51,8 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         error=own.get("error"),
         about={key: about[key] for key in _ABOUT if key in about},
         name=name_in(idea.meta),
+        former=own.get("former"),
+        losses=losses_from(own.get("losses")),
         created=own.get("created", began or 0.0),
         ended=own.get("ended", ended if ROW not in about else None),
         is_by_hand=row is None,
@@ -73,7 +76,7 @@ def _checked(row: Any, run: str) -> JsonObject:
 
 
 _KINDS: Sequence[tuple[Any, Sequence[str]]] = (
-    (str, ("tenant", "queue", "escalate", "tag", "parent", "worker")),
+    (str, ("tenant", "queue", "escalate", "tag", "parent", "worker", "former")),
     (int, ("lease", "priority", "attempts", "seq")),
     (int | float, ("at", "patience", "created", "ended")),
     (dict, ("error", "child", "input")),

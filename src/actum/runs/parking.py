@@ -7,7 +7,6 @@ tenant has submitted. All that decides on a tenant's runs does so under the lock
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -30,12 +29,12 @@ _LOCK = (
 _RUNNING = "SELECT count(*) FROM actum_runs WHERE tenant = ? AND state = 'running' AND id <> ?"
 _PARK = (
     "UPDATE actum_runs SET state = 'parked' WHERE id = ? AND (state = 'queued' OR (state = 'waiting' AND EXISTS "
-    "(SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?)))) RETURNING id"
+    "(SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= now())))) RETURNING id"
 )
 _QUEUED = (
     "SELECT count(*) FROM (SELECT 1 FROM actum_runs WHERE tenant = ? AND state = 'queued' AND queue = ? "
     f"AND {_LANE} = ? "
-    "AND (begins IS NULL OR begins <= ?) LIMIT ?) AS found"
+    "AND (begins IS NULL OR begins <= now()) LIMIT ?) AS found"
 )
 _UNPARK = (
     "UPDATE actum_runs SET state = 'queued' WHERE id IN (SELECT id FROM actum_runs WHERE tenant = ? AND queue = ? "
@@ -67,7 +66,7 @@ class Admission:
 
     async def park(self, within: Transaction, run: str) -> bool:
         """Park a run that is to be claimed; `go_on` has it delivered when there is room. Whether there was one."""
-        return bool(await within.rows(_PARK, run, time.time()))
+        return bool(await within.rows(_PARK, run))
 
     async def go_on(self, within: Transaction, limit: Limit) -> None:
         """Have as many of a tenant's parked runs delivered as there is room for."""
@@ -77,7 +76,7 @@ class Admission:
         running = (await within.rows(_RUNNING, limit.tenant, ""))[0][0] if queues else 0
         most = max(1, round(_SHARE * limit.weight))
         for queue, tag in queues:
-            queued = (await within.rows(_QUEUED, limit.tenant, queue, tag, time.time(), most))[0][0]
+            queued = (await within.rows(_QUEUED, limit.tenant, queue, tag, most))[0][0]
             room = most - queued if limit.runs is None else min(most - queued, limit.runs - running - queued)
             if room > 0:
                 await self._unpark(within, await within.rows(_UNPARK, limit.tenant, queue, tag, room))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
@@ -16,7 +17,7 @@ from .postgres_listening import CHANNEL, Changes, notice_of
 from .tables import FIRST, Tables
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection
+    from psycopg import AsyncConnection, AsyncPipeline
     from psycopg_pool import AsyncConnectionPool
 
 _TABLES = Tables(counting="BIGSERIAL PRIMARY KEY", real="DOUBLE PRECISION")
@@ -26,6 +27,10 @@ _ALONE = 0x41637441
 """The advisory lock of what only one at a time should do: `ActA`."""
 _PATIENCE = 5.0
 """Seconds to wait for a connection before the database counts as out of reach."""
+_TRIPS = 40
+"""How many round trips longer, where the database is far away."""
+_WEIGHT = 0.25
+"""How much the last round trip counts among those before it."""
 _MOST_CONNECTIONS = 8
 _STANDSTILL = 10.0
 """Seconds without a statement after which the server ends a transaction: whoever began it stands still, and others wait
@@ -35,12 +40,19 @@ for what it has locked."""
 class PostgresTransaction:
     """Runs its statements on one connection."""
 
-    def __init__(self, connection: AsyncConnection[Any]) -> None:
+    def __init__(self, connection: AsyncConnection[Any], pipeline: AsyncPipeline) -> None:
         self.connection: Any = connection
+        self._pipeline = pipeline
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
-        return await (await self.connection.execute(_sql(statement), values)).fetchall()
+        found = await self.connection.execute(_sql(statement), values)
+        await self._pipeline.sync()  # else the server doesn't know that it is its client's turn (`_STANDSTILL`)
+        return await found.fetchall()
+
+    async def send(self, statement: str, *values: Any) -> None:
+        """Execute a statement whose rows nobody needs: it goes with the next one, or with the end."""
+        await self.connection.execute(_sql(statement), values)
 
     async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement for each row of values."""
@@ -63,16 +75,61 @@ class PostgresDatabase:
         self._tables = tables
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = asyncio.Lock()
+        self._is_made = False
+        """Whether the tables are known to be there."""
+        self._alone: AsyncConnection[Any] | None = None
+        self._single = asyncio.Lock()
+        self.round_trip = 0.0
         self._changes = Changes(url)
         self.channel: Channel = NoticeChannel(url, self._notify)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
-        """A transaction on a connection of its own."""
+        """A transaction on a connection of its own; what needs no answer travels with what does."""
         with self.judged():
             pool = await self.pool()
-            async with pool.connection(timeout=_PATIENCE) as connection, connection.transaction():
-                yield PostgresTransaction(connection)
+            async with (
+                pool.connection(timeout=_PATIENCE + _TRIPS * self.round_trip) as connection,
+                connection.pipeline() as pipeline,
+                connection.transaction(),
+            ):
+                yield PostgresTransaction(connection, pipeline)
+
+    async def single(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
+        """The rows of a statement that is a transaction of its own: one round trip."""
+        async with self.alone_with() as connection:
+            return await (await connection.execute(_sql(statement), values)).fetchall()
+
+    @asynccontextmanager
+    async def alone_with(self) -> AsyncGenerator[AsyncConnection[Any]]:
+        """A connection whose statements are transactions of their own, kept for these, for one statement.
+
+        How long that takes is noted in `round_trip`, smoothed, in seconds.
+        """
+        with self.judged():
+            async with self._single:
+                connection = self._alone
+                if connection is None or not _is_open(connection):
+                    connection = self._alone = await self._connected()
+                asked, limit = time.monotonic(), _PATIENCE + _TRIPS * self.round_trip
+                try:
+                    async with asyncio.timeout(limit):
+                        yield connection
+                except TimeoutError:
+                    await connection.close()
+                    raise StoreUnavailable(f"the runs in PostgreSQL: no answer within {limit:.0f} s") from None
+                took = time.monotonic() - asked
+                self.round_trip += (took - self.round_trip) * (_WEIGHT if self.round_trip else 1.0)
+
+    async def _connected(self) -> AsyncConnection[Any]:
+        """A connection whose statements are transactions of their own."""
+        import psycopg
+
+        if not self._is_made:
+            await self.pool()  # it makes the tables
+        return await psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, connect_timeout=int(_PATIENCE + _TRIPS * self.round_trip)
+        )
 
     @contextmanager
     def judged(self) -> Generator[None]:
@@ -132,7 +189,7 @@ class PostgresDatabase:
             open=False,
             timeout=_PATIENCE,
             configure=_configured,
-            check=AsyncConnectionPool.check_connection,
+            check=_checked,
             name="actum",
         )
         await pool.open()
@@ -161,20 +218,24 @@ class PostgresDatabase:
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
         """Tell those who wait for runs that these have changed, once the transaction is committed."""
-        await within.rows("SELECT pg_notify(?, ?)", CHANNEL, notice_of(runs))
+        await within.send("SELECT pg_notify(?, ?)", CHANNEL, notice_of(runs))
 
     async def _notify(self, channel: str, messages: Sequence[str]) -> None:
         async with self.transaction() as within:
             await within.rows("SELECT pg_notify(?, message) FROM unnest(?::text[]) message", channel, list(messages))
 
     def twin(self) -> PostgresDatabase:
-        """Another one of the same database."""
-        return PostgresDatabase(self._url, self._tables)
+        """Another one of the same database, whose tables are there."""
+        twin = PostgresDatabase(self._url, self._tables)
+        twin._is_made = True
+        return twin
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._changes.aclose()
         await self.channel.aclose()
+        if self._alone is not None:
+            await self._alone.close()
         if self._pool is not None:
             pool, self._pool = self._pool, None
             await pool.close()
@@ -182,8 +243,29 @@ class PostgresDatabase:
 
 async def _configured(connection: AsyncConnection[Any]) -> None:
     """Let the server end what stands still on this connection, such as a worker whose machine is paused."""
+    await connection.set_autocommit(True)
     await connection.execute(_sql(f"SET idle_in_transaction_session_timeout = '{_STANDSTILL}s'"))
-    await connection.commit()
+    await connection.set_autocommit(False)
+
+
+async def _checked(connection: AsyncConnection[Any]) -> None:
+    """Judge a connection before it is used, by what has arrived on it: to ask the server would be a round trip each."""
+    if not _is_open(connection):
+        from psycopg import OperationalError
+
+        raise OperationalError("the server has ended the connection")
+
+
+def _is_open(connection: AsyncConnection[Any]) -> bool:
+    from psycopg import OperationalError
+    from psycopg.pq import ConnStatus
+
+    try:
+        if not connection.closed:
+            connection.pgconn.consume_input()
+    except OperationalError:
+        return False
+    return not connection.closed and connection.pgconn.status == ConnStatus.OK
 
 
 async def _number(database: AsyncConnection[Any], query: LiteralString) -> int:
@@ -215,5 +297,5 @@ async def _make_queue(database: AsyncConnection[Any]) -> None:
 
 
 def _sql(text: str) -> Any:
-    """The statements are written with SQLite's placeholders."""
-    return text.replace("?", "%s")
+    """The statements are written with SQLite's placeholders, and `now()` for the seconds since the epoch."""
+    return text.replace("?", "%s").replace("now()", "extract(epoch FROM now())::float8")

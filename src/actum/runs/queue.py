@@ -57,8 +57,8 @@ class Queue(Protocol):
 
         `tags` name further lanes of each queue, which share its slots.
 
-        Who has not been heard of for `lease` seconds loses what it has taken to others. Cancelled, it cancels what it
-        carries, and waits for that.
+        Who has not been heard of for `lease` seconds loses what it has taken to others; a `Lease` may ask for more.
+        What `slots` says may change meanwhile. Cancelled, it cancels what it carries, and waits for that.
         """
         ...
 

@@ -53,6 +53,8 @@ class LeasedRecord:
         """What has calls of the run carried out by others."""
         self.keyed = ""
         """What the idempotency keys of its calls begin with (C9)."""
+        self.has_progress = False
+        """Whether anything is kept of it that wasn't when it was taken up."""
         self.failure: RunError | None = None
         """Why an entry can't be kept at all."""
         self._committer = committer
@@ -118,7 +120,7 @@ class Committer:
 
     def __init__(self, store: Keeping, fresh: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
-        self._fresh = fresh
+        self.fresh = fresh
         self.clock = clock
         self._told: list[tuple[LeasedRecord, Told]] = []
         self._asked: dict[str, LeasedRecord] = {}
@@ -137,7 +139,7 @@ class Committer:
 
     def is_fresh(self, confirmed: float) -> bool:
         """Whether what was asked for at that time still counts."""
-        return self.clock() - confirmed < self._fresh
+        return self.clock() - confirmed < self.fresh
 
     async def round(self, record: LeasedRecord, told: int) -> None:
         """Wait until what a record was told up to a number, or the store's refusal of it, has come back."""
@@ -184,3 +186,4 @@ class Committer:
         for record, one in told:
             if not record.is_lost:
                 record.kept = max(record.kept, one.seq)
+                record.has_progress |= one.consumed is None and not one.is_tick

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -75,6 +76,19 @@ class Submission(RunStanding):
         return sha256(f"{self.tenant}\0{self.id}".encode()).hexdigest()[:32]
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A worker that was lost with a run: when others noticed that, in seconds since the epoch, and what the run did."""
+
+    worker: str
+    time: float
+    doing: str
+
+    def __str__(self) -> str:
+        """In words, for whoever looks into it."""
+        return f"{self.worker} (noticed at {datetime.fromtimestamp(self.time, UTC):%Y-%m-%dT%H:%M:%SZ}; {self.doing})"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(RunStanding):
     """How far a run is. `lease` counts who has owned it; `worker` is the name of who does."""
@@ -83,8 +97,12 @@ class Row(RunStanding):
     state: State
     lease: int = 0
     attempts: int = 0
-    """How many have owned it since one has let go of it."""
+    """How many that carried nothing else have owned it in a row, since one let go of it or something was recorded."""
     worker: str | None = None
+    former: str | None = None
+    """Who owned it before, and has neither ended it nor let go of it."""
+    losses: Sequence[Loss] = ()
+    """The workers that were lost with it, nothing recorded; they make it a suspect."""
     output: Json = None
     waiting: Sequence[str] = ()
     """The decisions and gates that it waits for."""

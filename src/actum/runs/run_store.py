@@ -14,11 +14,26 @@ from .row import Ending, Row, RunPage, State, Submission, Taken, Told
 class RunLeases(Protocol):
     """Who owns the runs of a place, and what owners write; raises as `RunStore`."""
 
-    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
+    async def claim(
+        self, run: str, worker: str, tags: Collection[str] | None = None, *, is_beside: bool = False
+    ) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it, or nobody can own it now.
 
-        A run that asks for a tag is only for those who have it; None is to have every one.
+        A run that asks for a tag is only for those who have it; None is to have every one. A suspect is only for a
+        worker that carries nothing else: not for one that carries it beside others.
         """
+        ...
+
+    async def is_suspect(self, run: str, worker: str) -> bool:
+        """Whether a run is to be carried, but not by this worker beside others."""
+        ...
+
+    async def defer(self, run: str, seconds: float) -> None:
+        """Have a run delivered again after so many seconds."""
+        ...
+
+    async def forgive(self, run: str, lease: int) -> None:
+        """Let a run be no suspect any more, if it still has this lease."""
         ...
 
     async def taken(self, run: str) -> Taken:
@@ -45,8 +60,11 @@ class RunLeases(Protocol):
         """
         ...
 
-    async def release(self, run: str, lease: int) -> bool:
-        """Let go of a run that somebody else is to go on with, if it still has this lease."""
+    async def release(self, run: str, lease: int, worker: str | None = None) -> bool:
+        """Let go of a run that somebody else is to go on with, if it still has this lease.
+
+        If it hasn't, it is noted that this `worker` was not lost with it.
+        """
         ...
 
     async def forget(self, run: str, lease: int) -> None:

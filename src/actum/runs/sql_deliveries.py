@@ -5,7 +5,6 @@ Of runs that carry out calls of others it is known here who waits for whom. What
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,12 +21,12 @@ _WAKE = (
     f"UPDATE actum_runs SET state = 'queued' WHERE id = ? AND state = 'waiting' AND NOT {_ANY_OPEN} RETURNING {COLUMNS}"
 )
 _CANCEL = (
-    "UPDATE actum_runs SET state = 'cancelled', lease = lease + 1, worker = NULL, ended = ? "
+    "UPDATE actum_runs SET state = 'cancelled', lease = lease + 1, worker = NULL, ended = now() "
     f"WHERE id = ? AND {_OPEN} RETURNING id"
 )
-IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
+IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= now()))"
 """Whether a run was sent something that it is to take up now."""
-_SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
+_SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= now()) ORDER BY number"
 SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
@@ -63,7 +62,7 @@ class SqlDeliveries:
         left = [*runs]
         while left:
             run = left.pop()
-            if await within.rows(_CANCEL, time.time(), run):
+            if await within.rows(_CANCEL, run):
                 await self.queue.cancel(run, within)
                 await self.database.tell(within, [run])
             left += await self.open_parts(within, run)
@@ -81,7 +80,7 @@ async def taken_at(within: Transaction, run: str) -> Taken | None:
     source = await source_at(within, run)
     if source is None:
         return None
-    sent = await within.rows(_SENT, run, time.time())  # first: what is taken up meanwhile stands in the entries
+    sent = await within.rows(_SENT, run)  # first: what is taken up meanwhile stands in the entries
     told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
     return Taken(
         source=source,

@@ -7,30 +7,42 @@ and no expiry takes part in that.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 from ..errors import RunNotFound
-from ..schema.json import encode
+from ..schema.json import decode, encode
 from .database import Transaction
+from .losses import involved, losses_from, with_loss
 from .row import Ending, Row, Taken, Told
 from .run_spreading import parts_waited_for
 from .sending import deadlines
-from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
+from .sql_deliveries import IS_CALLED, SqlDeliveries, taken_at
 from .sql_rows import COLUMNS, kept_text, row_at, row_from
 
 _CLAIM = (
-    "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + 1, state = 'running', worker = ?, waiting = NULL "
+    "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + ?, state = 'running', waiting = NULL, "
+    "former = CASE WHEN state = 'running' THEN worker END, worker = ? "
     f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
 )
+_IS_SUSPECT = (
+    "(losses IS NOT NULL OR (state = 'running' AND worker <> ? AND (SELECT count(*) FROM "
+    "(SELECT 1 FROM actum_entries WHERE run = actum_runs.id AND is_tick = 0 LIMIT 2) AS told) < 2))"
+)
+"""Whether another worker than this was lost with a run that had recorded no more than its beginning."""
 _END = (
-    "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, ended = ?, worker = NULL, "
+    "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, worker = NULL, losses = NULL, "
+    "ended = CASE WHEN ? = 1 THEN now() END, "
     f"attempts = 0 WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL, attempts = 0 "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
+_CLEAR = "UPDATE actum_runs SET losses = NULL, attempts = 0"
+_FORGIVE = f"{_CLEAR} WHERE id = ?"
+_SUSPECTS = "SELECT id, losses FROM actum_runs WHERE losses IS NOT NULL AND id <> ?"
 
 
 class SqlLeases:
@@ -41,31 +53,71 @@ class SqlLeases:
         self._database = deliveries.database
         self._admission = deliveries.admission
 
-    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
-        """Own a run from now on; None if there is nothing to do for it."""
+    async def claim(
+        self, run: str, worker: str, tags: Collection[str] | None = None, *, is_beside: bool = False
+    ) -> Row | None:
+        """Own a run from now on; None if there is nothing to do for it, or, beside other runs, if it is a suspect."""
         async with self._database.transaction() as within:
             limit = await self._admission.locked(within, run)
             if limit is not None and await self._admission.parks(within, run, limit):
                 return None
             marks = "" if tags is None else f" AND (tag IS NULL OR tag IN ({', '.join('?' * len(tags)) or 'NULL'}))"
-            claim = f"{_CLAIM}{marks} RETURNING {COLUMNS}"
-            found = await within.rows(claim, worker, run, time.time(), *(tags or ()))
-            if found:
+            beside = f" AND NOT {_IS_SUSPECT}" if is_beside else ""
+            claim = f"{_CLAIM}{marks}{beside} RETURNING {COLUMNS}"
+            more = [*(tags or ()), *([worker] if is_beside else ())]
+            found = await within.rows(claim, int(not is_beside), worker, run, *more)
+            row = row_from(found[0]) if found else None
+            if row is not None:
+                if row.former not in {None, worker}:
+                    row = await self._note_loss(within, row)
                 # What else was to be delivered for it, at a deadline perhaps, would take it from its owner for nothing.
                 await self._deliveries.queue.cancel(run, within)
                 if limit is not None:
                     await self._admission.go_on(within, limit)
-        return row_from(found[0]) if found else None
+        return row
+
+    async def _note_loss(self, within: Transaction, row: Row) -> Row:
+        """Note the worker that was lost with a run; once one is lost that carried nothing else, it wasn't the others'
+        doing."""
+        taken = await taken_at(within, row.id)
+        if taken is None:
+            return row
+        found = await within.rows("SELECT now()")
+        losses = with_loss(row, taken, found[0][0])
+        noted = "UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING losses"
+        await within.send(noted, encode(losses) if losses else None, row.id)
+        if row.attempts > 1 and row.losses:
+            workers = involved(row.losses)
+            suspects = await within.rows(_SUSPECTS, row.id)
+            innocent = [one for one in suspects if not workers.isdisjoint(involved(losses_from(decode(one[1]))))]
+            await within.each(_FORGIVE, [(run,) for run, _ in innocent])
+        return replace(row, losses=losses_from(losses))
+
+    async def is_suspect(self, run: str, worker: str) -> bool:
+        """Whether a run is to be carried, but not beside others."""
+        asked = f"SELECT id FROM actum_runs WHERE id = ? AND state IN ('queued', 'running') AND {_IS_SUSPECT}"
+        return bool(await self._database.single(asked, run, worker))
+
+    async def defer(self, run: str, seconds: float) -> None:
+        """Have a run delivered again after so many seconds."""
+        async with self._database.transaction() as within:
+            row = await row_at(within, run)
+            if row is not None:
+                now: Any = (await within.rows("SELECT now()"))[0][0]
+                await self._deliveries.push(row, within, at=now + seconds)
+
+    async def forgive(self, run: str, lease: int) -> None:
+        """Let a run be no suspect any more, since it has recorded something; only who has this lease may."""
+        await self._database.single(f"{_CLEAR} WHERE id = ? AND lease = ? RETURNING id", run, lease)
 
     async def taken(self, run: str) -> Taken:
         """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
         async with self._database.transaction() as within:
             taken = await taken_at(within, run)
+            if taken is not None and taken.has_progress:  # who was lost before that was not lost for nothing
+                await within.send("UPDATE actum_runs SET attempts = 1 WHERE id = ? AND attempts > 1 RETURNING id", run)
         if taken is None:
             raise RunNotFound(f"there is no run {run}")
-        if taken.has_progress:
-            async with self._database.transaction() as within:  # who was lost before that was not lost for nothing
-                await within.rows("UPDATE actum_runs SET attempts = 1 WHERE id = ? AND attempts > 1 RETURNING id", run)
         return taken
 
     async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
@@ -76,7 +128,8 @@ class SqlLeases:
         """
         named = sorted({one.run for one in told} | set(runs))
         async with self._database.transaction() as within:
-            leases = await self._leases(within, named, self._database.share)
+            found = await within.rows(f"{_leases_of(named)}{self._database.share}", *named)
+            leases = {run: int(lease) for run, lease in found}
             kept = [one for one in told if leases.get(one.run) == one.lease]
             for one in kept:
                 if one.consumed is not None:
@@ -84,20 +137,16 @@ class SqlLeases:
             rows = [(one.run, one.seq, one.lease, int(one.is_tick), one.text) for one in kept]
             if rows:
                 await within.each(
-                    "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)", rows
+                    "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?) "
+                    "ON CONFLICT (run, seq) DO NOTHING",  # it was committed, and the answer was lost on its way
+                    rows,
                 )
                 await self._database.tell(within, {one.run for one in kept})
         return leases
 
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now."""
-        async with self._database.transaction() as within:
-            return await self._leases(within, sorted(runs), "")
-
-    @staticmethod
-    async def _leases(within: Transaction, runs: Sequence[str], locked: str) -> dict[str, int]:
-        marks = ", ".join("?" * len(runs)) or "NULL"
-        found = await within.rows(f"SELECT id, lease FROM actum_runs WHERE id IN ({marks}) ORDER BY id{locked}", *runs)
+        found = await self._database.single(_leases_of(runs), *sorted(runs))
         return {run: int(lease) for run, lease in found}
 
     async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
@@ -105,7 +154,7 @@ class SqlLeases:
 
         One that is to wait and was sent something meanwhile is delivered again, in the same transaction.
         """
-        ended = time.time() if ending.state in {"done", "failed"} else None
+        ended = int(ending.state in {"done", "failed"})
         said = (ending.output, list(ending.waiting), ending.error, ending.about)
         async with self._database.transaction() as within:
             limit = await self._admission.locked(within, run)
@@ -129,26 +178,36 @@ class SqlLeases:
 
     async def _wait(self, within: Transaction, row: Row) -> None:
         """Let a run wait: until it is sent what is to be, or until its patience is at an end."""
-        now = time.time()
         if row.patience is not None:
-            await within.each(SEND, [(row.id, encode(item), now + row.patience, 1) for item in deadlines(row)])
+            items = [(row.id, encode(item), row.patience) for item in deadlines(row)]
+            await within.each("INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, now() + ?, 1)", items)
         if parts_waited_for(row.waiting):
             await self._deliveries.wake(within, row.id)  # those that it waits for may be over already
         due = await within.rows(
-            "SELECT due FROM actum_sent WHERE run = ? ORDER BY due IS NOT NULL, due LIMIT 1", row.id
+            "SELECT due, due IS NULL OR due <= now() FROM actum_sent WHERE run = ? "
+            "ORDER BY due IS NOT NULL, due LIMIT 1",
+            row.id,
         )
-        if due and (due[0][0] is None or due[0][0] <= now):
+        if due and due[0][1]:
             await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", row.id)
             await self._deliveries.push(row, within, at=None)
         elif due:
             await self._deliveries.push(row, within, at=due[0][0])
 
-    async def release(self, run: str, lease: int) -> bool:
-        """Let go of a run that somebody else is to go on with."""
+    async def release(self, run: str, lease: int, worker: str | None = None) -> bool:
+        """Let go of a run that somebody else is to go on with; who has taken it over is told that nobody was lost."""
         async with self._database.transaction() as within:
             found = await within.rows(_RELEASE, run, lease)
             if found:
                 await self._deliveries.push(row_from(found[0]), within, at=None)
+            elif worker is not None and (row := await row_at(within, run, self._database.update)) is not None:
+                left = [asdict(one) for one in row.losses if one.worker != worker]
+                if len(left) < len(row.losses):
+                    await within.send(
+                        "UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING id",
+                        encode(left) if left else None,
+                        run,
+                    )
         return bool(found)
 
     async def forget(self, run: str, lease: int) -> None:
@@ -161,9 +220,13 @@ async def _compact(within: Transaction, began: Told) -> None:
         "DELETE FROM actum_entries WHERE run = ? AND seq < ? AND is_tick = 0 RETURNING seq", began.run, began.seq
     )
     await within.rows(
-        "DELETE FROM actum_sent WHERE run = ? AND (number <= ? AND (due IS NULL OR due <= ?) OR is_deadline = 1) "
+        "DELETE FROM actum_sent WHERE run = ? AND (number <= ? AND (due IS NULL OR due <= now()) OR is_deadline = 1) "
         "RETURNING number",
         began.run,
         began.consumed,
-        time.time(),
     )
+
+
+def _leases_of(runs: Collection[str]) -> str:
+    """The statement that reads the leases of so many runs."""
+    return f"SELECT id, lease FROM actum_runs WHERE id IN ({', '.join('?' * len(runs)) or 'NULL'}) ORDER BY id"

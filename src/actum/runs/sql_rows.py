@@ -8,10 +8,14 @@ from typing import Any
 from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
 from .database import Transaction
+from .losses import losses_from
 from .row import STANDING, Row, Submission
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
-COLUMNS = f"id, state, lease, {_STANDING}, attempts, worker, output, waiting, error, about, created, ended, name"
+COLUMNS = (
+    f"id, state, lease, {_STANDING}, attempts, worker, output, waiting, error, about, created, ended, name, "
+    "former, losses"
+)
 SOURCE = f"id, idea, origin, input, child, {_STANDING}"
 _DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
 
@@ -47,13 +51,15 @@ def row_from(values: Sequence[Any]) -> Row:
     run, state, lease, *rest = values
     standing: dict[str, Any] = dict(zip(STANDING, rest, strict=False))
     standing["priority"] = _count(standing["priority"])
-    attempts, worker, output, waiting, error, about, created, ended, name = rest[len(standing) :]
+    attempts, worker, output, waiting, error, about, created, ended, name, former, losses = rest[len(standing) :]
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
         lease=_count(lease),
         attempts=_count(attempts),
         worker=worker,
+        former=former,
+        losses=losses_from(None if losses is None else _value(losses)),
         output=None if output is None else _value(output),
         waiting=tuple(_list(waiting)) if waiting else (),
         error=None if error is None else kept_object(error),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from ..schema.json import JsonObject, encode
@@ -16,7 +15,7 @@ from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, row_at, row_from,
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', now()) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_FREE = (
     "AND NOT EXISTS (SELECT 1 FROM actum_runs AS other WHERE other.id = actum_runs.parent "
@@ -59,7 +58,7 @@ class SqlStore:
         async with transaction_in(self.database, within) as own:
             if one.parent is not None and lease is not None:
                 await self._deliveries.check_lease(own, one.parent, lease)
-            is_new = bool(await own.rows(_ADD, *source, name, sought(one.id, name), time.time()))
+            is_new = bool(await own.rows(_ADD, *source, name, sought(one.id, name)))
             row = await row_at(own, one.id)
             assert row is not None
             if is_new:
@@ -69,7 +68,7 @@ class SqlStore:
     async def _admitted(self, within: Transaction, row: Row) -> Row:
         """Have a new run delivered, as soon as its tenant may have it so."""
         limit = await self._admission.locked(within, row.id)
-        if limit is None or (row.at is not None and row.at > time.time()):
+        if limit is None or (row.at is not None and row.at > row.created):
             await self._deliveries.push(row, within)
             return row
         await self._admission.park(within, row.id)
@@ -158,7 +157,6 @@ class SqlStore:
                 f"SELECT {COLUMNS} FROM actum_runs WHERE id > ? AND (state IN ('queued', 'running') "
                 f"OR (state = 'waiting' AND {IS_CALLED})) ORDER BY id LIMIT ?",
                 after,
-                time.time(),
                 most,
             )
         return [row_from(one) for one in found]

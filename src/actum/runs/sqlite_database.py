@@ -38,11 +38,17 @@ class SqliteTransaction:
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
-        return await self._database.on_thread(lambda: self.connection.execute(statement, values).fetchall())
+        own = _sql(statement)
+        return await self._database.on_thread(lambda: self.connection.execute(own, values).fetchall())
+
+    async def send(self, statement: str, *values: Any) -> None:
+        """Execute a statement whose rows nobody needs."""
+        await self.rows(statement, *values)
 
     async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement for each row of values."""
-        await self._database.on_thread(lambda: self.connection.executemany(statement, rows))
+        own = _sql(statement)
+        await self._database.on_thread(lambda: self.connection.executemany(own, rows))
 
 
 class SqliteDatabase:
@@ -64,6 +70,7 @@ class SqliteDatabase:
         self._one_at_a_time = asyncio.Lock()
         self._written = asyncio.Event()
         self._writes = 0
+        self.round_trip = 0.0
 
     async def on_thread(self, work: Callable[[], T]) -> T:
         """What a piece of work returns that uses the connection."""
@@ -94,6 +101,11 @@ class SqliteDatabase:
                     raise self._unusable(error) from error
                 raise
         self._tell(transaction)
+
+    async def single(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
+        """The rows of a statement that is a transaction of its own."""
+        async with self.transaction() as within:
+            return await within.rows(statement, *values)
 
     def _begun(self) -> sqlite3.Connection:
         if self._open is None:
@@ -180,3 +192,8 @@ class SqliteDatabase:
         for statement in statements:
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")
+
+
+def _sql(text: str) -> str:
+    """The statements are written with `now()` for the seconds since the epoch, by the clock of the machine."""
+    return text.replace("now()", "((julianday('now') - 2440587.5) * 86400.0)")

@@ -73,6 +73,13 @@ VERSIONS = (
     )
     """
     ),
+    TablesVersion(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN former TEXT;
+    ALTER TABLE actum_runs ADD COLUMN losses TEXT;
+    CREATE INDEX actum_runs_suspects ON actum_runs (id) WHERE losses IS NOT NULL
+    """
+    ),
 )
 """The versions of the tables from the baseline on. One that was released is never changed: the next one adds."""
 

@@ -14,15 +14,17 @@ import socket
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from os import getpid, urandom
 from pathlib import Path
 
 from ..app.agent import is_agent
 from ..errors import Fenced, RunError, StoreUnavailable
+from ..schema.json import JsonObject
 from ..sources.files import path_given
 from . import given
+from .company import Company
 from .held import RunCarrier, Runner
+from .lease import Lease
 from .live.broadcasting import LiveRuns
 from .pacing import Pacing
 from .providing import Factory, factories_of
@@ -32,6 +34,7 @@ from .retention import checked_days, sweep_runs
 from .row import CHILDREN, QUEUE, Ending, Row, State, Taken, check_tag
 from .run_store import RunStore
 from .runs import Runs
+from .watchdog import Owned, Watchdog
 
 _LOG = logging.getLogger("actum.worker")
 _LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
@@ -52,21 +55,6 @@ def _slots(queues: Mapping[str, int]) -> dict[str, int]:
         given.as_text(name, "a queue", least=1): given.as_whole(slots, f"the slots of the queue {name}", least=1)
         for name, slots in queues.items()
     }
-
-
-@dataclass(slots=True, eq=False)
-class _Owned:
-    """A run that this worker has claimed; `task` carries it out."""
-
-    row: Row
-    task: asyncio.Task[None]
-    record: LeasedRecord | None = None
-    is_let_go: bool = False
-    """Whether somebody else is to go on with it, although it is not lost."""
-
-    def cut(self) -> None:
-        """End the task that carries it out."""
-        self.task.cancel()
 
 
 class Worker:
@@ -116,7 +104,7 @@ class Worker:
         self._queues = _slots(queues or QUEUES)
         self._tags = sorted({check_tag(tag) for tag in given.as_several(tags, "the tags of a worker")})
         self._keep = checked_days(keep or {})
-        self._lease = given.as_number(lease, "the lease of a worker", least=0.01)
+        self._lease = Lease(given.as_number(lease, "the lease of a worker", least=0.01))
         self._drain = given.as_number(drain, "the time to drain")
         self._carrier = RunCarrier(
             store=self._store,
@@ -125,11 +113,13 @@ class Worker:
             attempts=given.as_whole(attempts, "the attempts at a run", least=1),
             factories=factories_of(deps),
         )
+        self._company = Company(self._store, self.name, self._tags, self._queues)
         self._committer = Committer(self._store.leases, self._lease / 2)
         self._live = LiveRuns(self._store.database.channel)
         self._reached = -math.inf
         """When the runs were last reached, by the monotonic clock."""
-        self._owned: dict[str, _Owned] = {}
+        self._owned: dict[str, Owned] = {}
+        self._watchdog = Watchdog(self._store, self.name, self._lease, self._company, self._committer)
         self._stop = asyncio.Event()
 
     @property
@@ -140,7 +130,19 @@ class Worker:
     @property
     def is_ready(self) -> bool:
         """Whether it has reached its runs just now, and takes more."""
-        return not self._stop.is_set() and time.monotonic() - self._reached < 2 * self._lease
+        since = time.monotonic() - 2 * self._lease.told
+        return not self._stop.is_set() and self._reached > since > self._watchdog.cut_at
+
+    @property
+    def condition(self) -> JsonObject:
+        """How it is, in figures: what it carries, how many runs its watchdog has cut, and seconds."""
+        return {
+            "carried": len(self._owned),
+            "is_ready": self.is_ready,
+            "cuts": self._watchdog.cuts,
+            "lease": round(self._lease.told, 3),
+            "round_trip": round(self._lease.round_trip, 4),
+        }
 
     def stop(self) -> None:
         """Take nothing more; what is under way may end until the time to drain is over."""
@@ -150,15 +152,25 @@ class Worker:
         """Carry runs out until `stop` is called. Cancelled, it lets its runs go, and others go on with them.
 
         Raises:
-            RunError: its runs can't be used at all. That they can't be reached for a while is no error.
+            RunError: its runs can't be used at all, or its place is too far away for any lease. That they can't be
+                reached for a while is no error.
         """
         beside: list[asyncio.Task[None]] = []
         try:
             async with asyncio.TaskGroup() as tasks:
                 commits, tells = self._committer.commit(), self._live.send()
-                works = (commits, tells, self._watch(), self._reconcile(), self._tick(), self._sweep(), self._drained())
+                works = (
+                    commits,
+                    tells,
+                    self._watchdog.watch(self._owned),
+                    self._reconcile(),
+                    self._tick(),
+                    self._sweep(),
+                    self._drained(),
+                )
                 beside = [tasks.create_task(work) for work in works]
                 try:
+                    await self._watchdog.measure()
                     await self._supervise()
                 finally:
                     await self._let_go()
@@ -175,7 +187,7 @@ class Worker:
         while not self._stop.is_set():
             began = time.monotonic()
             try:
-                await self._store.queue.serve(self._queues, self.carry, self._stop, self._lease, self._tags)
+                await self._store.queue.serve(self._company.room, self.carry, self._stop, self._lease, self._tags)
             except StoreUnavailable as error:
                 _LOG.warning("%s; trying again", error.message)
             pause = _LEAST_AGAIN if time.monotonic() - began > _MOST_AGAIN else min(2 * pause, _MOST_AGAIN)
@@ -205,17 +217,20 @@ class Worker:
     async def _carry(self, run: str) -> None:
         try:
             asked = time.monotonic()
-            row = await self._store.leases.claim(run, self.name, self._tags)
+            row = await self._company.claim(run)
             if row is None:
-                return  # it is over, or waits: a needless delivery
-            await self._carry_out(row, asked)
+                return  # it is over, or waits: a needless delivery; or it is to be carried alone
+            try:
+                await self._carry_out(row, asked)
+            finally:
+                self._company.leave(run)
         except RunError as error:  # it stays owed, and is delivered again
             _LOG.warning("run %s: %s", run, error.message)
 
     async def _carry_out(self, row: Row, asked: float) -> None:
         task = asyncio.current_task()
         assert task is not None
-        owned = _Owned(row, task)
+        owned = Owned(row, task)
         before = self._owned.get(row.id)
         self._owned[row.id] = owned
         if before is not None and before.record is not None:
@@ -229,10 +244,14 @@ class Worker:
             await self._store.leases.end(row.id, row.lease, ending, row.parent)
         except Fenced:
             return
+        except RunError:
+            self._watchdog.give_up(row)
+            raise
         except asyncio.CancelledError:
-            if not owned.is_let_go or (owned.record is not None and owned.record.is_lost):
-                return
-            await self._release(owned)
+            if owned.is_cut:
+                self._watchdog.give_up(row)
+            elif owned.is_let_go and not (owned.record is not None and owned.record.is_lost):
+                await self._release(owned)
         finally:
             if self._owned.get(row.id) is owned:
                 del self._owned[row.id]
@@ -248,7 +267,7 @@ class Worker:
         finally:
             self._live.end(live)
 
-    async def _release(self, owned: _Owned) -> None:
+    async def _release(self, owned: Owned) -> None:
         """Let others go on with a run, once what it has left is kept."""
         try:
             if owned.record is not None:
@@ -259,39 +278,12 @@ class Worker:
 
     # What makes it right
 
-    async def _watch(self) -> None:
-        """Ask for the leases of all runs that are owned; cut those that are lost, or not confirmed for too long."""
-        while True:
-            began = time.monotonic()
-            await asyncio.sleep(self._lease / 8)
-            records = [owned.record for owned in self._owned.values() if owned.record is not None]
-            asking = asyncio.ensure_future(self._confirm(records))
-            await asyncio.wait([asking], timeout=self._lease / 4)
-            asking.cancel()
-            now = time.monotonic()
-            if now - began > self._lease / 2:
-                continue  # it was this loop that stood still: what is asked for anew says whose the runs are
-            for record in records:
-                if now - record.confirmed > 0.75 * self._lease:
-                    record.lose()
-
-    async def _confirm(self, records: Sequence[LeasedRecord]) -> None:
-        if not records:
-            return
-        asked = time.monotonic()
-        try:
-            leases = await self._store.leases.current([record.run for record in records])
-        except RunError:
-            return
-        for record in records:
-            record.judge(leases.get(record.run), asked)
-
     async def _reconcile(self) -> None:
         """Have runs delivered again that are owed and have no live delivery, page by page."""
         after = ""
         missed, before = set[str](), set[str]()
         while True:
-            await asyncio.sleep(self._lease / 2)
+            await asyncio.sleep(self._lease.told / 2)
             try:
                 owed = await self._store.owed(after, _PAGE)
                 live = await self._store.queue.live([row.id for row in owed])
@@ -315,8 +307,8 @@ class Worker:
             with suppress(StoreUnavailable):
                 comes = await self._schedules.fire(time.time())
                 self._reached = time.monotonic()
-            left = self._lease / 2 if comes is None else comes - time.time()
-            await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease / 2)))
+            left = self._lease.told / 2 if comes is None else comes - time.time()
+            await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease.told / 2)))
 
     async def _sweep(self) -> None:
         """Delete the runs that have been over for longer than they are kept."""
@@ -340,4 +332,4 @@ class Worker:
             owned.is_let_go = True
             owned.task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=self._lease)
+            await asyncio.wait(tasks, timeout=self._lease.told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -18,6 +19,9 @@ from ..options import CommandError, ModulesOfAll, Roots, RunsHome, Several, pair
 from ..render.terminal import tell
 from ..server_options import agents_at
 from .sweep import kept_days
+
+_LAST = 1.5
+"""Seconds after the time to drain in which a worker hands over what it has, before it ends without that."""
 
 
 async def actum_serve_worker(
@@ -72,11 +76,12 @@ async def actum_serve_worker(
 
     agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
     logging.getLogger("actum.worker").addHandler(_Telling())
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # what breaks is told above, in words
     async with runs_at(store, makes=True) as runs:
         serving = Worker(
             runs, agent_for, queues=slots, lease=lease, drain=drain, roots=roots, tags=tag or [], keep=days
         )
-        _stop_on_signals(serving)
+        _stop_on_signals(serving, drain)
         tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
         async with AsyncExitStack() as beside:
             if health_port is not None:
@@ -96,18 +101,27 @@ def _slots(text: str) -> dict[str, int]:
     return slots
 
 
-def _stop_on_signals(worker: Worker) -> None:
-    """Let SIGTERM and the first Ctrl-C stop it; a second Ctrl-C lets its runs go at once."""
+def _stop_on_signals(worker: Worker, drain: float) -> None:
+    """Let SIGTERM and the first Ctrl-C stop it; a second Ctrl-C lets its runs go at once.
+
+    Where its database answers no more, nothing can be handed over: it ends all the same, and others miss it.
+    """
     loop = asyncio.get_running_loop()
 
     def stop(number: int) -> None:
         tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
         loop.remove_signal_handler(number)
         worker.stop()
+        loop.call_later(drain + _LAST, _end_at_once)
 
     with suppress(NotImplementedError):  # Windows: Ctrl-C lets the runs go
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop, number)
+
+
+def _end_at_once() -> None:
+    tell("actum: the runs' place doesn't answer: what is left is taken over once this worker is missed")
+    os._exit(1)
 
 
 class _Telling(logging.Handler):

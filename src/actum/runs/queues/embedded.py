@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Collection, Mapping
 from os import urandom
 
 from ..database import Database, Transaction, transaction_in
+from ..lease import ahead, told
 from ..queue import Carry, Delivery, lanes
 from .heartbeat import Heartbeat
 from .slots import Slots
 
 _TAKE = (
-    "UPDATE actum_deliveries SET taker = ?, heard = ? WHERE number IN (SELECT number FROM actum_deliveries "
-    "WHERE queue IN ({lanes}) AND begins <= ? AND (taker IS NULL OR (heard < ? AND taker <> ?)) "
+    "UPDATE actum_deliveries SET taker = ?, heard = now() + ? WHERE number IN (SELECT number FROM actum_deliveries "
+    "WHERE queue IN ({lanes}) AND begins <= now() AND (taker IS NULL OR (heard < now() - ? AND taker <> ?)) "
     "ORDER BY priority DESC, number LIMIT ?) RETURNING number, run"
 )
 _GLANCE = 0.1
@@ -47,13 +47,12 @@ class EmbeddedQueue:
         server = urandom(8).hex()
 
         async def take(queue: str, most: int) -> list[tuple[int, str]]:
-            now = time.time()
             async with self._database.transaction() as within:
                 if stop.is_set():  # while it waited for others to write
                     return []
                 names = lanes(queue, tags)
                 take = _TAKE.format(lanes=", ".join("?" * len(names)))
-                found = await within.rows(take, server, now, *names, now, now - lease, server, most)
+                found = await within.rows(take, server, ahead(lease), *names, float(lease), server, most)
             return [(int(number), run) for number, run in found]
 
         async def ended(number: int) -> None:
@@ -64,8 +63,11 @@ class EmbeddedQueue:
         async def wait() -> None:
             await self._database.changed("", _GLANCE)
 
-        async def beat(within: Transaction) -> None:
-            await within.each("UPDATE actum_deliveries SET heard = ? WHERE taker = ?", [(time.time(), server)])
+        async def beat(database: Database) -> None:
+            more = ahead(lease)
+            heard = "UPDATE actum_deliveries SET heard = now() + ? WHERE taker = ? RETURNING number"
+            await database.single(heard, more, server)
+            told(lease, more)
 
         await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
 

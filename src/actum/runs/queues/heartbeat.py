@@ -9,7 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 from ...errors import RunError
-from ..database import Database, Transaction
+from ..database import Database
+from ..lease import held
 
 _LOG = logging.getLogger("actum.worker")
 _BEATS = 4
@@ -25,11 +26,10 @@ class Heartbeat:
     longer spoken for: others go on with its runs.
     """
 
-    def __init__(self, database: Database, beat: Callable[[Transaction], Awaitable[None]], lease: float) -> None:
+    def __init__(self, database: Database, beat: Callable[[Database], Awaitable[None]], lease: float) -> None:
         self._database = database
         self._beat = beat
-        self._every = lease / _BEATS
-        self._most = lease * _PATIENCE
+        self._lease = lease
         self._answered = time.monotonic()
         self._over = threading.Event()
 
@@ -44,7 +44,7 @@ class Heartbeat:
                 self._answered = time.monotonic()
                 if twin is None:  # only this process sees the place: while its loop stands still nobody takes anything
                     await self._tell(self._database)
-                await asyncio.sleep(self._every)
+                await asyncio.sleep(held(self._lease) / _BEATS)
         finally:
             self._over.set()
             if twin is not None:
@@ -56,17 +56,16 @@ class Heartbeat:
         with asyncio.Runner() as runner:
             while not self._over.is_set():
                 stood = time.monotonic() - self._answered
-                if stood > self._most and not is_silent:
+                if stood > self._lease * _PATIENCE and not is_silent:
                     _LOG.error("the loop has not answered for %.0f seconds: its runs are left to other workers", stood)
-                is_silent = stood > self._most
+                is_silent = stood > self._lease * _PATIENCE
                 if not is_silent:
                     runner.run(self._tell(twin))
-                self._over.wait(self._every)
+                self._over.wait(held(self._lease) / _BEATS)
             runner.run(twin.aclose())
 
     async def _tell(self, database: Database) -> None:
         try:
-            async with database.transaction() as within:
-                await self._beat(within)
+            await self._beat(database)
         except RunError:  # it is tried again, and others may take over meanwhile
             return

@@ -8,13 +8,15 @@ be: it ends its own alone.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StoreUnavailable
-from ..database import Transaction, transaction_in
+from ..database import Database, Transaction, transaction_in
+from ..lease import ahead, told
 from ..postgres_database import PostgresDatabase
 from ..queue import Carry, Delivery, lanes
 from .heartbeat import Heartbeat
@@ -22,17 +24,31 @@ from .slots import Slots
 
 if TYPE_CHECKING:
     from procrastinate import App
+    from procrastinate.manager import JobManager
+    from psycopg_pool import AsyncConnectionPool
 
 _TASK = "actum.carry"
 """The task that deliveries name."""
 _GLANCE = 1.0
+"""Seconds between two looks while nothing can be heard."""
+_LONG_GLANCE = 5.0
 """Seconds between two looks for what no notice was given of."""
-_BEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %s"
-_PUT_BACK = """
+_SWEEPS = 2
+"""At every how many of its beats a worker looks for what others have left."""
+_LOG = logging.getLogger("actum.worker")
+_BEAT = (
+    "UPDATE procrastinate_workers SET last_heartbeat = clock_timestamp() + make_interval(secs => ?) WHERE id = ? "
+    "RETURNING id"
+)
+"""Who is far away is heard of ahead of time: by so much later does it count as lost."""
+_NEXT = (
+    "SELECT extract(epoch FROM min(scheduled_at) - clock_timestamp())::float8 FROM procrastinate_jobs "
+    "WHERE status = 'todo' AND queue_name = ANY(?) AND scheduled_at IS NOT NULL"
+)
+_BACK = """
 WITH lost AS (
   SELECT job.id FROM procrastinate_jobs job LEFT JOIN procrastinate_workers worker ON worker.id = job.worker_id
-  WHERE job.status = 'doing' AND job.task_name = %s
-    AND (worker.id IS NULL OR worker.last_heartbeat < now() - make_interval(secs => %s) OR job.id = %s)
+  WHERE job.status = 'doing' AND job.task_name = ? AND ({which})
   FOR UPDATE OF job SKIP LOCKED
 ), back AS (
   UPDATE procrastinate_jobs job SET status = 'todo', worker_id = NULL, abort_requested = false, attempts = attempts + 1
@@ -41,12 +57,16 @@ WITH lost AS (
 SELECT count(pg_notify('procrastinate_queue_v1#' || queue_name,
   json_build_object('type', 'job_inserted', 'job_id', id)::text)) FROM back
 """
+_PUT_BACK = _BACK.format(
+    which="worker.id IS NULL OR worker.last_heartbeat < clock_timestamp() - make_interval(secs => ?)"
+)
+_GIVE_BACK = _BACK.format(which="job.worker_id = ? AND NOT job.id = ANY(?)")
 # A look into the index for each run, whatever the statistics say: LATERAL with a LIMIT can be joined in no other way.
 _LIVE = (
     "SELECT run FROM unnest(%s::text[]) run CROSS JOIN LATERAL (SELECT 1 FROM procrastinate_jobs "
     "WHERE status IN ('todo', 'doing') AND task_name = %s AND args->>'run' = run LIMIT 1) job"
 )
-_END = "DELETE FROM procrastinate_jobs WHERE id = %s AND worker_id = %s AND status = 'doing'"
+_END = "DELETE FROM procrastinate_jobs WHERE id = ? AND worker_id = ? AND status = 'doing' RETURNING id"
 _CANCEL = "DELETE FROM procrastinate_jobs WHERE status = 'todo' AND task_name = %s AND args->>'run' = %s"
 
 
@@ -86,55 +106,44 @@ class ProcrastinateQueue:
         with self._database.judged():
             pool = await self._database.pool()
         with _judged():
-            async with _app().open_async(pool) as app:
+            one_by_one: Any = _OneByOne(self._database, pool)
+            async with _app().open_async(one_by_one) as app:
                 jobs = app.job_manager
                 await jobs.prune_stalled_workers(lease)
                 worker = await jobs.register_worker()
-
-                async def take(queue: str, _: int) -> Sequence[tuple[int, str]]:
-                    job = await jobs.fetch_job(names[queue], worker)
-                    if job is None or job.id is None:
-                        return []
-                    if stop.is_set():  # while it was fetched: others are to have it at once
-                        await self._put_back(lease, job.id)
-                        return []
-                    return [(job.id, str(job.task_kwargs.get("run")))]
-
-                async def ended(number: int) -> None:
-                    with suppress(StoreUnavailable):  # then it is put back when this worker has ended
-                        async with self._database.transaction() as within:
-                            await within.connection.execute(_END, [number, worker])
-
-                async def beat(within: Transaction) -> None:
-                    await within.connection.execute(_BEAT, [worker])
-                    await within.connection.execute(_PUT_BACK, [_TASK, lease, None])
+                desk = _Desk(self._database, jobs, worker, lease)
+                every_lane = [name for own in names.values() for name in own]
 
                 async def heard(**_: Any) -> None:
                     come.set()
 
+                def listen() -> asyncio.Task[None]:
+                    return asyncio.create_task(jobs.listen_for_jobs(on_notification=heard, queues=every_lane))
+
+                async def take(queue: str, _: int) -> Sequence[tuple[int, str]]:
+                    return await desk.take(names[queue], stop)
+
                 async def wait() -> None:
-                    if listening.done():
-                        listening.result()  # why nothing is heard any more
+                    nonlocal listening
+                    if listening.done() and (error := listening.exception()) is not None:
+                        _LOG.warning("the queue in PostgreSQL isn't heard: %s; trying again", type(error).__name__)
+                        listening = listen()
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(_GLANCE):
+                        async with asyncio.timeout(await desk.idle(every_lane)):
                             await come.wait()
                     come.clear()
 
-                every_lane = [name for own in names.values() for name in own]
-                listening = asyncio.ensure_future(jobs.listen_for_jobs(on_notification=heard, queues=every_lane))
+                listening = listen()
                 try:
-                    await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
+                    await desk.beat(self._database)
+                    heartbeat = Heartbeat(self._database, desk.beat, lease)
+                    await Slots(slots, carry, take, desk.ended, heartbeat).until(stop, wait)
                 finally:
                     listening.cancel()
                     await asyncio.wait([listening])
                     with suppress(StoreUnavailable), _judged():
                         await jobs.unregister_worker(worker)
-                        await self._put_back(lease)
-
-    async def _put_back(self, lease: float, number: int | None = None) -> None:
-        """Put back what nobody alive works on, and one delivery; never what another is putting back."""
-        async with self._database.transaction() as within:
-            await within.connection.execute(_PUT_BACK, [_TASK, lease, number])
+                        await desk.put_back(self._database)
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
@@ -144,6 +153,91 @@ class ProcrastinateQueue:
 
     async def aclose(self) -> None:
         """Nothing is open beside the database."""
+
+
+class _OneByOne:
+    """The connections of a database as procrastinate asks for them: its statements are transactions of their own."""
+
+    def __init__(self, database: PostgresDatabase, pool: AsyncConnectionPool[Any]) -> None:
+        self.connection = database.alone_with
+        self._pool = pool
+
+    def __getattr__(self, name: str) -> Any:
+        """What else it asks of a pool."""
+        return getattr(self._pool, name)
+
+
+class _Desk:
+    """What one worker takes and gives back, each in a statement of its own: a database may be far away."""
+
+    def __init__(self, database: PostgresDatabase, jobs: JobManager, worker: int, lease: float) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._worker = worker
+        self._lease = lease
+        self._taken: set[int] = set()
+        self._is_unsure = False
+        """Whether something may have been taken whose answer was lost on its way."""
+        self._is_gone = False
+        """Whether others have taken this worker for lost."""
+        self._beats = 0
+
+    async def take(self, names: Sequence[str], stop: asyncio.Event) -> Sequence[tuple[int, str]]:
+        """Take a delivery; none while the queue can't be reached: what is carried goes on."""
+        if self._is_gone:
+            raise StoreUnavailable("the queue in PostgreSQL: others took this worker for lost")
+        try:
+            if self._is_unsure:
+                await self._give_back()
+            with _judged():
+                job = await self._jobs.fetch_job(list(names), self._worker)
+        except StoreUnavailable as error:
+            if not self._is_unsure:
+                _LOG.warning("%s; trying again", error.message)
+            self._is_unsure = True
+            return []
+        if job is None or job.id is None:
+            return []
+        if stop.is_set():  # while it was fetched: others are to have it at once
+            await self._give_back()
+            return []
+        self._taken.add(job.id)
+        return [(job.id, str(job.task_kwargs.get("run")))]
+
+    async def _give_back(self) -> None:
+        await self._database.single(_GIVE_BACK, _TASK, self._worker, list(self._taken))
+        self._is_unsure = False
+
+    async def ended(self, number: int) -> None:
+        """Have a delivery that has ended forgotten."""
+        try:
+            await self._database.single(_END, number, self._worker)
+        except StoreUnavailable:
+            self._is_unsure = True  # then it is given back
+        self._taken.discard(number)
+
+    async def beat(self, database: Database) -> None:
+        """Let others know, by this database, that the worker is alive, and put back what nobody alive works on."""
+        more = ahead(self._lease)
+        if not await database.single(_BEAT, more, self._worker):
+            self._is_gone = True
+            return
+        told(self._lease, more)
+        self._beats += 1
+        if self._beats % _SWEEPS == 0:
+            await self.put_back(database)
+
+    async def put_back(self, database: Database) -> None:
+        """Put back what nobody alive works on; never what another is putting back."""
+        await database.single(_PUT_BACK, _TASK, float(self._lease))
+
+    async def idle(self, names: Sequence[str]) -> float:
+        """For how many seconds nothing falls due, as far as is known."""
+        try:
+            found = await self._database.single(_NEXT, list(names))
+        except StoreUnavailable:
+            return _GLANCE
+        return _LONG_GLANCE if found[0][0] is None else max(0.0, min(_LONG_GLANCE, found[0][0]))
 
 
 def _app() -> App:

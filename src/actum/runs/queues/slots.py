@@ -11,6 +11,8 @@ from ..queue import Carry
 from ..racing import first_to_end
 from .heartbeat import Heartbeat
 
+_GLANCE = 1.0
+"""Seconds between two looks whether there are slots again."""
 Take: TypeAlias = Callable[[str, int], Awaitable[Sequence[tuple[int, str]]]]
 """Takes at most so many deliveries of a queue: the number of each, and its run."""
 
@@ -50,7 +52,7 @@ class Slots:
                 self._freed.clear()
                 if not self._has_room():
                     # What may have come can't be taken: to look for it would only find it again and again.
-                    await first_to_end(stop.wait(), self._freed.wait())
+                    await first_to_end(stop.wait(), self._freed.wait(), asyncio.sleep(_GLANCE))
                 elif not await self._fill():
                     await first_to_end(wait(), stop.wait(), self._freed.wait())
             while self._tasks:

@@ -1,0 +1,119 @@
+"""The watchdog of a worker: it asks for the leases of its runs, and cuts those that can't be confirmed for too long.
+
+So a worker that is cut off from its place begins nothing that others may have begun by then. What it cuts is no loss:
+it tells so, as soon as it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ..errors import RunError, StoreUnavailable
+from .company import Company
+from .lease import Lease
+from .record import Committer, LeasedRecord
+from .row import Row
+from .run_store import RunStore
+
+_LOG = logging.getLogger("actum.worker")
+_MEASURED = 3
+"""How often the place is asked before it is served, to know how far away it is."""
+
+
+@dataclass(slots=True, eq=False)
+class Owned:
+    """A run that a worker has claimed; `task` carries it out."""
+
+    row: Row
+    task: asyncio.Task[None]
+    record: LeasedRecord | None = None
+    is_let_go: bool = False
+    """Whether somebody else is to go on with it, although it is not lost."""
+    is_cut: bool = False
+    """Whether the watchdog has cut it."""
+
+    def cut(self) -> None:
+        """End the task that carries it out."""
+        self.task.cancel()
+
+
+class Watchdog:
+    """Watches over the runs of one worker, by its lease."""
+
+    def __init__(self, store: RunStore, worker: str, lease: Lease, company: Company, committer: Committer) -> None:
+        self._store = store
+        self._worker = worker
+        self._lease = lease
+        self._company = company
+        self._committer = committer
+        self._unreleased: set[tuple[str, int]] = set()
+        """Runs that were given up, with their leases: others are still to be told that nobody was lost with them."""
+        self.cuts = 0
+        """How many runs it has cut."""
+        self.cut_at = -math.inf
+        """When it last cut one, by the monotonic clock."""
+
+    async def measure(self) -> None:
+        """Ask how far away the place is before anything is taken; raises as `Lease.check`."""
+        with suppress(StoreUnavailable):
+            for _ in range(_MEASURED):
+                await self._store.leases.current([])
+            self._lease.round_trip = self._store.database.round_trip
+            self._lease.check()
+
+    def give_up(self, row: Row) -> None:
+        """Let others go on with a run that was claimed, as soon as they can be told."""
+        self._unreleased.add((row.id, row.lease))
+
+    async def watch(self, owned: Mapping[str, Owned]) -> None:
+        """Watch over what is `owned`, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(asyncio.sleep(0))
+            while True:
+                began = time.monotonic()
+                self._committer.fresh = self._lease.told / 2
+                await asyncio.sleep(self._lease.told / 8)
+                carried = [(one, one.record) for one in owned.values() if one.record is not None]
+                if (carried or self._unreleased) and asking.done():  # not cut: that would ask the place once more
+                    asking = tasks.create_task(self._confirm([record for _, record in carried]))
+                await asyncio.wait([asking], timeout=self._lease.told / 4)
+                now = time.monotonic()
+                if now - began > self._lease.told / 2 and asking.done():
+                    continue  # it was this loop that stood still: what is asked for anew says whose the runs are
+                for one, record in carried:
+                    if now - record.confirmed > 0.75 * self._lease.told and not record.is_lost:
+                        self._cut(one, record, now)
+
+    def _cut(self, owned: Owned, record: LeasedRecord, now: float) -> None:
+        """Cut a run whose lease could not be confirmed for too long; others go on with it."""
+        self.cuts, self.cut_at, owned.is_cut = self.cuts + 1, now, True
+        _LOG.warning(
+            "run %s: cut: its lease of %.1f s was last confirmed %.1f s ago (a round trip takes %.0f ms); it goes on "
+            "once the place can be reached",
+            record.run,
+            self._lease.told,
+            now - record.confirmed,
+            1_000 * self._lease.round_trip,
+        )
+        record.lose()
+
+    async def _confirm(self, records: Sequence[LeasedRecord]) -> None:
+        """Ask for leases; note how long that takes, and tell of runs that were given up."""
+        asked = time.monotonic()
+        with suppress(RunError):  # it is asked again
+            leases = await self._store.leases.current([record.run for record in records])
+            self._lease.round_trip = self._store.database.round_trip
+            for record in records:
+                record.judge(leases.get(record.run), asked)
+                if record.has_progress and self._company.is_suspect(record.run):
+                    await self._store.leases.forgive(record.run, record.lease)
+                    self._company.clear(record.run)
+            for run, lease in list(self._unreleased):
+                await self._store.leases.release(run, lease, self._worker)
+                self._unreleased.discard((run, lease))
