@@ -84,7 +84,7 @@ class Watchdog:
                     asking = tasks.create_task(self._confirm([record for _, record in carried]))
                 await asyncio.wait([asking], timeout=self._lease.told / 4)
                 now = time.monotonic()
-                if now - began > self._lease.told / 2 and asking.done():
+                if now - began > self._lease.told / 2:
                     continue  # it was this loop that stood still: what is asked for anew says whose the runs are
                 for one, record in carried:
                     if now - record.confirmed > 0.75 * self._lease.told and not record.is_lost:
