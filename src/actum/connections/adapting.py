@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from ..errors import SchemaError
@@ -61,7 +62,8 @@ def adapted(listed: JsonObject, server: Server) -> Adapted:
         tool = parse_tool(schema, server.begin + name)
     except SchemaError as error:
         raise SchemaError(f"its schema can't be used{f' (at {error.path[:100]})' if error.path else ''}") from error
-    return Adapted(tool=replace(tool, is_held=not _is_free(listed, server)), listed=listed, renamed=renamed)
+    seal = sha256(encode(listed, sort_keys=True).encode(errors="replace")).hexdigest()[:32]
+    return Adapted(tool=replace(tool, is_held=not _is_free(listed, server), seal=seal), listed=listed, renamed=renamed)
 
 
 def visible(text: str) -> str:

@@ -7,6 +7,7 @@ a run's. A server that has died is started again by the next call; no call is ev
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
@@ -16,16 +17,23 @@ from typing import TYPE_CHECKING, Any, cast
 from ..errors import DelegateError, Outcome, ServerError
 from ..protocol.context import Progress
 from ..protocol.raised import raised_words
-from ..schema.json import JsonObject, encode, is_list, is_object
+from ..schema.json import MAX_DEPTH, JsonObject, encode, is_list, is_object
+from ..schema.quoting import printable
 from .adapting import visible
 from .process import Tail, process_of
 from .server import Server
+from .sifting import TOO_DEEP, UNREADABLE, sifted
 
 if TYPE_CHECKING:
     from mcp.client import Client
     from mcp.shared.dispatcher import ProgressFnT
 
+_LOG = logging.getLogger("actum.connections")
 _LONGEST_MESSAGE = 200
+_CLOSED = ("SSE stream ", "Connection closed")
+"""How the SDK says that a connection has ended over HTTP; its code is also one that servers answer with."""
+_UNREAD = ("Failed to parse SSE message", "Failed to parse JSON response")
+"""How it says that an answer over HTTP can't be read."""
 _MOST_PAGES = 100
 _MOST_TOOLS = 1_000
 _MOST_FAILURES = 3
@@ -49,8 +57,8 @@ class Connection:
     environment: Mapping[str, str]
     listed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Its tools by name, as they were listed when it was last started."""
-    malformed: list[str] = field(default_factory=list[str])
-    """The names of what it listed that are no tools, empty where they have none."""
+    malformed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """The names of what it listed that are no tools, empty where they have none, and why."""
     starts: int = 0
     """How often it has been started."""
     tail: Tail = field(default_factory=Tail)
@@ -63,11 +71,13 @@ class Connection:
     """Whether an HTTP server has said that it doesn't know the session any more."""
     _failures: int = 0
     _why: str = ""
+    _dropped: int = 0
+    """How many malformed notifications it has sent."""
 
     @property
     def left_out(self) -> list[tuple[str, str]]:
         """What it listed and can't be offered, by name, and why."""
-        return [(name, "what is listed is not a tool of the protocol") for name in self.malformed]
+        return self.malformed
 
     async def own(self) -> None:
         """Start the server whenever it is wanted, keep it, and end it; over when the connection is closed."""
@@ -176,7 +186,7 @@ class Connection:
 
         return await stack.enter_async_context(
             Client(
-                await self._transport(stack),
+                sifted(await self._transport(stack), self._drop),
                 mode=self.server.protocol,
                 cache=None,
                 client_info=Implementation(name="actum", version=version("actum")),
@@ -196,6 +206,13 @@ class Connection:
         client = judged_client(url, headers=self.server.headers, allow_hosts=allowed, most_bytes=most)
         client.event_hooks = {"response": [self._heard]}
         return streamable_http_client(url, http_client=await stack.enter_async_context(client), max_sse_event_size=most)
+
+    def _drop(self, method: str) -> None:
+        """Count a malformed notification; the log has a line of the first, and of every thousandth."""
+        self._dropped += 1
+        if self._dropped % 1_000 == 1:
+            said = f"{printable(method[:_LONGEST_MESSAGE])}, {self._dropped} in all"
+            _LOG.warning("the server %r has sent malformed notifications: %s", self.server.name, said)
 
     async def _heard(self, answer: Any) -> None:
         asked = answer.request
@@ -221,7 +238,11 @@ class Connection:
         if self.server.url is not None and _is_unreached(error):
             self._lost(client)
             return self._error("can't be reached: the call was not made", "server_lost", outcome="not made")
-        if code == CONNECTION_CLOSED or not isinstance(error, MCPError | ValueError):
+        if isinstance(error, MCPError) and (code == UNREADABLE or str(error).startswith(_UNREAD)):
+            why = "has sent an answer that can't be read: the call may have taken effect"
+            return self._error(why, outcome="unknown")
+        is_closed = code == CONNECTION_CLOSED and (self._over.is_set() or str(error).startswith(_CLOSED))
+        if is_closed or not isinstance(error, MCPError | ValueError):
             self._lost(client)
             why = self._why or "was lost"
             lost = f"{why} during the call: whether it was carried out is not known"
@@ -243,8 +264,8 @@ class Connection:
             return first
         if isinstance(first, DelegateError):
             return self._error(f"can't be reached: {first.message}", "server_start")
-        if isinstance(first, OSError) and self.server.url is None:
-            return self._error(f"can't be started: {first.strerror or 'no such program'}", "server_start")
+        if isinstance(first, OSError) and first.strerror and self.server.url is None:
+            return self._error(f"can't be started: {first.strerror}", "server_start")
         why = self._why or ("can't be reached" if self.server.url is not None else "has ended")
         return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or raised_words(first))
 
@@ -285,14 +306,14 @@ def _telling(told: Progress) -> ProgressFnT:
     return tell
 
 
-async def _listed(client: Client, server: Server) -> tuple[dict[str, JsonObject], list[str]]:
-    """All tools of a server, of two of one name the first; and the names of those that are none.
+async def _listed(client: Client, server: Server) -> tuple[dict[str, JsonObject], list[tuple[str, str]]]:
+    """All tools of a server, of two of one name the first; and the names of those that are none, and why.
 
     Raises:
         ServerError: it lists more than can be taken.
     """
     found: dict[str, JsonObject] = {}
-    malformed: list[str] = []
+    malformed: list[tuple[str, str]] = []
     cursor: str | None = None
     size = 0
     for _ in range(_MOST_PAGES):
@@ -301,7 +322,7 @@ async def _listed(client: Client, server: Server) -> tuple[dict[str, JsonObject]
             listed = _sound(one)
             size += len(encode(one))
             if listed is None:
-                malformed.append(_name_of(one))
+                malformed.append((_name_of(one), _why_none(one)))
             else:
                 found.setdefault(listed["name"], listed)
         if len(found) + len(malformed) > _MOST_TOOLS or size > server.most_bytes:
@@ -352,6 +373,12 @@ def _sound(listed: Any) -> JsonObject | None:
 def _name_of(listed: Any) -> str:
     name: Any = listed.get("name") if is_object(listed) else None
     return name[:128] if isinstance(name, str) else ""
+
+
+def _why_none(listed: Any) -> str:
+    if is_object(listed) and TOO_DEEP in listed:
+        return f"it nests deeper than {MAX_DEPTH}"
+    return "what is listed is not a tool of the protocol"
 
 
 def _first(error: BaseException) -> BaseException:

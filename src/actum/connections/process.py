@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from .server import Server
+from .sifting import instead_of
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -101,7 +102,8 @@ async def _listen(
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
-                continue  # what libraries print, which is no message
+                if (message := instead_of(line)) is None:
+                    continue  # what libraries print, which is no message
             try:
                 await heard.send(SessionMessage(message))
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):

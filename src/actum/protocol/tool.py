@@ -33,6 +33,8 @@ class Tool:
     """What its `_delegate` names, for a tool that was made of an Idea in code."""
     is_held: bool = False
     """Whether its calls wait for a decision where a run has nobody to ask."""
+    seal: str = ""
+    """A digest of how a server has listed it, empty for others: an approval holds for no other listing."""
     origin: str | None = None
     """The file that defined it, None for code: what a relative `_delegate` starts from."""
     owners: tuple[str, ...] = ()

@@ -153,7 +153,8 @@ class Approvals:
         if decision is not None and decision.ruling == "deny":
             raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
         approved = decision if decision is not None and decision.ruling == "approve" else None
-        if approved is not None and (approved.replacement or approved.holds_for(call, context)):
+        is_of = approved is not None and approved.is_of(job.tool.seal)
+        if approved is not None and is_of and (approved.replacement or approved.holds_for(call, context)):
             job.approval = approved
             return call
         if is_elsewhere(job.tool):
@@ -173,7 +174,7 @@ class Approvals:
         """Note that a call waits for a decision; `shown` is what it is about, None where that is known already."""
         decision = self.decision(job)
         if shown is not None:
-            shown = _asked(job, Call.of(shown["call"])).shown(shown["context"])
+            shown = _asked(job, Call.of(shown["call"])).shown(shown["context"], job.tool.seal)
         if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
             wants = "result" if is_elsewhere(job.tool) else ""
             self._ground.journal.add(

@@ -1,0 +1,104 @@
+"""What a server says that can't be taken as it is: answers that can't be read, and notifications that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..schema.json import MAX_DEPTH, encode, is_list, is_object, nests_within
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+    from mcp_types import JSONRPCMessage
+
+UNREADABLE = -32_768
+"""The code of the error that takes the place of an answer that can't be read; reserved, and no server's."""
+TOO_DEEP = "tooDeep"
+"""What stands in a list of tools for one that nests too deep, beside its name."""
+_VERSION = "2025-11-25"
+_ID = re.compile(rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{0,200}")')
+_ANSWER = re.compile(rb'"(result|error)"\s*:')
+
+
+def instead_of(line: bytes) -> JSONRPCMessage | None:
+    """What is heard in place of a line that can't be read as a message: None where it was none.
+
+    An answer becomes an error under its id, so that nobody waits for it any longer; a list of tools stays one, without
+    what nests too deep.
+    """
+    from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
+
+    found = _ID.search(line)
+    if b'"jsonrpc"' not in line or found is None or not _ANSWER.search(line):
+        return None
+    own = json.loads(found[1])
+    tools = _shallow_tools(line)
+    if tools is not None:
+        return JSONRPCResponse(jsonrpc="2.0", id=own, result=tools)
+    return JSONRPCError(jsonrpc="2.0", id=own, error=ErrorData(code=UNREADABLE, message="it can't be read"))
+
+
+def _shallow_tools(line: bytes) -> dict[str, Any] | None:
+    """The list of tools that a line holds, each that nests too deep without its schemas; None if it holds none."""
+    try:
+        result = json.loads(line)["result"]
+        tools: Any = result["tools"]
+        encode(tools).encode()  # what holds half a character is no text
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    if not is_list(tools):
+        return None
+    own = [one if nests_within(one, MAX_DEPTH) else {"name": _name_in(one), TOO_DEEP: True} for one in tools]
+    return {**{key: value for key, value in result.items() if nests_within(value, 1)}, "tools": own}
+
+
+def _name_in(tool: Any) -> Any:
+    return tool.get("name") if is_object(tool) else None
+
+
+@asynccontextmanager
+async def sifted(
+    transport: AbstractAsyncContextManager[TransportStreams], dropped: Callable[[str], None]
+) -> AsyncGenerator[TransportStreams]:
+    """A transport without the notifications that are none of the protocol: `dropped` is told the method of each."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    async with transport as (hears, says), anyio.create_task_group() as tasks:
+        heard, own = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
+
+        async def pass_on() -> None:
+            async with heard:
+                async for one in hears:
+                    if isinstance(one, SessionMessage) and (method := _malformed(one.message)) is not None:
+                        dropped(method)
+                        continue
+                    try:
+                        await heard.send(one)
+                    except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                        return
+
+        async with own:
+            tasks.start_soon(pass_on)
+            yield own, says
+            tasks.cancel_scope.cancel()
+
+
+def _malformed(message: JSONRPCMessage) -> str | None:
+    """The method of a notification that doesn't fit the protocol, None for anything else."""
+    from mcp_types import JSONRPCNotification
+    from mcp_types.methods import parse_server_notification
+    from pydantic import ValidationError
+
+    if not isinstance(message, JSONRPCNotification):
+        return None
+    try:
+        parse_server_notification(message.method, _VERSION, message.params)
+    except ValidationError:
+        return message.method
+    except KeyError:
+        return None
+    return None

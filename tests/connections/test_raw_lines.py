@@ -1,0 +1,85 @@
+"""Servers whose lines are odd: errors are answers, what can't be read fails its call at once, nothing floods a log."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Result, Tools, connections, errors
+from actum.approvals import decided, pending
+
+RAW = Path(__file__).with_name("raw.py")
+PATIENCE = 30.0
+
+
+def raw(kind: str, folder: Path) -> connections.Server:
+    return connections.Server("s", command=[sys.executable, str(RAW), kind, str(folder / "starts")], timeout=PATIENCE)
+
+
+def starts(folder: Path) -> int:
+    return len((folder / "starts").read_text().splitlines())
+
+
+@pytest.mark.parametrize("code", [-32_000, -32_001, -32_603, -5])
+async def test_an_error_of_a_server_is_an_answer_whatever_its_code(code: int, tmp_path: Path) -> None:
+    async with connections.open([raw(str(code), tmp_path)]) as servers:
+        for _ in range(2):
+            with pytest.raises(errors.ServerError) as failure:
+                await servers.call("s/go", {})
+            assert f"refuses the call (code {code})" in failure.value.message
+            assert failure.value.data["said"] == "rate limited"
+    assert starts(tmp_path) == 1
+
+
+@pytest.mark.parametrize("kind", ["surrogate", "utf8", "digits", "deep"])
+async def test_an_answer_that_cant_be_read_fails_its_call_at_once(kind: str, tmp_path: Path) -> None:
+    async with connections.open([raw(kind, tmp_path)]) as servers:
+        for _ in range(2):
+            with pytest.raises(errors.ServerError) as failure:
+                await asyncio.wait_for(servers.call("s/go", {}), PATIENCE / 2)
+            assert "may have taken effect" in failure.value.message
+            assert failure.value.outcome == "unknown"
+    assert starts(tmp_path) == 1
+
+
+async def test_a_tool_that_nests_too_deep_is_left_out_alone(tmp_path: Path) -> None:
+    async with connections.open([raw("nested", tmp_path)]) as servers:
+        assert list(servers.tools) == ["s/go"]
+        assert [(one.tool, one.why) for one in servers.left_out] == [("deep", "it nests deeper than 128")]
+        assert (await servers.call("s/go", {})).value == "ok"
+
+
+async def test_malformed_notifications_are_counted_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with connections.open([raw("noisy", tmp_path)]) as servers:
+        assert (await servers.call("s/go", {})).value == "ok"
+    lines = [one.getMessage() for one in caplog.records]
+    assert [one for one in lines if "malformed" in one] == [
+        f"the server 's' has sent malformed notifications: notifications/message, {count} in all"
+        for count in (1, 1_001, 2_001)
+    ]
+    assert not any(one.exc_info for one in caplog.records)
+    assert len(lines) < 20
+
+
+@pytest.mark.rule("L6")
+async def test_a_tool_that_changed_after_its_approval_is_asked_about_again(tmp_path: Path) -> None:
+    plan = [{"type": "text", "text": "go"}, {"type": "plan", "plan": [{"_tool": "s/go"}], "output": "†calls.0"}]
+
+    async def reached(context: Any) -> Result[str]:
+        async with connections.open([raw("rug", tmp_path)]) as servers:
+            tools = Tools()
+            servers.register(tools)
+            return await Agent(tools=tools).run(context, str)
+
+    held = await reached(plan)
+    (asked,) = pending(held.context)
+    approved = decided(held.context, asked.of, "approve")
+    again = await reached(approved)  # the server has another description by now
+    assert again.output is None
+    assert [one.of for one in pending(again.context)] == [asked.of]
+    done = await reached(decided(again.context, asked.of, "approve"))
+    assert done.output == "ok"
