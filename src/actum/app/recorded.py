@@ -287,14 +287,16 @@ class RecordedTools:
     def _fitting(self, known: Iterable[RecordedCall], job: Job, ground: Ground) -> list[RecordedCall]:
         """Those before which the same effects had ended, by the order of the list and never by timing.
 
-        An effect of the same answer counts as it is on record; first come those before which just those effects had
-        ended that are listed before the call.
+        An effect of the same answer counts as it is on record, or if it is listed before the call and has ended; first
+        come those before which just those effects had ended that are listed before the call.
         """
         number, own = job.script.number, [one for one in self._effects if one.run == id(ground)]
         before = Counter(one.key for one in self._effects if one.run != id(ground))
         before.update(one.key for one in own if one.answer < number)
         listed = Counter(one.key for one in own if one.answer == number and one.listed < job.node.index)
-        fitting = [one for one in known if not before - one.before and (one.before - before).keys() <= one.beside]
+        fitting = [
+            one for one in known if not before - one.before and (one.before - before - listed).keys() <= one.beside
+        ]
         return sorted(fitting, key=lambda one: one.before != before + listed)
 
     async def _missing(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:

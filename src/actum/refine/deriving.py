@@ -1,254 +1,317 @@
-"""Where each value of a plan comes from, as far as the examples tell (R5, R9-R13)."""
+"""From examples of one shape to a plan: each call and the output explained, and what has to hold (R9-R15, R22, R23)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
-from ..dataflow.reference import print_path
-from ..dataflow.template import escaped
+from ..dataflow.dollars import as_it_is
 from ..errors import RefineError
-from ..protocol.tool import Tool
-from ..schema.json import Json, JsonObject, encode, is_list, is_object
-from .examples import Example, leaves_of
-from .terms import KnownValue, Term, sources_of, template_for, terms_for, value_key, varies
+from ..protocol.call import EXPECT
+from ..schema.json import Json, JsonObject, is_list, is_object
+from .author import Author, declared_at
+from .conditions import MadeWhen, separating
+from .examples import Example
+from .explaining import Explaining, Explanation, Leaf, values_within
+from .repeating import repeated
+from .shapes import ExampleShape, SharedCall
+from .terms import KnownValue, Terms, known_within, value_key
 
-How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "hole"]
-_MOST_ALIKE = 64
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
+_CALL = re.compile(r"(?<!†)†calls\.(\d+)")
+_LONGEST = 1_500
+"""How many characters a condition has, about."""
+_THEN: JsonObject = {"_then": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """What a value of the plan is. `leaf` is its place, `3.city`; `text` is as it stands in the plan.
+class DerivedPlan:
+    """The plan of a shape, with each of its values explained. `calls` are its elements, `output` as in a plan."""
 
-    `others` are terms that no example tells from it; the plan expects that they agree. `why` is for people.
-    """
-
-    leaf: str
-    text: Json
-    how: How
-    why: str = ""
-    others: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Author:
-    """What the author of the Idea has said: his words, the numbers among them, and the tools' schemas."""
-
-    words: str
-    tools: Mapping[str, Tool]
-
-    @classmethod
-    def of(cls, messages: Sequence[JsonObject], tools: Mapping[str, Tool]) -> Author:
-        """The author of these messages, of which the input is not."""
-        own = [message for message in messages if message.get("type") not in {"input", "tool", "meta"}]
-        return cls(words="\n".join(str(value) for message in own for _, value in leaves_of(message)), tools=tools)
+    calls: Sequence[JsonObject]
+    output: Json
+    found: Sequence[Explanation]
 
     @property
-    def numbers(self) -> list[float]:
-        """The numbers that he wrote."""
-        found = dict.fromkeys(_NUMBER.findall(self.words))
-        return [float(one) if "." in one else int(one) for one in found]
+    def is_open(self) -> bool:
+        """Whether a value isn't known, or a person has to settle it."""
+        return any(one.how in {"question", "hole"} for one in self.found)
 
-    def has_said(self, value: Json) -> bool:
-        """Whether a value stands among his words, as a word."""
-        if value is None or isinstance(value, bool) or value == "":
-            return True
-        text = value if isinstance(value, str) else encode(value)
-        return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", self.words) is not None
-
-    def declares(self, tool: str, name: str, value: Json) -> bool:
-        """Whether a parameter can't be otherwise by its schema, or is so by default."""
-        schema: Any = self.tools[tool].parameters["properties"].get(name) if tool in self.tools else None
-        if not is_object(schema):
-            return False
-        known: list[Any] = [schema[key] for key in ("const", "default") if key in schema]
-        options: Any = schema.get("enum")
-        known += options if is_list(options) and len(options) == 1 else []
-        return any(value_key(one) == value_key(value) for one in known)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What the models of the examples had seen when they wrote a call: the numbers of its answers, and the sources."""
-
-    before: Sequence[int]
-    sources: Sequence[KnownValue]
+    @property
+    def plan(self) -> JsonObject:
+        """The plan message."""
+        return as_it_is({"type": "plan", "plan": list(self.calls), "output": self.output})
 
 
 @dataclass(slots=True)
-class Derivation:
-    """Derives the values of a plan from examples of one shape. `confirmed` are leaves that a person has settled."""
+class PlannedCall:
+    """A call of the plan, by the numbers of slots, and what has to hold before it."""
 
-    examples: Sequence[Example]
+    number: int
+    call: JsonObject
+    expects: Sequence[str] = ()
+
+    @property
+    def needs(self) -> set[int]:
+        """The slots that it reads."""
+        return slots_in([self.call, *self.expects]) - {self.number}
+
+
+@dataclass
+class Derivation:
+    """Derives the plan of a shape. `confirmed` are leaves that a person has settled, `ignored` what he looks over.
+
+    `others` are examples of other shapes: what a read shows of the difference is a question (R15).
+    """
+
+    shape: ExampleShape
     author: Author
     confirmed: Mapping[str, str] = field(default_factory=dict[str, str])
+    ignored: Collection[str] = ()
+    others: Sequence[Example] = ()
     found: list[Explanation] = field(default_factory=list[Explanation])
 
-    def step(self, index: int) -> JsonObject:
-        """The parameters of a step of the plan."""
-        steps = [example.steps[index] for example in self.examples]
-        before = [step.answer for step in steps]
-        seen = Seen(before, sources_of(self.examples, before))
-        parameters: JsonObject = {}
-        for name in steps[0].arguments:
-            values = [step.arguments[name] for step in steps]
-            authored = [
-                _renumbered(example, step.authored.get(name), step.answer)
-                for example, step in zip(self.examples, steps, strict=True)
-            ]
-            at = f"{index}{print_path((name,))}"
-            parameters[name] = self._value(at, values, authored, seen, (steps[0].tool, name))
-        return parameters
+    def plan(self) -> DerivedPlan:
+        """The plan.
 
-    def output(self) -> Json:
-        """The output of the plan."""
-        last = [max((step.answer for step in one.steps), default=-1) + 1 for one in self.examples]
-        seen = Seen(last, sources_of(self.examples, last))
-        values = [example.output for example in self.examples]
-        return self._value("output", values, [example.authored_output for example in self.examples], seen, None)
+        Raises:
+            RefineError: a value was taken from data, or there is no condition or list for a call.
+        """
+        elements = [self._element(number, slot) for number, slot in enumerate(self.shape.slots)]
+        before = len(self.found)
+        authored = [self._authored(example, example.authored_output, example.last) for example in self.shape.examples]
+        everything = [number for number, slot in enumerate(self.shape.slots) if slot.how != "now and then"]
+        place = Leaf("output", everything)
+        output = self._explaining.value(place, [example.output for example in self.shape.examples], authored)
+        expects = [condition for one in self.found[before:] for condition in one.expects]
+        return self._written(elements, output, [*self._of_reads(), *expects])
 
-    def _value(
-        self,
-        at: str,
-        values: Sequence[Json],
-        authored: Sequence[Any],
-        seen: Seen,
-        parameter: tuple[str, str] | None,
-    ) -> Json:
-        """What stands in the plan for a value: as a whole where that can be explained, else part by part."""
-        whole = self._explained(at, values, authored, seen.sources)
-        if whole is not None:
-            self.found.append(whole)
-            return whole.text
-        if (keys := _keys(values)) is not None:
-            return {
-                key: self._value(
-                    f"{at}{print_path((key,))}",
-                    [value[key] for value in values if is_object(value)],
-                    [one.get(key) if is_object(one) else one for one in authored],
-                    seen,
-                    parameter if parameter is None else (parameter[0], ""),
-                )
-                for key in keys
+    @cached_property
+    def _explaining(self) -> Explaining:
+        return Explaining(
+            Terms(self._sources, self.author.numbers, self.author.has_said),
+            self.author,
+            self.confirmed,
+            values_within([example.input for example in self.shape.examples]),
+            self._read,
+            self.found,
+        )
+
+    @cached_property
+    def _sources(self) -> list[KnownValue]:
+        found = list(known_within("input", [example.input for example in self.shape.examples]))
+        for number, slot in enumerate(self.shape.slots):
+            found += slot.known(number)
+        return found
+
+    @cached_property
+    def _numbers(self) -> Sequence[Mapping[str, int]]:
+        """Of each example the slots of its calls, by their places."""
+        return [
+            {
+                place: number
+                for number, slot in enumerate(self.shape.slots)
+                if slot.how == "once"
+                for place in slot.calls[at][0].places
             }
-        if (length := _length(values)) is not None:
-            return [
-                self._value(
-                    f"{at}[{index}]",
-                    [value[index] for value in values if is_list(value)],
-                    [one[index] if is_list(one) and len(one) == length else one for one in authored],
-                    seen,
-                    parameter if parameter is None else (parameter[0], ""),
-                )
-                for index in range(length)
-            ]
-        leaf = self._leaf(at, values, seen.before, parameter)
-        self.found.append(leaf)
-        return leaf.text
+            for at in range(len(self.shape.examples))
+        ]
 
-    def _explained(
-        self, at: str, values: Sequence[Json], authored: Sequence[Any], sources: Sequence[KnownValue]
-    ) -> Explanation | None:
-        """A reference or expression that all examples were authored with, or the terms that give the value."""
-        texts = {one if isinstance(one, str) else None for one in authored}
-        if len(texts) == 1 and (text := next(iter(texts))) is not None and _refers(text):
-            return Explanation(leaf=at, text=text, how="authored", why="as all examples wrote it")
-        if self.confirmed.get(at):
-            return Explanation(leaf=at, text=self.confirmed[at], how="confirmed", why="confirmed")
-        if not varies(values):
-            return None
-        found: list[Term] = []
-        for terms in terms_for(values, sources, self.author.numbers):
-            found += terms
-        if len(found) > _MOST_ALIKE:
-            return Explanation(leaf=at, text=None, how="hole", why=f"{len(found)} terms give it: more examples tell")
-        if found:
-            best, *others = sorted(found, key=lambda term: term.rank)
-            why = "the only explanation" if not others else f"and {len(others)} more, which have to agree"
-            return Explanation(leaf=at, text=best.text, how="term", why=why, others=tuple(one.text for one in others))
-        template = template_for(values, sources)
-        if template is not None:
-            return Explanation(leaf=at, text=template.text, how="term", why="a text with what was known filled in")
-        return None
+    def _authored(self, example: Any, value: Any, answer: int) -> Any:
+        at = next(at for at, one in enumerate(self.shape.examples) if one is example)
+        return example.numbered(value, answer, self._numbers[at])
 
-    def _leaf(
-        self, at: str, values: Sequence[Json], before: Sequence[int], parameter: tuple[str, str] | None
-    ) -> Explanation:
-        """A scalar that no term explains: a constant, or a hole."""
-        if varies(values):
-            return Explanation(leaf=at, text=None, how="hole", why="no term gives it in all examples")
-        value = values[0]
-        if parameter is not None and self.author.declares(*parameter, value):
-            return Explanation(leaf=at, text=escaped(value), how="constant", why="its schema says so")
-        if self.author.has_said(value):
-            return Explanation(leaf=at, text=escaped(value), how="constant", why="the author's own words")
-        if self._is_from_data(value, before):
+    def _read(self, place: Leaf) -> Iterator[Any]:
+        for number in place.allowed:
+            for calls in self.shape.slots[number].calls:
+                yield from values_within([one.value for one in calls])
+
+    def _allowed(self, number: int) -> list[int]:
+        """The slots whose results the models had seen when they wrote this one, or referred to."""
+        return [
+            other
+            for other, slot in enumerate(self.shape.slots)
+            if other != number and slot.how != "now and then" and self._is_seen(other, number)
+        ]
+
+    def _is_seen(self, earlier: int, later: int) -> bool:
+        seen = False
+        columns = zip(self.shape.examples, self.shape.slots[earlier].calls, self.shape.slots[later].calls, strict=True)
+        for example, before, after in columns:
+            for one in before:
+                for other in after:
+                    seen = True
+                    if one.answer >= other.answer and not example.reads_of(other) & set(one.places):
+                        return False
+        return seen
+
+    def _element(self, number: int, slot: SharedCall) -> PlannedCall:
+        if slot.how == "each":
+            return self._repeated(number, slot)
+        if slot.how == "now and then":
+            return self._optional(number, slot)
+        before = len(self.found)
+        parameters: JsonObject = {}
+        for name in slot.first.arguments:
+            place = Leaf(f"{number}.{name}", self._allowed(number), slot.first.tool, (name,))
+            steps = [calls[0] for calls in slot.calls]
+            pairs = zip(self.shape.examples, steps, strict=True)
+            authored = [self._authored(one, step.authored.get(name), step.answer) for one, step in pairs]
+            parameters[name] = self._explaining.value(place, [step.arguments[name] for step in steps], authored)
+        expects = [condition for one in self.found[before:] for condition in one.expects]
+        return PlannedCall(number, {"_tool": slot.first.tool, **parameters}, expects)
+
+    def _repeated(self, number: int, slot: SharedCall) -> PlannedCall:
+        """One call for the items of a list (R14)."""
+        found = repeated(number, slot, self._allowed(number), self._explaining)
+        self.found += found.notes
+        return PlannedCall(number, {"_tool": slot.first.tool, "_each": found.items, **found.parameters}, found.expects)
+
+    def _optional(self, number: int, slot: SharedCall) -> PlannedCall:
+        """One call under a condition (R15)."""
+        present = [at for at, calls in enumerate(slot.calls) if calls]
+        block = [at for at, one in enumerate(self.shape.slots) if one.how == "now and then"]
+        condition = self._condition(block[0])
+        own = self._present
+        own.found = []
+        element = own._element(number, own.shape.slots[number])
+        if any(slots_in([text]) & set(block) for text in element.expects):
             raise RefineError(
-                f"{encode(value)} stands in what a call has returned, and in nothing given: it can't be a constant; "
-                "write it into the Idea if it is meant",
-                code="taken_from_data",
-                path=at,
+                f"{slot.first.tool}: what it is called with can't be told apart among {len(present)} examples",
+                code="unknown_condition",
             )
-        if at in self.confirmed:
-            return Explanation(leaf=at, text=escaped(value), how="confirmed", why="confirmed")
-        return Explanation(
-            leaf=at, text=escaped(value), how="question", why=f"the same in all, said nowhere: --confirm {at}"
-        )
+        self.found += own.found
+        self.found.append(condition.explained(f"{number}._when"))
+        guarded = [f"not ({condition.group}) or ({text})" for text in element.expects]
+        call = {"_tool": slot.first.tool, "_when": f"{{{condition.group}}}", **element.call}
+        return PlannedCall(number, call, [*condition.expects, *guarded])
 
-    def _is_from_data(self, value: Json, before: Sequence[int]) -> bool:
-        """Whether a value stands in a result that any example's model had seen, and in no input."""
-        text = value if isinstance(value, str) else None
-        for example in self.examples:
-            if any(_holds(given, value, text) for _, given in leaves_of(example.input)):
-                return False
+    @cached_property
+    def _present(self) -> Derivation:
+        """The derivation of those examples that have the optional calls."""
+        block = next(slot for slot in self.shape.slots if slot.how == "now and then")
+        own = self.shape.of([at for at, calls in enumerate(block.calls) if calls])
+        slots = [replace(slot, how="once") if slot.how == "now and then" else slot for slot in own.slots]
+        return Derivation(replace(own, slots=slots), self.author, self.confirmed)
+
+    def _condition(self, number: int) -> MadeWhen:
+        allowed = {-1, *self._allowed(number)}
+        sources = [one for one in self._sources if one.step in allowed]
+        slot = self.shape.slots[number]
+        return separating(sources, [bool(calls) for calls in slot.calls], self.author, slot.first.tool)
+
+    def _of_reads(self) -> Iterator[str]:
+        """What of each read was the same in all examples, as far as it may be listed (R6)."""
+        has_effects = bool(self.shape.effects)
+        for source in self._sources:
+            slot = None if source.step < 0 else self.shape.slots[source.step]
+            if slot is None or slot.how != "once" or not slot.first.reads or len(set(source.keys)) > 1:
+                continue
+            value: Any = source.values[0]
+            if is_object(value) or (is_list(value) and value):
+                continue
+            if self._may_be_listed(source, slot) or source.text in self.confirmed:
+                yield f"{source.reference} == {value!r}"
+            elif (has_effects or self._differs(source, slot)) and source.text not in self.ignored:
+                self.found.append(
+                    Explanation(
+                        leaf=source.text,
+                        text=value,
+                        how="question",
+                        why=f"read, and the same in all: --expect {source.text} or --ignore {source.text}",
+                    )
+                )
+
+    def _differs(self, source: KnownValue, slot: SharedCall) -> bool:
+        """Whether the same read showed something else where the calls were others."""
+        own = source.text.removeprefix(f"calls.{source.step}")
+        shown = [one.value for other in self.others for one in other.steps if one.kind == slot.first.kind]
         return any(
-            _holds(held, value, text)
-            for example, answer in zip(self.examples, before, strict=True)
-            for step in example.steps
-            if step.answer < answer
-            for _, held in leaves_of(step.value)
+            held.text == own and held.keys[0] != source.keys[0] for value in shown for held in known_within("", [value])
         )
 
+    def _may_be_listed(self, source: KnownValue, slot: SharedCall) -> bool:
+        value: Any = source.values[0]
+        if value is None or isinstance(value, bool) or value == []:
+            return True
+        tool = self.author.tools.get(slot.first.tool)
+        path = source.text.removeprefix(f"calls.{source.step}").removeprefix(".").split(".")
+        declared = declared_at(tool.result, path) if tool is not None else {}
+        options: list[Any] = declared.get("enum") or []
+        is_said = bool(self.shape.effects) and self.author.has_said(value)
+        return is_said or any(value_key(one) == value_key(value) for one in options)
 
-def _holds(held: Any, value: Json, text: str | None) -> bool:
-    return value_key(held) == value_key(value) or (text is not None and isinstance(held, str) and text in held)
+    def _written(self, elements: Sequence[PlannedCall], output: Json, expects: Sequence[str]) -> DerivedPlan:
+        """The elements each behind what it reads: reads and what is expected first (R23)."""
+        calls: list[JsonObject] = []
+        order: dict[int, int] = {}
+        later = list(dict.fromkeys(expects))
+        told: set[str] = set()
+
+        def expect(conditions: Sequence[str]) -> None:
+            new = [one for one in conditions if one not in told]
+            calls.extend({EXPECT: f"{{{joined}}}"} for joined in _joined(new))
+            told.update(conditions)
+
+        ordered = list(_in_order(elements, self.shape.slots))
+        for element in ordered:
+            slot = self.shape.slots[element.number]
+            if not slot.first.reads:
+                ready = [one for one in later if slots_in([one]) <= order.keys()]
+                expect(ready)
+                later = [one for one in later if one not in ready]
+            expect(element.expects)
+            if not slot.first.reads and calls and calls[-1] != _THEN:
+                calls.append(_THEN)
+            order[element.number] = len(calls)
+            calls.append(element.call)
+            if not slot.first.reads and element is not ordered[-1]:
+                calls.append(_THEN)
+        expect(later)
+        return DerivedPlan(calls=renumbered(calls, order), output=renumbered(output, order), found=self.found)
 
 
-def _renumbered(example: Example, authored: Any, answer: int) -> Any:
-    if is_object(authored):
-        return {key: _renumbered(example, one, answer) for key, one in authored.items()}
-    if is_list(authored):
-        return [_renumbered(example, one, answer) for one in authored]
-    return example.renumbered(authored, answer)
+def _in_order(elements: Sequence[PlannedCall], slots: Sequence[SharedCall]) -> Iterator[PlannedCall]:
+    """Reads between two effects by what they read, effects where they are."""
+    waiting, known = list(elements), set[int]()
+    while waiting:
+        ends = next((at for at, one in enumerate(waiting) if not slots[one.number].first.reads), len(waiting))
+        reach = waiting[: ends or 1]
+        found = next((one for one in reach if one.needs <= known), None)
+        if found is None:
+            raise RefineError("the calls of the examples read one another in a circle", code="other_shape")
+        waiting.remove(found)
+        known.add(found.number)
+        yield found
 
 
-def _refers(text: str) -> bool:
-    return "†" in text.replace("††", "") and "†calls.-1" not in text
+def _joined(conditions: Sequence[str]) -> Iterator[str]:
+    """Conditions as few that aren't too long."""
+    held: list[str] = []
+    for one in conditions:
+        if held and sum(map(len, held)) + len(one) > _LONGEST:
+            yield " and ".join(held)
+            held = []
+        held.append(f"({one})" if " or " in one and len(conditions) > 1 else one)
+    if held:
+        yield " and ".join(held)
 
 
-def _keys(values: Sequence[Json]) -> Sequence[str] | None:
-    """The keys of objects that all have the same ones."""
-    held = [one for one in values if is_object(one)]
-    is_alike = len(held) == len(values) and bool(held[0]) and all(one.keys() == held[0].keys() for one in held)
-    return list(held[0]) if is_alike else None
+def slots_in(value: Any) -> set[int]:
+    """The numbers of the calls that a value refers to."""
+    if is_object(value):
+        value = list(value.values())
+    if is_list(value):
+        return {number for one in value for number in slots_in(one)}
+    return {int(number) for number in _CALL.findall(value)} if isinstance(value, str) else set()
 
 
-def _length(values: Sequence[Json]) -> int | None:
-    """How long lists are that are all as long, and not empty."""
-    held = [one for one in values if is_list(one)]
-    is_alike = len(held) == len(values) and len({len(one) for one in held}) == 1 and bool(held[0])
-    return len(held[0]) if is_alike else None
-
-
-def agreements(found: Sequence[Explanation], of: int | None) -> Iterator[JsonObject]:
-    """What the plan expects so that terms which no example tells apart can't come to different values (R13)."""
-    for one in found:
-        is_of_output = one.leaf.startswith("output")
-        if one.others and (is_of_output if of is None else one.leaf.split(".")[0].split("[")[0] == str(of)):
-            left = Term(str(one.text), 0).group
-            equal = " and ".join(f"{left} == {Term(other, 0).group}" for other in one.others[:8])
-            yield {"_expect": f"{{{equal}}}"}
+def renumbered(value: Any, order: Mapping[int, int]) -> Any:
+    """A value whose references name slots, with these named by their places in the plan."""
+    if is_object(value):
+        return {key: renumbered(one, order) for key, one in value.items()}
+    if is_list(value):
+        return [renumbered(one, order) for one in value]
+    return _CALL.sub(lambda match: f"†calls.{order[int(match[1])]}", value) if isinstance(value, str) else value

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from ..app.idea import Idea
+from ..app.recorded import call_key
 from ..errors import RefineError
 from ..inspection.account import Account, account_of
 from ..inspection.origins import calls_of
@@ -15,18 +17,25 @@ from ..protocol.accounts import CallAccount
 from ..protocol.context import Context
 from ..protocol.message import NUMBER, OF
 from ..protocol.place import Place
-from ..schema.json import Json, JsonObject, encode
+from ..protocol.provenance import MODEL
+from ..schema.json import Json, JsonObject, is_list, is_object
 
 _MOST_CALLS = 64
 _MOST_LEAVES = 2_000
+_MOST_READ = 20_000
+_OWN_WAYS = frozenset({"_each", "_when", "_else", "_instance", "_scopes"})
+"""With these a call of a model isn't refined."""
 _CALLS = re.compile(r"†(calls|results)\.(\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One call of an example. `authored` are its parameters as they were written, `arguments` as carried out."""
+    """One call of an example. `authored` are its parameters as they were written, `arguments` as carried out.
 
-    place: str
+    `places` are its own and those of equal reads that it stands for.
+    """
+
+    places: tuple[str, ...]
     answer: int
     tool: str
     reads: bool
@@ -51,23 +60,33 @@ class Example:
     steps: Sequence[Step]
     output: Json
     authored_output: Json
+    last: int
+    """The number of its last answer."""
 
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """What is the same in examples that one plan may serve: calls and parameters, and the order of effects."""
-        return tuple((step.kind, step.reads) for step in self.steps)
-
-    def renumbered(self, text: Any, answer: int) -> Any:
-        """A value as it was authored in an answer, with each call in it named by its number among the steps."""
-        numbers = {step.place: index for index, step in enumerate(self.steps)}
-        results = {one[NUMBER]: str(one.get(OF)) for one in self.run.context if NUMBER in one}
+    def numbered(self, value: Any, answer: int, numbers: Mapping[str, int]) -> Any:
+        """A value as it was authored in an answer, where each call stands under the number that its place has here."""
+        if is_object(value):
+            return {key: self.numbered(one, answer, numbers) for key, one in value.items()}
+        if is_list(value):
+            return [self.numbered(one, answer, numbers) for one in value]
 
         def named(match: re.Match[str]) -> str:
-            index = int(match[2])
-            place = f"{answer}.{index}" if match[1] == "calls" else results.get(index, "")
+            place = self.place_of(match[1], int(match[2]), answer)
             return f"†calls.{numbers[place]}" if place in numbers else "†calls.-1"
 
-        return _CALLS.sub(named, text) if isinstance(text, str) else text
+        return _CALLS.sub(named, value) if isinstance(value, str) else value
+
+    def place_of(self, kind: str, number: int, answer: int) -> str:
+        """The place of the call that an answer names as `†calls.N` or `†results.N`."""
+        if kind == "calls":
+            return f"{answer}.{number}"
+        return next((str(one.get(OF)) for one in self.run.context if one.get(NUMBER) == number), "")
+
+    def reads_of(self, step: Step) -> set[str]:
+        """The places of the calls that a step's author referred to."""
+        texts = (value for _, value in leaves_of(step.authored) if isinstance(value, str))
+        found = (match for text in texts for match in _CALLS.finditer(text))
+        return {self.place_of(match[1], int(match[2]), step.answer) for match in found}
 
 
 def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
@@ -82,94 +101,82 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
         raise RefineError(f"{name}: only a run that has ended with an output is an example", code="other_shape")
     if account.idea.context.instances or sum(answer.output is not None for answer in account.answers) > 1:
         raise RefineError(f"{name}: runs of several turns or instances aren't refined", code="other_shape")
+    if any(message.get("type") in {"plan", "approval"} for message in account.given):
+        raise RefineError(f"{name}: a run that was begun with a plan is no example", code="other_shape")
     steps = _steps(account, calls_of(run), reads, name)
     if len(steps) > _MOST_CALLS:
         raise RefineError(f"{name}: {len(steps)} calls, at most {_MOST_CALLS} are refined", code="too_large")
+    written = [step.arguments for step in steps]
+    if _has_more({"steps": written, "output": account.output}, _MOST_LEAVES):
+        raise RefineError(f"{name}: it has more than {_MOST_LEAVES:,} values", code="too_large")
+    if _has_more([step.value for step in steps], _MOST_READ):
+        raise RefineError(f"{name}: its results have more than {_MOST_READ:,} values", code="too_large")
     given = Context.checked(account.given, run.context.data_kinds, run.context.origin)
-    output = next(answer.output for answer in reversed(account.answers) if answer.output is not None)
-    last = max(answer.number for answer in account.answers)
-    own = Example(
+    return Example(
         name=name,
         run=run,
         given=account.given,
         input=given.data.get("input") or {},
-        steps=_ordered(steps),
+        steps=steps,
         output=account.output,
-        authored_output=output,
+        authored_output=next(answer.output for answer in reversed(account.answers) if answer.output is not None),
+        last=max(answer.number for answer in account.answers),
     )
-    if (
-        sum(1 for _ in leaves_of({"steps": [step.arguments for step in own.steps], "output": own.output}))
-        > _MOST_LEAVES
-    ):
-        raise RefineError(f"{name}: it has more than {_MOST_LEAVES:,} values", code="too_large")
-    return replace(own, authored_output=_deep(own, output, last))
 
 
-def _deep(example: Example, value: Any, answer: int) -> Any:
-    if isinstance(value, dict):
-        return {key: _deep(example, one, answer) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType] -- JSON
-    if isinstance(value, list):
-        return [_deep(example, one, answer) for one in value]  # pyright: ignore[reportUnknownVariableType] -- JSON
-    return example.renumbered(value, answer)
+def _has_more(value: Any, most: int) -> bool:
+    return next(islice(leaves_of(value), most, None), None) is not None
 
 
 def _steps(account: Account, calls: Sequence[CallAccount], reads: Collection[str], name: str) -> list[Step]:
+    """The calls that came to something; equal reads are one, unless an effect lies between (R6)."""
     steps: list[Step] = []
+    known: dict[str, int] = {}
     for call in calls:
-        is_read = call.tool in reads
-        seen = account.find(call.place)
-        if seen is None:
-            raise RefineError(f"{name}: call {call.place} was made for the items of a list", code="other_shape")
-        if call.state != "done":
-            if not is_read and call.state != "not made":
-                raise RefineError(
-                    f"{name}: the effect {call.tool} (call {call.place}) {call.state}", code="failed_effect"
-                )
+        step = _step(account, call, call.tool in reads, name)
+        if step is None:
             continue
-        own = {key: value for key, value in seen.authored.items() if not key.startswith("_")}
-        steps.append(
-            Step(
-                place=call.place,
-                answer=Place.parse(call.place).answer,
-                tool=call.tool,
-                reads=is_read,
-                authored=own,
-                arguments=call.arguments,
-                value=call.value,
-            )
-        )
+        if not step.reads:
+            known.clear()
+        at = known.setdefault(call_key(step.tool, step.arguments), len(steps)) if step.reads else len(steps)
+        if at < len(steps):
+            steps[at] = replace(steps[at], places=(*steps[at].places, *step.places))
+        else:
+            steps.append(step)
     return steps
 
 
-def _ordered(steps: Sequence[Step]) -> list[Step]:
-    """The steps in the order of their shape: effects keep theirs, reads between two of them have none of their own.
+def _step(account: Account, call: CallAccount, is_read: bool, name: str) -> Step | None:
+    seen = account.find(call.place)
+    if seen is None or _OWN_WAYS & seen.authored.keys():
+        told = ", ".join(sorted(_OWN_WAYS & seen.authored.keys())) if seen else "_each"
+        raise RefineError(f"{name}: call {call.place} was written with {told}", code="other_shape")
+    if call.by == MODEL:
+        raise RefineError(
+            f"{name}: the model itself has carried out {call.tool}, call {call.place}", code="other_shape"
+        )
+    if call.state != "done":
+        if not is_read and call.state != "not made":
+            raise RefineError(f"{name}: the effect {call.tool} (call {call.place}) {call.state}", code="failed_effect")
+        return None
+    return Step(
+        places=(call.place,),
+        answer=Place.parse(call.place).answer,
+        tool=call.tool,
+        reads=is_read,
+        authored={key: value for key, value in seen.authored.items() if not key.startswith("_")},
+        arguments=call.arguments,
+        value=call.value,
+    )
 
-    Equal reads are one, unless an effect lies between.
-    """
-    found: list[Step] = []
-    between: dict[str, Step] = {}
 
-    def close() -> None:
-        found.extend(sorted(between.values(), key=lambda step: (step.answer, step.kind)))
-        between.clear()
-
-    for step in steps:
-        if step.reads:
-            between.setdefault(encode([step.tool, step.arguments], sort_keys=True), step)
-        else:
-            close()
-            found.append(step)
-    close()
-    return found
-
-
-def leaves_of(value: Any, path: tuple[str | int, ...] = ()) -> Any:
+def leaves_of(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """The scalars of a value, each with its path; an empty object or list is one."""
-    if isinstance(value, dict) and value:
-        for key, one in value.items():  # pyright: ignore[reportUnknownVariableType] -- JSON
-            yield from leaves_of(one, (*path, str(key)))  # pyright: ignore[reportUnknownArgumentType] -- as above
-    elif isinstance(value, list) and value:
-        for index, one in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- as above
+    if is_object(value) and value:
+        for key, one in value.items():
+            yield from leaves_of(one, (*path, key))
+    elif is_list(value) and value:
+        for index, one in enumerate(value):
             yield from leaves_of(one, (*path, index))
     else:
         yield path, value

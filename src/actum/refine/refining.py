@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Code, ready
 from ..app.recorded import RecordedTools, call_key, calls_on_record, with_record
 from ..app.retracing import Unasked, is_alike
-from ..dataflow.dollars import as_it_is
 from ..errors import ActumError, PlanFailed, RefineError
 from ..generation.offer import Toolset, offered
 from ..ideas.layout import laid_out
@@ -24,8 +21,11 @@ from ..protocol.registry import AnyTools, Registry
 from ..schema.infer import jsonable
 from ..schema.json import Json, JsonObject, encode
 from ..sources.files import path_given, write_text
-from .deriving import Author, Derivation, Explanation, agreements
+from .author import Author
+from .deriving import Derivation, DerivedPlan
 from .examples import Example, example_of
+from .explaining import Explanation
+from .shapes import ExampleShape, shapes_of
 
 _LEAST, _LEAST_WITH_EFFECTS, _MOST = 3, 5, 50
 
@@ -106,6 +106,7 @@ async def refine(
     idea: str | Path | Idea,
     tools: AnyTools | None = None,
     confirm: Mapping[str, str] | Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> Refined:
     """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, and no tool called.
 
@@ -113,7 +114,9 @@ async def refine(
         runs: kept runs, as files or Ideas. Those of another shape than most are left out, and named.
         idea: the Idea that they are runs of.
         tools: what its tools are registered in; what its modules register where none are given.
-        confirm: leaves whose constant a person has settled, `3.days`, each perhaps with a reference to take instead.
+        confirm: leaves whose constant a person has settled, `3.days`, each perhaps with a reference to take instead;
+            of what a call returned, `calls.0.status`, the plan then expects it.
+        ignore: leaves of what calls returned, which the plan doesn't look at although they were the same in all runs.
 
     Raises:
         RefineError: nothing could be derived; its code says why.
@@ -121,25 +124,28 @@ async def refine(
     """
     own = idea if isinstance(idea, Idea) else Idea.load(idea)
     agent, toolset = _prepared(own, str(idea), tools)
-    confirmed = dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, "")
+    settled = Settled(dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, ""), frozenset(ignore))
     examples, left_out = _examples(runs, toolset)
-    author = Author.of(own.context.messages, toolset.tools)
-    effects = sorted({step.tool for step in examples[0].steps if not step.reads})
-    least = _LEAST_WITH_EFFECTS if effects else _LEAST
-    if len(examples) < least:
-        told = f"{len(examples)} examples of one shape: at least {least} are needed"
-        raise RefineError(f"{told}{' where anything has effects' if effects else ''}", code="too_few")
-    found = _derived(own, examples, author, confirmed)
+    author = Author.of(own.context.messages, toolset.tools, own.schema)
+    shape, found, why = _derived(examples, author, settled)
+    left_out |= {one.name: why for one in examples if one not in shape.examples}
     proof = Proof()
-    if not any(one.how == "hole" for one in found.notes):
-        proof = await _proved(found, examples, author, confirmed, agent, toolset)
-    requests = [len(one.run.meta["run"].get("ticks", [])) for one in examples]
-    return replace(
-        found,
+    if not any(one.how == "hole" for one in found.found):
+        proof = await _proved(found, shape, author, settled, Replays(agent, toolset, own))
+    requests = [len(one.run.meta["run"].get("ticks", [])) for one in shape.examples]
+    return Refined(
+        idea=own,
+        plan=found.plan,
+        notes=found.found,
+        questions=[
+            OpenQuestion(leaf=one.leaf, value=one.text, why=one.why)
+            for one in found.found
+            if one.how in {"question", "hole"}
+        ],
         proof=proof,
-        examples=[one.name for one in examples],
+        examples=[one.name for one in shape.examples],
         left_out=left_out,
-        effects=effects,
+        effects=shape.effects,
         requests=sum(requests) / len(requests),
     )
 
@@ -156,7 +162,7 @@ def _prepared(idea: Idea, name: str, tools: AnyTools | None) -> tuple[Agent, Too
 
 
 def _examples(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple[list[Example], dict[str, str]]:
-    """The runs of the most frequent shape, and why each other one is left out."""
+    """The runs that can be examples, in an order of their own, and why each other one is left out."""
     found: list[Example] = []
     left_out: dict[str, str] = {}
     for number, one in enumerate(runs[:_MOST], 1):
@@ -168,102 +174,98 @@ def _examples(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple[list
             left_out[name] = error.code
     if not found:
         raise RefineError("none of the runs is an example", code="too_few")
-    shape, _ = Counter(example.shape for example in found).most_common(1)[0]
-    left_out |= {example.name: "other_shape" for example in found if example.shape != shape}
-    return [example for example in found if example.shape == shape], left_out
+    return sorted(found, key=_as_text), left_out
 
 
-def _derived(idea: Idea, examples: Sequence[Example], author: Author, confirmed: Mapping[str, str]) -> Refined:
-    """The plan of examples of one shape: reads and what is expected first, then effects (R23)."""
-    derivation = Derivation(examples, author, confirmed)
-    calls: list[JsonObject] = []
-    steps = [derivation.step(index) for index in range(len(examples[0].steps))]
-    output = derivation.output()
-    first_effect = next((index for index, step in enumerate(examples[0].steps) if not step.reads), None)
-    order: dict[int, int] = {}
-    for index, (step, parameters) in enumerate(zip(examples[0].steps, steps, strict=True)):
-        if index == first_effect:
-            calls += [*agreements(derivation.found, None), {"_then": True}]
-        order[index] = len(calls) + sum(1 for _ in agreements(derivation.found, index))
-        calls += [*agreements(derivation.found, index), {"_tool": step.tool, **parameters}]
-        if not step.reads and index + 1 < len(steps):
-            calls.append({"_then": True})
-    if first_effect is None:
-        calls += agreements(derivation.found, None)
-    plan: JsonObject = {
-        "type": "plan",
-        "plan": [_placed(call, order) for call in calls],
-        "output": _placed(output, order),
-    }
-    questions = [
-        OpenQuestion(leaf=one.leaf, value=one.text, why=one.why)
-        for one in derivation.found
-        if one.how in {"question", "hole"}
-    ]
-    return Refined(idea=idea, plan=as_it_is(plan), notes=derivation.found, questions=questions)
+def _as_text(example: Example) -> str:
+    steps = [[step.tool, step.arguments, step.value] for step in example.steps]
+    return encode([example.input, steps, example.output], sort_keys=True)
 
 
-def _placed(value: Any, order: Mapping[int, int]) -> Any:
-    """A value whose references name steps, with these named by their places in the plan."""
-    if isinstance(value, dict):
-        return {key: _placed(one, order) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType] -- JSON
-    if isinstance(value, list):
-        return [_placed(one, order) for one in value]  # pyright: ignore[reportUnknownVariableType] -- as above
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"(?<!†)†calls\.(\d+)", lambda match: f"†calls.{order[int(match[1])]}", value)
+def _least(shape: ExampleShape) -> int:
+    return _LEAST_WITH_EFFECTS if shape.effects else _LEAST
 
 
-async def _proved(
-    found: Refined,
-    examples: Sequence[Example],
-    author: Author,
-    confirmed: Mapping[str, str],
-    agent: Agent,
-    toolset: Toolset,
-) -> Proof:
+def _derived(examples: Sequence[Example], author: Author, settled: Settled) -> tuple[ExampleShape, DerivedPlan, str]:
+    """The plan of as many examples as can be, and why others are none."""
+    why: RefineError | None = None
+    shapes = list(shapes_of(examples))
+    for shape in shapes[:-1]:
+        if len(shape.examples) >= _least(shape):
+            try:
+                found = settled.derived(shape, author)
+            except RefineError as error:
+                why = error
+                continue
+            if not any(one.how == "hole" for one in found.found):
+                return shape, found, "other_shape"
+    shape = shapes[-1]
+    if len(shape.examples) < _least(shape):
+        told = f"{len(shape.examples)} examples of one shape: at least {_least(shape)} are needed"
+        told += " where anything has effects" if shape.effects else ""
+        raise RefineError(
+            told if why is None else f"{why.message}; {told}", code="too_few" if why is None else why.code
+        )
+    others = [one for one in examples if one not in shape.examples]
+    return shape, settled.derived(shape, author, others), "other_shape" if why is None else why.code
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a person has settled: constants and references by their leaves, and what he looks over."""
+
+    confirmed: Mapping[str, str]
+    ignored: Collection[str] = ()
+
+    def derived(self, shape: ExampleShape, author: Author, others: Sequence[Example] = ()) -> DerivedPlan:
+        """The plan of a shape, beside examples of other ones."""
+        return Derivation(shape, author, self.confirmed, self.ignored, others).plan()
+
+
+async def _proved(found: DerivedPlan, shape: ExampleShape, author: Author, settled: Settled, replays: Replays) -> Proof:
     """Each example replayed by the plan, and by the plan of all others (R20, R21)."""
     same, why = 0, ""
-    for example in examples:
-        problem = await _replayed(found, example, agent, toolset)
+    for example in shape.examples:
+        problem = await replays.problem(found.plan, example)
         same, why = same + (problem is None), why or problem or ""
+    asked = {one.leaf: "" for one in found.found if one.how == "question"}
+    assumed = Settled({**asked, **settled.confirmed}, settled.ignored)
     right = left = wrong = 0
-    for example in examples:
-        others = [one for one in examples if one is not example]
+    for number, example in enumerate(shape.examples):
         try:
-            plan = _derived(found.idea, others, author, {**dict.fromkeys(_asked(found), ""), **confirmed})
-            problem = await _replayed(plan, example, agent, toolset)
+            plan = assumed.derived(shape.of([one for one in range(len(shape.examples)) if one != number]), author)
+            problem = "left" if plan.is_open else await replays.problem(plan.plan, example)
         except RefineError:
             problem = "left"
         right, left = right + (problem is None), left + (problem == "left")
         if problem is not None and problem != "left":
             wrong, why = wrong + 1, why or f"held out, {problem}"
-    return Proof(examples=len(examples), same=same, right=right, left=left, wrong=wrong, why=why)
+    return Proof(examples=len(shape.examples), same=same, right=right, left=left, wrong=wrong, why=why)
 
 
-def _asked(found: Refined) -> list[str]:
-    return [one.leaf for one in found.questions]
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """Runs plans on the records of examples, without a model and without a call."""
 
+    agent: Agent
+    toolset: Toolset
+    idea: Idea
 
-async def _replayed(plan: Refined, example: Example, agent: Agent, toolset: Toolset) -> str | None:
-    """Why a plan doesn't do what an example did, None where it does; "left" where it knows that it doesn't."""
-    tools = RecordedTools(calls_on_record(example.run, example.name, toolset.reading))
-    given = [message for message in example.given if message.get("type") != "plan"]
-    origin = plan.idea.context.origin
-    context = Context([*given, plan.plan], origin=origin)
-    try:
-        result = await tools.until_missed(with_record(agent, tools).run(context, plan.idea.schema))
-    except PlanFailed:
-        return "left"
-    except ActumError as error:
-        return f"{example.name}: {error.message}"
-    if result is None:
-        return f"{example.name}: {tools.missed}"
-    output = jsonable(result.output)
-    if not is_alike(output, example.output):
-        return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
-    wanted = Counter(call_key(step.tool, step.arguments) for step in example.steps)
-    asked = Counter(tools.answered)
-    if wanted - asked:
-        return f"{example.name}: {next(iter(wanted - asked))} isn't called"
-    return None
+    async def problem(self, plan: JsonObject, example: Example) -> str | None:
+        """Why a plan doesn't do what an example did, None where it does; "left" where it knows that it doesn't."""
+        tools = RecordedTools(calls_on_record(example.run, example.name, self.toolset.reading))
+        context = Context([*example.given, plan], origin=self.idea.context.origin)
+        try:
+            result = await tools.until_missed(with_record(self.agent, tools).run(context, self.idea.schema))
+        except PlanFailed:
+            return "left"
+        except ActumError as error:
+            return f"{example.name}: {error.message}"
+        if result is None:
+            return f"{example.name}: {tools.missed}"
+        output = jsonable(result.output)
+        if not is_alike(output, example.output):
+            return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
+        wanted = Counter(call_key(step.tool, step.arguments) for step in example.steps)
+        missing = wanted - Counter(tools.answered)
+        return f"{example.name}: {next(iter(missing))} isn't called" if missing else None

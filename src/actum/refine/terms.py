@@ -1,55 +1,43 @@
-"""The terms that may explain a value: what is referred to, chosen, counted, computed or written of it (R9, R10)."""
+"""The terms that may explain a value: what is referred to, chosen, counted or computed of what was known (R9, R10)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
-from typing import Any
+import keyword
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
 
+from ..dataflow.computing.allowance import Allowance, Meter
+from ..dataflow.computing.failing import FAILURES
+from ..dataflow.computing.functions import FUNCTIONS
+from ..dataflow.computing.operands import is_number
 from ..dataflow.reference import print_path
+from ..errors import RefineError
 from ..schema.json import Json, encode, is_list, is_object
-from .examples import Example
 
 MOST_TERMS = 20_000
 """How many terms are looked at for one value."""
+_MOST_FILTERS = 2_000
+_DEPTH = 2
+"""How deep a key may lie in an item of a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownValue:
-    """What a term may read: its text without the †, and its value in each example."""
-
-    text: str
-    values: tuple[Json, ...]
-
-    @property
-    def reference(self) -> str:
-        """The same as a reference."""
-        return f"†{self.text}"
+class _Nothing:
+    """What a term comes to where it can't be worked out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A way to come to a value: `text` as it stands in a plan, of a class that says how far-fetched it is."""
-
-    text: str
-    kind: int
-
-    @property
-    def group(self) -> str:
-        """The same within braces, without them."""
-        return self.text[1:-1] if self.text.startswith("{") else self.text
-
-    @property
-    def rank(self) -> tuple[int, int, str]:
-        """The cheapest first, then the shortest, then by its text."""
-        return self.kind, len(self.text), self.text
+_NOTHING: Final = _Nothing()
 
 
-def value_key(value: Json) -> str:
+def value_key(value: Any) -> str:
     """A value as text: 1, 1.0, "1" and true are four values."""
-    return encode(value, sort_keys=True)
+    if isinstance(value, str):
+        return f'"{value}'
+    if value is _NOTHING:
+        return ""
+    return repr(value) if is_number(value) else encode(value, sort_keys=True)
 
 
 def varies(values: Sequence[Json]) -> bool:
@@ -57,172 +45,241 @@ def varies(values: Sequence[Json]) -> bool:
     return len({value_key(one) for one in values}) > 1
 
 
-def sources_of(examples: Sequence[Example], before: Sequence[int]) -> list[KnownValue]:
-    """What was known in all examples when their answers of these numbers were asked for: the input, and results."""
-    found = list(_within("input", [example.input for example in examples]))
-    for index, first in enumerate(examples[0].steps):
-        steps = [example.steps[index] for example in examples]
-        if all(step.answer < answer for step, answer in zip(steps, before, strict=True)):
-            found += _within(f"calls.{index}", [step.value for step in steps])
-        del first
-    return found
+@dataclass(frozen=True)
+class KnownValue:
+    """What a term may read: its text without the †, its value in each example, and the step it is of, -1 for none."""
+
+    text: str
+    values: tuple[Json, ...]
+    step: int = -1
+
+    @property
+    def reference(self) -> str:
+        """The same as a reference."""
+        return f"†{self.text}"
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Its values as `value_key` tells them."""
+        return tuple(map(value_key, self.values))
 
 
-def _within(text: str, values: Sequence[Json]) -> Iterator[KnownValue]:
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A way to come to a value, of a class that says how far-fetched it is.
+
+    `text` is as it stands in a plan, `group` as within braces. `needs` are the steps whose results it reads.
+    """
+
+    text: str
+    kind: int
+    group: str = ""
+    needs: frozenset[int] = frozenset()
+    words: tuple[str, ...] = ()
+    """Of a text with values filled in what isn't filled in."""
+
+    @property
+    def rank(self) -> tuple[int, int, str]:
+        """The cheapest first, then the shortest, then by its text."""
+        return self.kind, len(self.text), self.text
+
+
+def computed(group: str, kind: int, needs: Collection[int]) -> Term:
+    """A term that stands in braces."""
+    return Term(f"{{{group}}}", kind, group, frozenset(needs) - {-1})
+
+
+def known_within(text: str, values: Sequence[Json], step: int = -1) -> Iterator[KnownValue]:
     """A value and all that is in it by keys: never a position in a list, which chance may have made."""
-    yield KnownValue(text, tuple(values))
-    if all(map(is_object, values)):
-        held: list[dict[str, Any]] = [one for one in values if is_object(one)]
-        for key in held[0]:
-            if all(key in one for one in held):
-                yield from _within(f"{text}{print_path((key,))}", [one[key] for one in held])
+    yield KnownValue(text, tuple(values), step)
+    held = [one for one in values if is_object(one)]
+    if len(held) == len(values):
+        for key in sorted(set(held[0]).intersection(*held[1:])):
+            yield from known_within(f"{text}{print_path((key,))}", [one[key] for one in held], step)
 
 
-def terms_for(values: Sequence[Json], sources: Sequence[KnownValue], words: Sequence[float]) -> Iterator[list[Term]]:
-    """The terms that give these values, class by class; `words` are numbers that the author wrote."""
-    for kind in (_references, _picks, _counts, _sums):
-        found = kind(values, sources, words)
-        yield sorted({term.text: term for term in found}.values(), key=lambda term: term.rank)
+def expression_at(name: str, path: Sequence[str]) -> str:
+    """What lies at a path of keys in a variable, as an expression says it."""
+    return name + "".join(
+        f".{key}"
+        if key.isascii() and key.isidentifier() and not keyword.iskeyword(key) and "__" not in key
+        # what isn't plain is read by its text
+        else f"[{key!r}]"
+        for key in path
+    )
 
 
-def _same(one: Sequence[Json], other: Sequence[Json]) -> bool:
-    return all(value_key(left) == value_key(right) for left, right in zip(one, other, strict=True))
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some items of a list, in each example: all, or those that a condition of `x` lets through."""
+
+    source: KnownValue
+    where: str
+    items: Sequence[Sequence[Any]]
+    paths: Sequence[tuple[str, ...]]
+    needs: frozenset[int]
+    by: tuple[str, ...] | None = None
+    """The key that the condition is about."""
+
+    @property
+    def group(self) -> str:
+        """The list as an expression."""
+        own = self.source.reference
+        return f"[x for x in {own} if {self.where}]" if self.where else own
 
 
-def _references(values: Sequence[Json], sources: Sequence[KnownValue], _: Sequence[float]) -> Iterator[Term]:
-    for source in sources:
-        if _same(source.values, values):
-            yield Term(source.reference, 1)
+@dataclass
+class Terms:
+    """All terms over what was known, by the values that they come to.
 
+    `words` are numbers that the author wrote, and `says` tells of any value whether he has written it.
+    """
 
-def _lists(sources: Sequence[KnownValue]) -> Iterator[tuple[KnownValue, list[list[Any]]]]:
-    for source in sources:
+    sources: Sequence[KnownValue]
+    words: Sequence[float]
+    says: Callable[[Any], bool]
+    _filters: int = field(default=0, init=False)
+
+    def giving(self, values: Sequence[Json], allowed: Collection[int]) -> list[Term]:
+        """The terms of classes 1 to 4 that give these values and read no other steps than the allowed.
+
+        Raises:
+            RefineError: there are too many to look at.
+        """
+        known = self._by_values.get(tuple(map(value_key, values)), {})
+        found = [term for term in known.values() if term.needs <= set(allowed)]
+        return sorted([*found, *self._sums(values, allowed)], key=lambda term: term.rank)
+
+    @cached_property
+    def _by_values(self) -> Mapping[tuple[str, ...], Mapping[str, Term]]:
+        found: defaultdict[tuple[str, ...], dict[str, Term]] = defaultdict(dict)
+
+        def add(term: Term, values: Sequence[Any]) -> None:
+            keys = tuple(map(value_key, values))
+            if "" not in keys:
+                found[keys].setdefault(term.text, term)
+
+        for source in self.sources:
+            add(Term(source.reference, 1, source.reference, frozenset({source.step} - {-1})), source.values)
+        for chosen in self.selections:
+            self._of_selection(chosen, add)
+        return found
+
+    @cached_property
+    def selections(self) -> Sequence[Selection]:
+        """The lists that were known, and of each what a known value or one of the author's words selects."""
+        return [one for source in self.sources for one in self._selected(source)]
+
+    def _selected(self, source: KnownValue) -> Iterator[Selection]:
         lists = [one for one in source.values if is_list(one)]
-        if len(lists) == len(source.values):
-            yield source, lists
-
-
-def _keys(lists: Sequence[Sequence[Any]]) -> list[str]:
-    """The keys that all items of all lists have."""
-    items = [item for one in lists for item in one]
-    if not items or not all(map(is_object, items)):
-        return []
-    return [key for key in items[0] if all(key in item for item in items) and key.isidentifier()]
-
-
-def _picks(values: Sequence[Json], sources: Sequence[KnownValue], _: Sequence[float]) -> Iterator[Term]:
-    """The only item of a list, or the only one of which a key has a known value; or a part of that."""
-    for source, lists in _lists(sources):
-        keys = _keys(lists)
-        if all(len(one) == 1 for one in lists):
-            for part in ("", *keys):
-                if _same([_part(one[0], part) for one in lists], values):
-                    yield Term(f"{{one({source.reference}){f'.{part}' if part else ''}}}", 2)
-        for key, known in _known(lists, keys, sources):
-            chosen = [_chosen(one, key, value) for one, value in zip(lists, known.values, strict=True)]
-            for part in ("", *keys) if all(len(one) == 1 for one in chosen) else ():
-                if part != key and _same([_part(one[0], part) for one in chosen], values):
-                    one = f"one(x for x in {source.reference} if x.{key} == {known.reference})"
-                    yield Term(f"{{{one}{f'.{part}' if part else ''}}}", 2)
-
-
-def _known(
-    lists: Sequence[Sequence[Any]], keys: Sequence[str], sources: Sequence[KnownValue]
-) -> Iterator[tuple[str, KnownValue]]:
-    """The keys of which a source is the value of some item, in all examples."""
-    for key in keys:
-        held = [{value_key(item[key]) for item in one} for one in lists]
-        for source in sources:
-            if all(value_key(value) in one for value, one in zip(source.values, held, strict=True)):
-                yield key, source
-
-
-def _chosen(items: Sequence[Any], key: str, value: Json) -> list[Any]:
-    return [item for item in items if value_key(item[key]) == value_key(value)]
-
-
-def _part(item: Any, key: str) -> Any:
-    return item[key] if key else item
-
-
-def _counts(values: Sequence[Json], sources: Sequence[KnownValue], _: Sequence[float]) -> Iterator[Term]:
-    """How many items a list has, and what becomes of a key of all of them, or of those that a source selects."""
-    for source, lists in _lists(sources):
-        keys = _keys(lists)
-        selections: list[tuple[str, Sequence[Sequence[Any]]]] = [("", lists)]
-        for key, known in _known(lists, keys, sources):
-            chosen = [_chosen(one, key, value) for one, value in zip(lists, known.values, strict=True)]
-            selections.append((f" if x.{key} == {known.reference}", chosen))
-        for where, chosen in selections:
-            yield from _of_list(values, source.reference, where, chosen, keys)
-
-
-def _of_list(
-    values: Sequence[Json], reference: str, where: str, lists: Sequence[Sequence[Any]], keys: Sequence[str]
-) -> Iterator[Term]:
-    if _same([len(one) for one in lists], values):
-        yield Term(f"{{len([x for x in {reference}{where}])}}" if where else f"{{len({reference})}}", 3)
-    for key in ("", *keys):
-        held = [[_part(item, key) for item in one] for one in lists]
-        told = f"[x{f'.{key}' if key else ''} for x in {reference}{where}]" if key or where else reference
-        if told != reference and _same(held, values):
-            yield Term(f"{{{told}}}", 3)
-        for name, function in _FUNCTIONS.items():
-            try:
-                found = [function(one) for one in held]
-            except (TypeError, ValueError):
-                continue
-            if _same(found, values):
-                yield Term(f"{{{name}({told})}}", 3)
-
-
-def _unique(items: Sequence[Any]) -> list[Any]:
-    return list({value_key(item): item for item in items}.values())
-
-
-_FUNCTIONS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
-    "sum": sum,
-    "min": min,
-    "max": max,
-    "sorted": sorted,
-    "unique": _unique,
-}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _sums(values: Sequence[Json], sources: Sequence[KnownValue], words: Sequence[float]) -> Iterator[Term]:
-    """One arithmetic operation of two sources, or of one and a number that the author wrote; perhaps rounded."""
-    if not all(map(_is_number, values)):
-        return
-    numbers: list[tuple[str, tuple[Any, ...]]] = [
-        (source.reference, source.values) for source in sources if all(map(_is_number, source.values))
-    ]
-    written = [(f"{word:g}", (word,) * len(values)) for word in words]
-    looked = 0
-    for (left, lefts), (right, rights) in product([*numbers, *written], repeat=2):
-        if not (left.startswith("†") or right.startswith("†")):
-            continue
-        looked += 1
-        if looked > MOST_TERMS:
+        if len(lists) < len(source.values):
             return
-        for sign, function in _SIGNS.items():
-            if sign in "+*" and left > right:
-                continue
-            try:
-                found = [function(one, other) for one, other in zip(lefts, rights, strict=True)]
-            except ZeroDivisionError:
-                continue
-            if _same(found, values):
-                yield Term(f"{{{left} {sign} {right}}}", 4)
-            for digits in (0, 1, 2):
-                rounded = [round(one, digits) if digits else round(one) for one in found]
-                if not _same(found, values) and _same(rounded, values):
-                    yield Term(f"{{round({left} {sign} {right}{f', {digits}' if digits else ''})}}", 4)
+        paths = _paths([item for one in lists for item in one])
+        own = frozenset({source.step} - {-1})
+        yield Selection(source, "", lists, paths, own)
+        for path in [*paths, ()] if paths else [()]:
+            held = [[value_key(_at(item, path)) for item in one] for one in lists]
+            for where, wanted, needs in self._conditions(source, path, lists, held):
+                self._filters += 1
+                if self._filters > _MOST_FILTERS:
+                    raise RefineError("lists can be filtered in too many ways", code="too_large")
+                chosen = [
+                    [item for item, key in zip(one, keys, strict=True) if key == value]
+                    for one, keys, value in zip(lists, held, wanted, strict=True)
+                ]
+                yield Selection(source, where, chosen, paths, own | needs, path)
+
+    def _conditions(
+        self, source: KnownValue, path: tuple[str, ...], lists: Sequence[Sequence[Any]], held: Sequence[Sequence[str]]
+    ) -> Iterator[tuple[str, Sequence[str], frozenset[int]]]:
+        """What an item's key may be compared with: a known value that some item has, or what the author wrote."""
+        at = expression_at("x", path)
+        sets = [set(keys) for keys in held]
+        for known in self.sources:
+            if known is not source and any(key in keys for key, keys in zip(known.keys, sets, strict=True)):
+                if known.values[0] is None or is_object(known.values[0]) or is_list(known.values[0]):
+                    continue
+                yield f"{at} == {known.reference}", known.keys, frozenset({known.step} - {-1})
+        said: dict[str, Any] = {}
+        for items in lists:
+            said |= {value_key(value): value for value in (_at(item, path) for item in items) if not _is_long(value)}
+        booleans = all(isinstance(value, bool) for value in said.values())
+        for key, value in sorted(said.items()) if path else ():
+            if booleans:
+                yield at if value else f"not {at}", (key,) * len(lists), frozenset()
+            elif not isinstance(value, bool) and value is not None and self.says(value):
+                yield f"{at} == {value!r}", (key,) * len(lists), frozenset()
+
+    def _of_selection(self, chosen: Selection, add: Callable[[Term, Sequence[Any]], None]) -> None:
+        """The only item, how many there are, and what becomes of a key of all of them (classes 2 and 3)."""
+        reference, where = chosen.source.reference, f" if {chosen.where}" if chosen.where else ""
+        only = [one[0] if len(one) == 1 else _NOTHING for one in chosen.items]
+        is_one = _NOTHING not in only
+        if is_one:
+            one = f"one(x for x in {reference}{where})" if where else f"one({reference})"
+            for path in ((), *chosen.paths):
+                if path != chosen.by:  # that is what it was chosen by
+                    add(computed(expression_at(one, path), 2, chosen.needs), [_at(item, path) for item in only])
+        add(computed(f"len({chosen.group})", 3, chosen.needs), [len(one) for one in chosen.items])
+        for path in ((), *chosen.paths):
+            held = [[_at(item, path) for item in one] for one in chosen.items]
+            told = f"[{expression_at('x', path)} for x in {reference}{where}]" if path else chosen.group
+            if told != reference:
+                add(computed(told, 3, chosen.needs), held)
+            if is_one or path == chosen.by or not _are_alike([item for one in held for item in one]):
+                continue  # of one item all come to the same, and what is expected of it is that it is the only one
+            for name in _FUNCTIONS:
+                add(computed(f"{name}({told})", 3, chosen.needs), [_applied(name, one) for one in held])
+
+    def _sums(self, values: Sequence[Json], allowed: Collection[int]) -> Iterator[Term]:
+        """One operation of two sources, or of one and a number that the author wrote; perhaps rounded (class 4)."""
+        if not all(map(is_number, values)):
+            return
+        known = [
+            (source.reference, source.values, frozenset({source.step} - {-1}))
+            for source in self.sources
+            if source.step in {-1, *allowed} and all(map(is_number, source.values))
+        ]
+        written = [(f"{word}", (word,) * len(values), frozenset[int]()) for word in self.words]
+        if len(known) * (len(known) + 2 * len(written)) > MOST_TERMS:
+            raise RefineError("there are too many numbers that it may be computed of", code="too_large")
+        wanted = tuple(map(value_key, values))
+        for left, lefts, needs in (*known, *written):
+            for right, rights, more in (*known, *written) if left.startswith("†") else known:
+                for sign, function in _SIGNS.items():
+                    if (sign in "+*" and left > right) or _is_idle(sign, right):
+                        continue
+                    for digits in _computed(function, lefts, rights, wanted):
+                        own = f"{left} {sign} {right}"
+                        yield computed(own if digits is None else f"round({own}{digits})", 4, needs | more)
 
 
+def _computed(
+    function: Callable[[Any, Any], Any], lefts: Sequence[Any], rights: Sequence[Any], wanted: Sequence[str]
+) -> Iterator[str | None]:
+    """How an operation's results are to be rounded so that they are the wanted ones; None for not at all."""
+    try:
+        found = [function(lefts[0], rights[0])]
+        if abs(found[0] - float(wanted[0])) > 1:
+            return
+        found += [function(one, other) for one, other in zip(lefts[1:], rights[1:], strict=True)]
+        for digits in (None, "", ", 1", ", 2"):
+            if digits is not None and all(isinstance(one, int) for one in found):
+                return  # a whole number stays as it is
+            rounded = (
+                found if digits is None else [round(one, int(digits[2:])) if digits else round(one) for one in found]
+            )
+            if tuple(map(value_key, rounded)) == tuple(wanted):
+                yield digits
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return
+
+
+def _is_idle(sign: str, right: str) -> bool:
+    return right in {"0", "0.0"} if sign in "+-" else right in {"1", "1.0"}
+
+
+_FUNCTIONS = ("sum", "min", "max", "sorted", "unique")
 _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": lambda one, other: one + other,
     "-": lambda one, other: one - other,
@@ -231,46 +288,35 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def template_for(values: Sequence[Json], sources: Sequence[KnownValue]) -> Term | None:
-    """The text with sources filled in that gives these texts; None where there is none (class 5)."""
-    texts = [one for one in values if isinstance(one, str)]
-    if len(texts) < len(values):
-        return None
-    forms = [form for source in sources if varies(source.values) for form in _forms(source)]
-    forms.sort(key=lambda form: -len(form[1][0]))
-    parts: list[str | tuple[str, tuple[str, ...]]] = [texts[0]]
-    for form in forms:
-        parts = [piece for part in parts for piece in (_split(part, form) if isinstance(part, str) else [part])]
-    if not any(isinstance(part, tuple) for part in parts):
-        return None
-    for number, text in enumerate(texts):
-        if "".join(part if isinstance(part, str) else part[1][number] for part in parts) != text:
-            return None
-    literal = (re.sub(r"†", "††", part) if isinstance(part, str) else f"{{{part[0]}}}" for part in parts)
-    return Term("".join(literal), 5)
+def _applied(name: str, items: Sequence[Any]) -> Any:
+    """What a function of the language makes of a list."""
+    try:
+        return FUNCTIONS[name].run(Meter(Allowance()), list(items))
+    except FAILURES:
+        return _NOTHING
 
 
-def _forms(source: KnownValue) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """How a source may stand in a text: as it is, in other letters, or as a number with a format."""
-    if all(isinstance(one, str) for one in source.values):
-        texts = [str(one) for one in source.values]
-        for name in ("", "lower", "upper", "title", "strip"):
-            found = tuple(getattr(one, name)() if name else one for one in texts)
-            if all(len(one) > 1 for one in found) and (not name or list(found) != texts):
-                yield f"{source.reference}{f'.{name}()' if name else ''}", found
-    elif all(map(_is_number, source.values)):
-        numbers: list[Any] = list(source.values)
-        if all(isinstance(one, int) for one in numbers):
-            yield source.reference, tuple(map(str, numbers))
-        elif all(one != int(one) for one in numbers):
-            yield source.reference, tuple(f"{one:.12g}" for one in numbers)
-        for form in (".0f", ".1f", ".2f", ","):
-            yield f"{source.reference}:{form}", tuple(format(one, form) for one in numbers)
+def _are_alike(items: Sequence[Any]) -> bool:
+    """Whether items are all texts or all numbers, which can be put in order."""
+    return all(isinstance(item, str) for item in items) or all(map(is_number, items))
 
 
-def _split(text: str, form: tuple[str, tuple[str, ...]]) -> list[str | tuple[str, tuple[str, ...]]]:
-    """A text with what a source gives in the first example taken for the source."""
-    pieces: list[str | tuple[str, tuple[str, ...]]] = []
-    for index, piece in enumerate(text.split(form[1][0])):
-        pieces += [form, piece] if index else [piece]
-    return [piece for piece in pieces if piece != ""]
+def _paths(items: Sequence[Any], depth: int = _DEPTH) -> list[tuple[str, ...]]:
+    """The keys that all items have, and those within."""
+    held = [item for item in items if is_object(item)]
+    if not held or len(held) < len(items) or not depth:
+        return []
+    found: list[tuple[str, ...]] = []
+    for key in sorted(set(held[0]).intersection(*held[1:])):
+        found += [(key,), *((key, *path) for path in _paths([item[key] for item in held], depth - 1))]
+    return found
+
+
+def _at(item: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        item = item[key]
+    return item
+
+
+def _is_long(value: Any) -> bool:
+    return is_object(value) or is_list(value) or (isinstance(value, str) and len(value) > 100)

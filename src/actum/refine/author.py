@@ -1,0 +1,91 @@
+"""What the author of an Idea has said: his words, and what schemas declare (R12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..protocol.tool import Tool
+from ..schema.json import JsonObject, is_list, is_object
+from .examples import leaves_of
+from .terms import value_key
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Author:
+    """What the author of the Idea has said: his words, the numbers among them, and the schemas."""
+
+    words: str
+    tools: Mapping[str, Tool]
+    schema: Any = None
+    """Of the output."""
+    _said: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    @classmethod
+    def of(cls, messages: Sequence[JsonObject], tools: Mapping[str, Tool], schema: Any = None) -> Author:
+        """The author of these messages, of which the input is not."""
+        own = [message for message in messages if message.get("type") not in {"input", "tool", "meta"}]
+        words = "\n".join(str(value) for message in own for _, value in leaves_of(message))
+        return cls(words=words, tools=tools, schema=schema)
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """The numbers that he wrote."""
+        found = dict.fromkeys(_NUMBER.findall(self.words))
+        return [float(one) if "." in one else int(one) for one in found]
+
+    def has_said(self, value: Any) -> bool:
+        """Whether a text or a number stands among his words, as a word."""
+        if value is None or isinstance(value, bool) or is_object(value) or is_list(value) or value == "":
+            return False
+        if not isinstance(value, str):
+            return any(value_key(value) == value_key(one) for one in self.numbers)
+        text = value
+        if text not in self._said:
+            self._said[text] = (
+                text in self.words and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", self.words) is not None
+            )
+        return self._said[text]
+
+    def schema_of(self, path: Sequence[str | int], tool: str | None = None) -> JsonObject:
+        """What is declared of a value: of the output, or of a parameter of a tool."""
+        root: Any = self.schema if tool is None else self.tools[tool].parameters if tool in self.tools else None
+        return declared_at(root, path)
+
+    def declares(self, value: Any, schema: JsonObject) -> bool:
+        """Whether a value can't be otherwise by its schema, or is so by default."""
+        known: list[Any] = [schema[key] for key in ("const", "default") if key in schema]
+        options: Any = schema.get("enum")
+        known += options if is_list(options) and len(options) == 1 else []
+        return any(value_key(one) == value_key(value) for one in known)
+
+
+def declared_at(root: Any, path: Sequence[str | int]) -> JsonObject:
+    """The schema of what lies at a path, empty where none is declared."""
+    own: Any = _followed(root, root)
+    for key in path:
+        held: Any = own.get("items" if isinstance(key, int) else "properties")
+        own = _followed(held.get(key) if isinstance(key, str) and is_object(held) else held, root)
+    return own
+
+
+def _followed(schema: Any, root: Any) -> JsonObject:
+    for _ in range(8):
+        reference: Any = schema.get("$ref") if is_object(schema) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        schema = root
+        for key in reference[2:].split("/"):
+            schema = schema.get(key) if is_object(schema) else None
+    return schema if is_object(schema) else {}
+
+
+def is_judged(value: Any, schema: JsonObject) -> bool:
+    """Whether a value may have been judged: it is a truth, or one of several that are declared."""
+    options: Any = schema.get("enum")
+    return value is None or isinstance(value, bool) or (is_list(options) and len(options) > 1)

@@ -1,0 +1,133 @@
+"""Calls that are made for every item of a list, or under a condition (refine.md R14-R16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Idea, Tools, errors, kept, models
+from actum.refine import Refined, refine
+
+INPUT = {"type": "input", "schema": {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}}
+ORDERS: Mapping[str, Sequence[tuple[int, str]]] = {
+    "ana": [(11, "late"), (12, "paid")],
+    "bo": [(21, "paid"), (22, "late"), (23, "late")],
+    "cy": [(31, "late")],
+    "di": [(41, "paid")],
+    "ed": [(51, "late"), (52, "late"), (53, "paid"), (54, "late")],
+}
+DEBTS = {"ana": 250, "bo": 40, "cy": 101, "di": 7, "ed": 600, "flo": 99, "gus": 180}
+
+
+def orders_of(who: str) -> list[dict[str, Any]]:
+    return [{"id": number, "state": state} for number, state in ORDERS[who]]
+
+
+class Desk:
+    """Tools that list orders and debts, and remind; what they were asked to do."""
+
+    def __init__(self) -> None:
+        self.tools, self.reminded = Tools(), list[Any]()
+
+        @self.tools.tool(effects="none")
+        def orders(who: str) -> list[dict[str, Any]]:
+            """The orders of a customer."""
+            return orders_of(who)
+
+        @self.tools.tool(effects="none")
+        def debt(who: str) -> dict[str, int]:
+            """What a customer owes."""
+            return {"owes": DEBTS[who]}
+
+        @self.tools.tool
+        def remind(id: int) -> str:
+            """Remind of an order."""
+            self.reminded.append(id)
+            return f"reminded of {id}"
+
+        @self.tools.tool
+        def call_up(who: str) -> str:
+            """Call a customer."""
+            self.reminded.append(who)
+            return "called"
+
+
+async def runs_of(folder: Path, own: Idea, desk: Desk, answers: Mapping[str, list[Any]]) -> list[Path]:
+    found: list[Path] = []
+    for who, answer in answers.items():
+        found.append(folder / f"{who}.json")
+        agent = Agent(models.Scripted(answer), tools=desk.tools)
+        await kept.start(found[-1], own, lambda _, agent=agent: agent, input={"who": who})
+    return found
+
+
+def reminding(who: str, *, of: str = "late") -> list[Any]:
+    late = [one["id"] for one in orders_of(who) if one["state"] == of]
+    return [
+        {"calls": [{"_tool": "orders", "who": who}], "output": None},
+        {"calls": [{"_tool": "remind", "id": one} for one in late], "output": {"reminded": len(late)}},
+    ]
+
+
+async def reminded(folder: Path, words: str = "Remind of what is late.", **more: Any) -> Refined:
+    own, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
+    runs = await runs_of(folder, own, desk, {who: reminding(who) for who in ORDERS})
+    return await refine(runs, idea=own, tools=desk.tools, **more)
+
+
+async def test_calls_as_many_as_a_list_has_items_become_one_call_for_each(tmp_path: Path) -> None:
+    found = await reminded(tmp_path)
+    calls = [call for call in found.plan["plan"] if "_tool" in call]
+    assert calls == [
+        {"_tool": "orders", "who": "†input.who"},
+        {"_tool": "remind", "_each": "{[x for x in †calls.0 if x.state == 'late']}", "id": "†each.id"},
+    ]
+    assert {"_expect": "{len([x for x in †calls.0 if x.state == 'late']) <= 30}"} in found.plan["plan"]
+    assert found.proof.holds, found.proof.why
+    assert not found.questions
+    desk = Desk()
+    result = await Agent(None, tools=desk.tools).run([INPUT, found.plan], {"type": "object"}, input={"who": "ed"})
+    assert (desk.reminded, result.output) == ([51, 52, 54], {"reminded": 3})
+
+
+async def test_a_filter_that_nobody_has_said_is_no_plan(tmp_path: Path) -> None:
+    with pytest.raises(errors.RefineError) as raised:
+        await reminded(tmp_path, "Remind of what is overdue.")
+    assert raised.value.code == "unknown_condition"
+    assert "remind was called 0 to 3 times" in raised.value.message
+
+
+def calling(who: str, most: int = 100) -> list[Any]:
+    calls = [{"_tool": "call_up", "who": who}] if DEBTS[who] > most else []
+    return [
+        {"calls": [{"_tool": "debt", "who": who}], "output": None},
+        {"calls": calls, "output": {"owes": DEBTS[who]}},
+    ]
+
+
+async def called(folder: Path, words: str) -> Refined:
+    own, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
+    runs = await runs_of(folder, own, desk, {who: calling(who) for who in DEBTS})
+    return await refine(runs, idea=own, tools=desk.tools)
+
+
+async def test_a_call_that_is_made_now_and_then_has_the_one_condition_that_tells_when(tmp_path: Path) -> None:
+    found = await called(tmp_path, "Call whoever owes more than 100.")
+    (call,) = [call for call in found.plan["plan"] if call.get("_tool") == "call_up"]
+    assert call["_when"] == "{†calls.0.owes > 100}"
+    assert call["who"] == "†input.who"
+    assert found.proof.holds, found.proof.why
+    desk = Desk()
+    agent = Agent(None, tools=desk.tools)
+    for who in ("bo", "gus"):
+        await agent.run([INPUT, found.plan], {"type": "object"}, input={"who": who})
+    assert desk.reminded == ["gus"]
+
+
+async def test_where_no_condition_is_known_the_most_frequent_shape_alone_is_derived(tmp_path: Path) -> None:
+    with pytest.raises(errors.RefineError) as raised:
+        await called(tmp_path, "Call whoever owes much.")
+    assert raised.value.code == "unknown_condition"
