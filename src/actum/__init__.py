@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .execution.calls.approval import HOLD, Reply
     from .execution.calls.invoking import Output
     from .protocol.accounts import CallAccount
+    from .models.prices import Price
     from .protocol.activity import Activity
     from .protocol.backoff import Backoff
     from .protocol.call import Call
@@ -50,6 +51,7 @@ __all__ = [
     "Limits",
     "Output",
     "Plans",
+    "Price",
     "Progress",
     "Reply",
     "Result",
@@ -85,6 +87,7 @@ _HOMES = {
     "Call": "protocol.call:Call",
     "Eval": "evals.evaluation:Eval",
     "Plans": "refine.learning:Plans",
+    "Price": "models.prices:Price",
     "Config": "protocol.config:Config",
     "Settings": "protocol.settings:Settings",
     "Context": "protocol.context:Context",

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -163,6 +163,9 @@ def test_a_token_that_keeps_no_secret_says_how_one_is_made(token: Any) -> None:
         (lambda: Config(zzz=3), "Config has no 'zzz'; it has meta, reasoning"),  # type: ignore[call-arg]
         (lambda: Limits(request=3), "Limits has no 'request'; did you mean 'requests'"),  # type: ignore[call-arg]
         (lambda: replace(Limits(), dollars=1), "Limits has no 'dollars'"),
+        (lambda: cast("Any", Idea)([{"type": "text", "text": "go"}]), "Idea takes its fields by name: context=…"),
+        (lambda: cast("Any", Config)(True), "Config takes its fields by name: meta=…"),
+        (lambda: Agent(None, deps=cast("Any", 3)), "names the type of what runs are given"),
     ],
 )
 def test_a_field_that_there_is_not_names_the_near_one(make: Callable[[], Any], said: str) -> None:

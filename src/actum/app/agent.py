@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, Unpack, get_origin, overload
 
 from ..errors import MessageError, SchemaError
 from ..execution.budget import Spent
@@ -129,6 +129,9 @@ class Agent(Generic[Deps]):
         self.trace = trace
         self.plans = plans
         self._ring: Ring | None = None
+        named: Any = deps
+        if deps is not None and not isinstance(named, type) and get_origin(named) is None:
+            raise TypeError("Agent(deps=…) names the type of what runs are given; the value is for run(…, deps=…)")
         self._needs = deps
         self._deps: Any = None
         """What its runs are given, whatever they are begun with."""

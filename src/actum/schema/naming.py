@@ -30,12 +30,15 @@ def _bare(name: str) -> str:
 def names_nearest(cls: type[T]) -> type[T]:
     """A dataclass that names the near field, too, where it is given one that it doesn't have."""
     make: Callable[..., None] = cls.__init__
-    known = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType] -- of a dataclass
+    own = fields(cls)  # pyright: ignore[reportArgumentType] -- of a dataclass
+    known, by_name = [field.name for field in own], all(field.kw_only for field in own)
 
     @wraps(make)
     def __init__(self: T, *given: Any, **named: Any) -> None:  # noqa: N807 -- it takes the place of the class's own
         for name in named.keys() - set(known):
             raise TypeError(f"{type(self).__name__} has no {name!r}; {instead(name, known)}")
+        if given and by_name:
+            raise TypeError(f"{type(self).__name__} takes its fields by name: {known[0]}=…")
         make(self, *given, **named)
 
     cls.__init__ = __init__  # pyright: ignore[reportAttributeAccessIssue]
