@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .evals.evaluation import Eval
     from .execution.calls.approval import HOLD, Reply
     from .execution.calls.invoking import Output
-    from .protocol.accounts import CallAccount
     from .models.prices import Price
+    from .protocol.accounts import CallAccount
     from .protocol.activity import Activity
     from .protocol.backoff import Backoff
     from .protocol.call import Call
