@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,6 +20,8 @@ from .suite import Suite
 
 Show: TypeAlias = Callable[[Sequence[Judgement]], object]
 """Gets the judgements of each run as soon as it is over."""
+EVAL = "eval.json"
+"""What the folder of an eval says of it: its versions, cases, checks and tools, and what it has found besides."""
 RESULTS = "results.jsonl"
 """What the folder of an eval holds of its runs: a line for each that has begun, is over, and for each verdict."""
 
@@ -95,9 +97,8 @@ def with_judges(suite: Suite, folder: Path, *, asks: bool) -> Suite:
     def ready(one: Any) -> Any:
         if not isinstance(one, JudgeIdea):
             return one
-        path = labels_file(folder, one.name)
-        more = labels_in(path) if path.exists() else dict[str, bool]()
-        return replace(one, answers=answers, asks=asks, labels={**one.labels, **more})
+        labels = {**one.labels, **labels_beside(folder, one.name)}
+        return replace(one, answers=answers, asks=asks, labels=labels)
 
     return replace(suite, columns=Columns(checks=[ready(one) for one in suite.columns.checks]))
 
@@ -105,6 +106,12 @@ def with_judges(suite: Suite, folder: Path, *, asks: bool) -> Suite:
 def labels_file(folder: Path, judge: str) -> Path:
     """Where the Studio writes what people say of the outputs that a judge of an eval has judged."""
     return folder / f"{safe_name(judge)}.labels.jsonl"
+
+
+def labels_beside(folder: Path, judge: str) -> Mapping[str, bool]:
+    """Those of a judge, by the digests of outputs."""
+    path = labels_file(folder, judge)
+    return labels_in(path) if path.exists() else {}
 
 
 def calibrated(suite: Suite, report: Report) -> Report:
@@ -132,8 +139,8 @@ def results_lines(folder: Path) -> list[JsonObject]:
 
 
 def known_of(folder: Path) -> JsonObject:
-    """What the folder of an eval says of it: its versions, cases, checks and tools, by digest; empty if nothing."""
-    file = folder / "eval.json"
+    """What the folder of an eval says of it, in EVAL; empty if nothing."""
+    file = folder / EVAL
     try:
         told = decode(read_text(file)) if file.exists() else None
     except NotJson:

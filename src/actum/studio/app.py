@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Route
 
 from .answering import with_error_pages
 from .decisions import DecisionPages
+from .eval_pages import EvalPages
 from .home import Home
 from .idea_pages import IdeaPages
 from .pages import stamped, static
@@ -25,7 +26,7 @@ _STATIC = {"studio.css": "text/css", "studio.js": "text/javascript", "icon.svg":
 def routes_of(studio: Studio) -> Sequence[BaseRoute]:
     """The routes of a Studio."""
     home, ideas, runs, decisions = Home(studio), IdeaPages(studio), RunPages(studio), DecisionPages(studio)
-    run = f"{BASE}/runs/{{id}}"
+    evals, run = EvalPages(studio), f"{BASE}/runs/{{id}}"
 
     def route(path: str, act: Callable[[Request], Awaitable[Response]], *methods: str) -> Route:
         return Route(path, with_error_pages(studio, act), methods=list(methods) or ["GET"])
@@ -50,6 +51,9 @@ def routes_of(studio: Studio) -> Sequence[BaseRoute]:
         route(f"{run}/cancel", decisions.cancel, "POST"),
         route(f"{run}/resume", decisions.resume, "POST"),
         route(f"{BASE}/compare", decisions.compare),
+        route(f"{BASE}/evals", evals.list),
+        route(f"{BASE}/evals/{{key:path}}", evals.show),
+        route(f"{BASE}/evals/{{key:path}}", evals.label, "POST"),
     ]
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..evals import Judgement, Report
 from .pages import alone
 
+Link: TypeAlias = "Callable[[str], str]"
 _WORDS = {"pass": "done", "fail": "failed", "broken": "failed", "unknown": "waiting"}
 """The colour of a verdict is that of the state of a call."""
 
 
-def eval_page(report: Report, title: str, link: Callable[[str], str] = str) -> str:
+def eval_page(report: Report, title: str, link: Link) -> str:
     """The report as an HTML page: the matrix, what it has cost, then the cases, those that changed first.
 
     `link` says where from the page the file of a run lies.
@@ -20,18 +21,21 @@ def eval_page(report: Report, title: str, link: Callable[[str], str] = str) -> s
     Raises:
         IdeaError: the extra `serve` is not installed.
     """
+    return alone("eval_file.html", title=title, **values_of(report, link))
+
+
+def values_of(report: Report, link: Link | None = None) -> dict[str, Any]:
+    """What the page of a report shows, with links to its runs where these can be found."""
     cells = list(report.cells.values())
-    return alone(
-        "eval_file.html",
-        title=title,
-        report=report,
-        cells=cells,
-        checks=list(dict.fromkeys(check for cell in cells for check in cell.checks)),
-        compared={cell.name: report.compare(cells[0].name, cell.name) for cell in cells[1:]},
-        cases=list(_cases(report)),
-        colours=_WORDS,
-        link=link,
-    )
+    return {
+        "report": report,
+        "cells": cells,
+        "checks": list(dict.fromkeys(check for cell in cells for check in cell.checks)),
+        "compared": {cell.name: report.compare(cells[0].name, cell.name) for cell in cells[1:]},
+        "cases": list(_cases(report)),
+        "colours": _WORDS,
+        "link": link,
+    }
 
 
 def _cases(report: Report) -> Iterator[Mapping[str, Any]]:

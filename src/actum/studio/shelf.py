@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from ..app.idea import Idea
 from ..app.saved import SavedIdea
 from ..dataflow.reference import clip
 from ..errors import ActumError, IdeaError, IdeaNotFound
+from ..evals.verdicts import EVAL
 from ..ideas.ticks import RUN
 
 _SUFFIXES = (".json", ".yaml", ".yml")
@@ -35,6 +36,15 @@ class IdeaListed:
     version: str = ""
     has_plan: bool = False
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalListed:
+    """An eval that was saved, and when, in seconds since the epoch."""
+
+    key: str
+    folder: Path
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +88,26 @@ class Shelf:
         """The file of an Idea, None for one that is served under a name."""
         return None if key in self.named else next((path for own, path in self._files() if own == key), None)
 
+    def evals(self) -> list[EvalListed]:
+        """The folders of evals below the folder, those that were saved last first."""
+        found = [
+            EvalListed(key=key.rstrip("/"), folder=here, at=(here / EVAL).stat().st_mtime)
+            for here, key, names in self._walked(_PASSED_OVER - {"out"})
+            if key and EVAL in names and _is_own_file(here / EVAL)
+        ]
+        return sorted(found, key=lambda one: (-one.at, one.key))
+
+    def eval(self, key: str) -> Path:
+        """The folder of an eval of that list.
+
+        Raises:
+            IdeaError: there is none.
+        """
+        found = next((one.folder for one in self.evals() if one.key == key), None)
+        if found is None:
+            raise IdeaNotFound(f"the eval {key} wasn't found")
+        return found
+
     @property
     def roots(self) -> Sequence[Path]:
         """The folders that the Ideas lie in."""
@@ -85,15 +115,8 @@ class Shelf:
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         """The files that may be Ideas, by their paths below the folder; no link is followed out of it."""
-        if self.folder is None:
-            return
         count = 0
-        for at, folders, names in os.walk(self.folder):
-            here = Path(at)
-            depth = len(here.relative_to(self.folder).parts)
-            folders[:] = sorted(
-                one for one in folders if one[0] != "." and one not in _PASSED_OVER and depth < _MOST_DEPTH
-            )
+        for here, key, names in self._walked(_PASSED_OVER):
             for name in sorted(names):
                 path = here / name
                 if not name.endswith(_SUFFIXES) or not _is_own_file(path):
@@ -101,7 +124,17 @@ class Shelf:
                 count += 1
                 if count > _MOST_FILES:
                     return
-                yield path.relative_to(self.folder).as_posix(), path
+                yield f"{key}{name}", path
+
+    def _walked(self, passed_over: Collection[str]) -> Iterator[tuple[Path, str, Sequence[str]]]:
+        """Each folder, what names of its files begin with, and the names in it; no link is followed."""
+        for at, folders, names in os.walk(self.folder) if self.folder is not None else ():
+            here = Path(at)
+            parts = here.relative_to(self.folder or here).parts
+            folders[:] = sorted(
+                one for one in folders if one[0] != "." and one not in passed_over and len(parts) < _MOST_DEPTH
+            )
+            yield here, "".join(f"{one}/" for one in parts), names
 
 
 def _is_own_file(path: Path) -> bool:

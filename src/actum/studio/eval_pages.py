@@ -1,0 +1,104 @@
+"""The tab *Evals*: what evals have found that were saved below the folder, and people's labels of what judges said."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..app.saved import SavedIdea
+from ..errors import ActumError, IdeaError
+from ..evals import Judgement, Report
+from ..evals.gating import kept_report
+from ..evals.paid import append_lines
+from ..evals.verdicts import known_of, labels_beside, labels_file
+from ..ideas.ticks import RUN
+from ..schema.json import Json, is_list, is_object
+from .answering import PartNotFound, elsewhere, page
+from .eval_file import values_of
+from .numbers import page_of
+from .posting import posted
+from .resources import Studio
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_CASES = 50
+_LABELLED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a judge said of an output, which a person may agree with; `label` is what they said before."""
+
+    row: Judgement
+    output: Json
+    label: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvalPages:
+    """The pages of evals; they only read what was found, and run nothing."""
+
+    studio: Studio
+
+    async def list(self, _request: Request) -> Response:
+        """The evals that were saved below the folder."""
+        return page(self.studio, "evals.html", evals=await asyncio.to_thread(self.studio.shelf.evals))
+
+    async def show(self, request: Request) -> Response:
+        """What one has found, and what its judges said, to agree with or not."""
+        key, folder, report = await self._found(request)
+        cases = list(dict.fromkeys(row.case for row in report.rows))
+        at, pages = page_of(request.query_params.get("page"), len(cases), _CASES)
+        values = values_of(report, str)
+        values["cases"] = values["cases"][(at - 1) * _CASES : at * _CASES]
+        judged = await asyncio.to_thread(_judged, folder, report)
+        return page(self.studio, "eval.html", title=key, key=key, page=at, pages=pages, judged=judged, **values)
+
+    async def label(self, request: Request) -> Response:
+        """Note whether a person agrees with what a judge said of an output."""
+        key, folder, report = await self._found(request)
+        texts = (await posted(request)).texts
+        check, output, said = (texts.get(name, "") for name in ("check", "output", "label"))
+        row = next((one for one in _rows_of_judges(folder, report) if (one.check, one.output) == (check, output)), None)
+        if row is None or said not in {"agree", "disagree"}:
+            raise PartNotFound("no judge of this eval has judged such an output")
+        told = {"case": row.case, "output": output, "pass": (row.state == "pass") == (said == "agree")}
+        await asyncio.to_thread(append_lines, labels_file(folder, check), [told])
+        return elsewhere(f"/evals/{key}#labels")
+
+    async def _found(self, request: Request) -> tuple[str, Path, Report]:
+        key = request.path_params["key"]
+        folder = await asyncio.to_thread(self.studio.shelf.eval, key)
+        return key, folder, await asyncio.to_thread(kept_report, folder)
+
+
+def _rows_of_judges(folder: Path, report: Report) -> list[Judgement]:
+    """What judges said, of each output once."""
+    judges: Any = known_of(folder).get("judges")
+    rows = [row for row in report.rows if is_list(judges) and row.check in judges and row.state in {"pass", "fail"}]
+    return list({(row.check, row.output): row for row in rows if row.output is not None}.values())
+
+
+def _judged(folder: Path, report: Report) -> list[Judged]:
+    """What judges said that has no label yet, with the outputs, then what has one: as many as a page holds."""
+    rows = _rows_of_judges(folder, report)
+    known = {check: labels_beside(folder, check) for check in {row.check for row in rows}}
+    found = [Judged(row=row, output=None, label=known[row.check].get(str(row.output))) for row in rows]
+    shown = sorted(found, key=lambda one: one.label is not None)[:_LABELLED]
+    return [replace(one, output=_output(folder, one.row)) for one in shown]
+
+
+def _output(folder: Path, row: Judgement) -> Json:
+    """What a run came to, of those that lie in the eval's folder."""
+    path = (folder / str(row.run)).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        return None
+    try:
+        about: Any = SavedIdea.load(path).meta.get(RUN)
+    except (ActumError, IdeaError):
+        return None
+    return about.get("output") if is_object(about) else None
