@@ -22,6 +22,7 @@ from ..protocol.message import instance_of
 from ..protocol.origin import is_url, told
 from ..protocol.scopes import notes_of
 from ..protocol.tool import Tool
+from ..schema.drawn import Drawn
 from ..schema.gathering import gathered
 from ..schema.infer import schema_like, shape_of
 from ..schema.json import MAX_DEPTH, JsonObject, check_depth, is_list, is_object
@@ -35,7 +36,7 @@ from .coercion import Given, as_context, blocking
 
 @names_nearest
 @dataclass(frozen=True, kw_only=True)
-class SavedIdea:
+class SavedIdea(Drawn):
     """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
 
     context: Context

@@ -16,11 +16,12 @@ from ..execution.loop import Loop
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..protocol.usage import Usage
+from ..schema.drawn import Drawn
 
 T_co = TypeVar("T_co", covariant=True, default=Any)
 
 
-class Stream(Generic[T_co]):
+class Stream(Drawn, Generic[T_co]):
     """`async with agent.stream(…) as run: async for event in run: …`, then `run.result`.
 
     The run continues at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
@@ -82,6 +83,11 @@ class Stream(Generic[T_co]):
     def partial(self) -> Result[Any]:
         """What the run has left so far, at any time."""
         return self._loop.result if self._loop is not None else Result(output=None, context=self._begins)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, however it did."""
+        return self._task is not None and self._task.done()
 
     @property
     def usage(self) -> Usage:

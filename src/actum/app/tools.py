@@ -28,6 +28,7 @@ from ..protocol.message import instance_of
 from ..protocol.registry import Registry
 from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool
+from ..schema.drawn import Drawn
 from ..sources.roots import folders
 from ..tracing.trace import Trace
 from .assembly import Assembly, Reach
@@ -56,7 +57,7 @@ class CallOptions(TypedDict, Generic[Deps], total=False):
     deps: Deps | None
 
 
-class Tools(Registry, Generic[Deps]):
+class Tools(Registry, Drawn, Generic[Deps]):
     """Interfaces and implementations by name; `await tools(call)` carries out one call, with `CallOptions`."""
 
     def __init__(self, *, backoff: Backoff | None = None) -> None:

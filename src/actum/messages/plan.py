@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..schema.drawn import Drawn
 from ..schema.json import JsonObject, encode, is_object
 from ..schema.quoting import told
 from .block import BLOCK_SIGIL, Block, Volatility
@@ -16,7 +17,7 @@ from .kind import Key, Kind, show_nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Drawn):
     """Calls to be made, and what the answer is once they have been."""
 
     plan: Sequence[JsonObject]

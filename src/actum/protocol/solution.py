@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from ..errors import ActumError
+from ..schema.drawn import Drawn
 from ..schema.json import JsonObject
 from .accounts import CallAccount, LiveCalls, accounts
 from .call import Call
@@ -70,7 +71,7 @@ class PlanUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result(Generic[T_co]):
+class Result(Drawn, Generic[T_co]):
     """The result of a run.
 
     `context` is everything it started with and wrote, fit for `resume`; `errors` the errors of calls and answers in the

@@ -1,0 +1,137 @@
+"""How results, Ideas, tools, plans and running streams are drawn in a notebook: as `actum show` draws them.
+
+A drawing is HTML with SVG in it, needs no script and is at most `MOST_BYTES` long. Everything in it is escaped: data of
+a run may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Any, cast
+
+from .app.saved import SavedIdea
+from .app.stream import Stream
+from .dataflow.reference import clip
+from .errors import ActumError
+from .inspection.plan_drawing import svg_of
+from .inspection.plan_graph import PlanGraph, add_calls, graph_of
+from .messages.plan import Plan
+from .protocol.context import Context
+from .protocol.registry import Registry
+from .protocol.solution import Result
+from .schema.infer import jsonable
+from .schema.json import JsonObject, encode
+from .schema.quoting import printable
+from .schema.shapes import told
+
+MOST_BYTES = 50_000
+_MOST_ROWS, _MOST_CHARACTERS, _MOST_VERTICES = 60, 160, 40
+_TABLE = 'style="text-align:left;border-spacing:1em 0;font-family:system-ui,sans-serif"'
+
+
+def bundle(shown: object) -> dict[str, str]:
+    """What a notebook shows of a result, an Idea, a registry of tools, a plan or a stream, by its media type."""
+    plain = printable(clip(repr(shown), 2_000))
+    parts: list[str] = []
+    room = MOST_BYTES - len(plain.encode()) - 100
+    for part in _parts(shown):
+        room -= len(part.encode())
+        if room < 0:
+            parts.append("<p>…</p>")
+            break
+        parts.append(part)
+    return {"text/plain": plain, "text/html": f"<div>{''.join(parts)}</div>"}
+
+
+def _parts(shown: object) -> Iterator[str]:
+    match shown:
+        case Result():
+            result = cast("Result[Any]", shown)
+            yield from _result(result, "waiting" if result.waiting and result.output is None else "done")
+        case Stream():
+            yield from _result(shown.partial, "over" if shown.is_over else "running")
+        case SavedIdea():
+            yield from _idea(shown)
+        case Plan():
+            yield _graph(graph_of(Context([shown.to_dict()])))
+        case Registry():
+            yield from _tools(shown)
+        case _:
+            return
+
+
+def _result(result: Result[Any], state: str) -> Iterator[str]:
+    calls = result.calls
+    used = result.usage
+    yield f"<p><b>{state}</b>, {used.requests} requests, {len(calls)} calls</p>"
+    if result.output is not None:
+        yield f"<pre>{_said(result.output)}</pre>"
+    if result.waiting:
+        yield f"<p>waits for {', '.join(map(_text, result.waiting))}</p>"
+    for solution in result.solutions:
+        graph = PlanGraph()
+        add_calls(graph, solution.calls, solution.authored)
+        yield _graph(graph)
+    rows = [
+        (one.place, _text(one.tool), _said(one.arguments), one.state, _came_to(one.value, one.error)) for one in calls
+    ]
+    yield from _table(("call", "tool", "with", "state", "came to"), rows)
+
+
+def _came_to(value: Any, error: ActumError | None) -> str:
+    return _text(error.message) if error is not None else _said(value)
+
+
+def _idea(idea: SavedIdea) -> Iterator[str]:
+    name = idea.meta.get("path") or (idea.file.name if idea.file else "Idea")
+    yield f"<p><b>{_text(name)}</b></p>"
+    yield _graph(graph_of(idea.context, idea.solution))
+    texts = [(_text(one.get("type", one.get("role"))), _said(_without_type(one))) for one in idea.context]
+    yield from _table(("message", ""), texts)
+
+
+def _without_type(message: JsonObject) -> JsonObject:
+    return {key: value for key, value in message.items() if key != "type"}
+
+
+def _tools(tools: Registry) -> Iterator[str]:
+    outputs = {tool.name: tool.output for tool in tools}
+    shapes = told(outputs).lines
+    rows = [
+        (
+            _text(tool.name),
+            _text(", ".join(tool.parameters["properties"])),
+            _text(shapes.get(tool.name)),
+            _text(tool.description),
+        )
+        for tool in tools
+    ]
+    yield from _table(("tool", "parameters", "gives", ""), rows)
+
+
+def _graph(graph: PlanGraph) -> str:
+    """A plan as SVG, unless there is none or it is too large to be looked at."""
+    return svg_of(graph) if 0 < len(graph.vertices) <= _MOST_VERTICES else ""
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    listed = [*rows]
+    if not listed:
+        return
+    lines = [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in listed[:_MOST_ROWS]]
+    head = f"<tr>{''.join(f'<th>{escape(one)}</th>' for one in heads)}</tr>"
+    yield f"<table {_TABLE}>{head}{''.join(lines)}</table>"
+    if len(listed) > _MOST_ROWS:
+        yield f"<p>… {len(listed) - _MOST_ROWS} more</p>"
+
+
+def _said(value: Any) -> str:
+    try:
+        return _text(value if isinstance(value, str) else encode(jsonable(value)))
+    except (ValueError, RecursionError):
+        return _text(repr(value))
+
+
+def _text(value: object) -> str:
+    return escape(printable(clip(str(value or ""), _MOST_CHARACTERS)))
