@@ -22,6 +22,7 @@ import pytest
 from actum import errors
 from actum.runs.live.hearing import Hearing
 from actum.serving import Served, http_server
+from actum.serving.callers import Quota
 from actum.studio.sse import EventStream
 
 from ..effort import trials
@@ -133,6 +134,31 @@ async def test_the_oldest_idle_connection_of_a_crowd_makes_room(monkeypatch: pyt
             assert (await crowd[1][0].readline()).startswith(b"HTTP/1.1 200")
         for _, writer in crowd:
             writer.close()
+
+
+async def test_what_clients_dont_read_is_bounded_for_each_caller(caplog: pytest.LogCaptureFixture) -> None:
+    tokens = {"": TOKEN, "ann": "the-token-of-ann!"}
+    quota = Quota(buffered=2_000_000)
+    large = plan({"_tool": "step", "of": "x" * 1_200_000}, output="†calls.0")
+    async with house(Served({"large": large}, agent=Desk().agent()), token=tokens, quota=quota) as client:
+        run = (await client.ok("POST", "/ideas/large/runs?wait=30", json={}))["id"]
+        port = client.base_url.port or 0
+        head = f"GET /runs/{run}/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n".encode()
+        crowd = [await raw(port, head) for _ in range(8)]  # none of them reads
+        async with asyncio.timeout(PATIENCE):
+            for reader, _ in crowd:
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            while (busy := await client.get(f"/runs/{run}")).status_code == 200:
+                pass  # until the frames of the crowd are made
+        assert (busy.status_code, busy.json()["error"]["code"], busy.headers["retry-after"]) == (503, "busy", "5")
+        other = {"authorization": f"Bearer {tokens['ann']}"}
+        assert (await client.post("/ideas/large/runs?wait=30", json={}, headers=other)).json()["state"] == "done"
+        for _, writer in crowd:
+            writer.close()
+        async with asyncio.timeout(PATIENCE):
+            while (await client.get(f"/runs/{run}")).status_code != 200:
+                pass
+    assert "Traceback" not in caplog.text
 
 
 async def test_two_hosts_or_a_body_of_unknown_length_get_nowhere_over_the_wire() -> None:

@@ -13,7 +13,7 @@ from .run_store import RunStore
 
 LOOK = 0.5
 """Seconds until it is looked again, whatever notice was given: one that comes between two looks may be missed."""
-_MOST = 1_000
+_MOST = 100
 """How many entries are read at once."""
 
 

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from ..errors import ActumError
 from .desk import Desk
+from .guard import NotTaken
 from .parts import Part
 from .refusals import Refusal, error_body, status_of
 
@@ -72,6 +73,8 @@ async def _unrouted(_request: Request, error: HTTPException) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
+    if isinstance(error, NotTaken):  # who has asked has left, or takes nothing: there is nothing to tell
+        return Response(status_code=499)
     _LOG.error("%s %s", request.method, request.url.path, exc_info=error)  # its words may be data's: for the operator
     refusal = Refusal(500, "internal", f"internal error: {type(error).__name__}")
     return JSONResponse(error_body(refusal), status_code=500)

@@ -32,15 +32,17 @@ class Quota:
     """How much one caller may ask for; None is as much as it likes.
 
     `runs` counts those that are under way at once, `requests` those of a minute, `streams` the requests that are open
-    at once: streams of events, and what waits for an answer.
+    at once: streams of events, and what waits for an answer. `buffered` counts the bytes of answers that were made and
+    not yet taken; a single one may be larger.
     """
 
     runs: int | None = 100
     requests: int | None = 6_000
     streams: int | None = 200
+    buffered: int | None = 64 * 1024 * 1024
 
 
-UNBOUNDED = Quota(runs=None, requests=None, streams=None)
+UNBOUNDED = Quota(runs=None, requests=None, streams=None, buffered=None)
 """For who has started the process: as much as it likes."""
 
 
@@ -74,6 +76,7 @@ class Callers:
         self._clock = clock
         self._left = {name: (float(self.quota.requests or 0), clock()) for name in named}
         self._open = Counter[str]()
+        self._held = Counter[str]()
 
     def of_token(self, token: str) -> str | None:
         """The caller who has a token; None if nobody has it. All are compared, in the same time."""
@@ -122,6 +125,22 @@ class Callers:
             yield
         finally:
             self._open[caller] -= 1
+
+    @contextmanager
+    def holding(self, caller: str, size: int) -> Generator[None]:
+        """Count so many bytes of an answer, as long as the block lasts in which they are taken.
+
+        Raises:
+            Refusal: other answers of the caller wait to be taken, so that these would be too many.
+        """
+        most, held = self.quota.buffered, self._held[caller]
+        if most is not None and held and held + size > most:
+            raise Refusal(503, "busy", "answers that were asked for before are not taken yet", retry=5)
+        self._held[caller] += size
+        try:
+            yield
+        finally:
+            self._held[caller] -= size
 
 
 def kept_id(caller: str, id: str) -> str:

@@ -85,26 +85,40 @@ class Guard:
             return
         headers = Headers.of(scope)
         origin = headers.one("origin")
-        answer = _with_headers(self._bounded(send), self._shared(origin))
+        answer = _with_headers(self._bounded(scope, send), self._shared(origin))
         try:
             await self._judged(scope, headers, origin, receive, answer)
         except Refusal as refusal:
             await _refuse(answer, refusal)
-        except _NotTaken:
-            return  # the server closes the connection, since the answer isn't complete
+        except NotTaken as left:
+            if left.refusal is not None:
+                await _refuse(answer, left.refusal)
+            # else the server closes the connection, since the answer isn't complete
 
-    def _bounded(self, send: Send) -> Send:
-        """What sends, and gives up on who takes nothing of the answer any more."""
+    def _bounded(self, scope: Scope, send: Send) -> Send:
+        """What sends, and gives up on who takes nothing of the answer any more, or not what was sent before."""
 
         async def sending(message: Message) -> None:
-            for piece in _pieces(message):
-                try:
-                    async with asyncio.timeout(self.patience):
-                        await send(piece)
-                except TimeoutError:
-                    raise _NotTaken from None
+            size = _announced(message) if message["type"] == "http.response.start" else len(message.get("body", b""))
+            caller = scope.get(CALLER)
+            if caller is None or size <= _PIECE:
+                await self._taken(message, send)
+                return
+            try:
+                with self.callers.holding(caller, size):
+                    await self._taken(message, send)
+            except Refusal as refusal:  # in the middle of a stream it ends: who comes back goes on
+                raise NotTaken(refusal if message["type"] == "http.response.start" else None) from None
 
         return sending
+
+    async def _taken(self, message: Message, send: Send) -> None:
+        for piece in _pieces(message):
+            try:
+                async with asyncio.timeout(self.patience):
+                    await send(piece)
+            except TimeoutError:
+                raise NotTaken(None) from None
 
     async def _judged(self, scope: Scope, headers: Headers, origin: str | None, receive: Receive, send: Send) -> None:
         host = self._host(headers)
@@ -259,8 +273,17 @@ def _complaint(meter: JsonMeter, piece: bytes) -> Refusal | None:
     return None
 
 
-class _NotTaken(Exception):
-    """Who has asked takes nothing of the answer any more."""
+class NotTaken(Exception):
+    """Who has asked takes nothing of the answer any more, or not what was sent before: `refusal` says that to them."""
+
+    def __init__(self, refusal: Refusal | None) -> None:
+        self.refusal = refusal
+
+
+def _announced(message: Message) -> int:
+    """How many bytes an answer says that it has, 0 where it doesn't."""
+    found: Any = dict(message.get("headers", ())).get(b"content-length", b"0")
+    return int(found)
 
 
 def _pieces(message: Message) -> Iterator[Message]:
