@@ -11,15 +11,16 @@ LOOP ?=
 ANEW ?=
 SEED ?=
 COUNT ?=
+ACCEPT ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 # What is compiled is kept: else each worker of the tests compiles them all, and each process of theirs compiles Actum.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos mutants lint check fmt lock rules shape isolation approval bench fit clean
+.PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos mutants lint check fmt lock rules shape isolation approval bench fit local live clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the examples, make studio   see their runs in a browser, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make mutants   see which changes of the core no test notices, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make mutants   see which changes of the core no test notices, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make local ACCEPT=1   try it with a small real model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -154,6 +155,15 @@ fit: $(READY)
 	$(BIN)/python -m bench.environments actum-fit
 	@$(BIN)/python -m bench.fit run "$(MODEL)" $(if $(LANE),--lane "$(LANE)") $(if $(TASKS),--tasks "$(TASKS)") \
 	  $(if $(LOOP),--loop "$(LOOP)") $(if $(ANEW),--anew) || { code=$$?; test $$code = 3 || exit $$code; }
+
+# Tries it with a small open model that is served on loopback, in an environment of its own (272 MB once). The model has
+# its maker's terms: ACCEPT=1 accepts them. Where the packages can't be installed, it says so and is skipped.
+local: $(READY)
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python out/local; \
+	  if ! $(BIN)/uv pip install --quiet --python out/local/bin/python -r tests/local/requirements.txt --editable .; then \
+	    echo "the model and its server can't be installed here: the tests with a real model are skipped"; exit 0; fi; \
+	  test -n "$(ACCEPT)" || { out/local/bin/python -m actum.models.local; echo "then: make local ACCEPT=1"; exit 2; }; \
+	  ACTUM_LOCAL=$(CURDIR)/out/local/bin/python $(BIN)/python -m pytest tests/local -n 0 --timeout 600 --durations 3
 
 clean:
 	rm -rf $(VENV) bench/.venvs out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
