@@ -57,4 +57,4 @@ def written() -> list[Path]:
 
 def grows(page: Path) -> bool:
     """Whether the blocks of a page build on each other: those of lessons and tasks do, others stand alone."""
-    return bool({"how-to", "tutorial.md"} & {*page.parts})
+    return bool({"how-to", "coming-from", "tutorial.md"} & {*page.parts})
