@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -17,9 +18,6 @@ from actum.serving.callers import UNBOUNDED
 from ..effort import cases
 from ..runs.desks import Desk, chain, plan
 from .house import TOKEN, Client, house
-
-if TYPE_CHECKING:
-    import pytest
 
 INPUT: Json = {
     "type": "object",
@@ -74,6 +72,7 @@ def in_path(name: str) -> Json:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
+@pytest.mark.timeout(7_200)  # where it asks 3,000 times for each operation
 async def test_no_request_breaks_an_endpoint(caplog: pytest.LogCaptureFixture) -> None:
     answer = json.dumps({"calls": [], "output": "ok"})
     agent = Agent(models.Scripted([answer] * 100_000), tools=Desk().tools)
