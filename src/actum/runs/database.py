@@ -78,6 +78,11 @@ class Database(Protocol):
         ...
 
 
+async def time_of(within: Transaction) -> float:
+    """The time of a transaction by the clock of its database, in seconds since the epoch."""
+    return (await within.rows("SELECT now()"))[0][0]
+
+
 @asynccontextmanager
 async def transaction_in(database: Database, within: Transaction | None) -> AsyncGenerator[Transaction]:
     """The transaction that is under way, or where there is none, one that is committed at the end of the block."""

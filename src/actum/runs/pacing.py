@@ -2,12 +2,13 @@
 
 Each model with a limit has a row with what may be sent now, which fills up with time; whoever asks takes from it, in
 a transaction. "Too many requests" closes the row until the provider takes some again: all workers wait, and no run
-fails of it. The clock is that of the workers; a row never goes back in time.
+fails of it. The clock is that of the database; a row never goes back in time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -68,23 +69,27 @@ def _rate(a_minute: float | None) -> tuple[float, float]:
 
 
 class Pacing:
-    """Lets requests in by the limits of a place. `clock` is that of the world; `sleep` waits so many seconds."""
+    """Lets requests in by the limits of a place.
+
+    `clock` takes the place of that of the place; `sleep` waits so many seconds.
+    """
 
     def __init__(
         self,
         database: Database,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._database = database
         self._clock = clock
+        self._local = clock or time.monotonic
         self._sleep = sleep
         self._free: dict[str, float] = {}
         """Until when models are known to have no limit."""
 
     async def enter(self, model: str, tokens: int) -> None:
         """Wait until a request of about so many tokens may be sent."""
-        while self._free.get(model, 0.0) <= self._clock():
+        while self._free.get(model, -math.inf) <= self._local():
             try:
                 wait, is_let_in = await self._taken(model, tokens)
             except StoreUnavailable:
@@ -97,11 +102,10 @@ class Pacing:
     async def _taken(self, model: str, tokens: int) -> tuple[float, bool]:
         """Take the room for a request; how long to wait, and whether it is then let in."""
         async with self._database.transaction() as within:
-            limit, bucket = await self._look(within, model)
-            now = self._clock()
+            limit, bucket, now = await self._look(within, model)
             if limit is None and (bucket is None or bucket.closed <= now):
                 if bucket is None or not bucket.refusals:
-                    self._free[model] = now + _GLANCE
+                    self._free[model] = self._local() + _GLANCE
                 return 0.0, True
             assert bucket is not None
             limit = limit or Limit(model=model)
@@ -119,21 +123,21 @@ class Pacing:
         self._free.pop(model, None)
         with suppress(StoreUnavailable):  # then this is known here alone, by the next refusal
             async with self._database.transaction() as within:
-                _, bucket = await self._look(within, model, makes=True)
+                _, bucket, now = await self._look(within, model, makes=True)
                 assert bucket is not None
                 doubled = min(_MOST, _LEAST * 2.0 ** min(bucket.refusals, 10))
                 wait = doubled if retry_after is None else retry_after
-                bucket.closed = max(bucket.closed, self._clock() + wait)
+                bucket.closed = max(bucket.closed, now + wait)
                 bucket.refusals += 1
                 await self._keep(within, model, bucket)
 
     async def left(self, model: str, tokens: int, used: int | None) -> None:
         """Correct what was taken by what was used."""
-        if self._free.get(model, 0.0) > self._clock() or used is None:
+        if self._free.get(model, -math.inf) > self._local() or used is None:
             return
         with suppress(StoreUnavailable):  # it counts as it was taken
             async with self._database.transaction() as within:
-                _, bucket = await self._look(within, model)
+                _, bucket, _ = await self._look(within, model)
                 if bucket is not None:
                     bucket.tokens += tokens - used
                     bucket.refusals = 0 if used else bucket.refusals
@@ -141,22 +145,26 @@ class Pacing:
 
     async def _look(
         self, within: Transaction, model: str, *, makes: bool = False
-    ) -> tuple[Limit | None, _Bucket | None]:
-        """The limit of a model, and its row, which nobody else changes before the transaction ends."""
+    ) -> tuple[Limit | None, _Bucket | None, float]:
+        """The limit of a model, its row, which nobody else changes before the transaction ends, and the time."""
+        now = self._clock() if self._clock is not None else None
         limit = await limit_for(within, "model", model)
         if makes or limit is not None:
             most = [_rate(one)[1] for one in (limit or Limit(model=model)).amounts]
             await within.rows(
-                "INSERT INTO actum_buckets (model, requests, tokens, at) VALUES (?, ?, ?, ?) "
+                "INSERT INTO actum_buckets (model, requests, tokens, at) VALUES (?, ?, ?, coalesce(?, now())) "
                 "ON CONFLICT (model) DO NOTHING RETURNING model",
                 model,
                 *most,
-                self._clock(),
+                now,
             )
         found: Any = await within.rows(
-            f"SELECT {_COLUMNS} FROM actum_buckets WHERE model = ?{self._database.update}", model
+            f"SELECT {_COLUMNS}, now() FROM actum_buckets WHERE model = ?{self._database.update}", model
         )
-        return limit, _Bucket(*found[0]) if found else None
+        if not found:
+            return limit, None, 0.0
+        *kept, at = found[0]
+        return limit, _Bucket(*kept), at if now is None else now
 
     @staticmethod
     async def _keep(within: Transaction, model: str, bucket: _Bucket) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from ..errors import RunError
@@ -33,8 +32,11 @@ def checked_days(keep: Mapping[State, float]) -> dict[State, float]:
 
 
 async def sweep_runs(store: RunStore, keep: Mapping[State, float], now: float | None = None) -> int:
-    """Delete the runs that have been over for longer than they are kept, with their records; how many there were."""
-    at, swept = time.time() if now is None else now, 0
+    """Delete the runs that have been over for longer than they are kept, with their records; how many there were.
+
+    `now` is the time by the clock of the store, if it is known.
+    """
+    at, swept = (await store.database.single("SELECT now()"))[0][0] if now is None else now, 0
     for state, days in checked_days(keep).items():
         while found := await store.sweep(state, at - days * _DAY, _AT_ONCE):
             swept += found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
@@ -18,7 +17,7 @@ from ..errors import RunError
 from ..schema.json import JsonObject, encode
 from . import given
 from .cron import Cron, moment_of
-from .database import Transaction
+from .database import Transaction, time_of
 from .row import Submission, check_id
 from .run_store import RunStore
 from .sql_rows import kept_object
@@ -92,8 +91,9 @@ class Schedules:
             RunError: it can't be read, or it never ticks.
         """
         _check(schedule)
-        cron, now = Cron(schedule.cron, schedule.zone), time.time()
+        cron = Cron(schedule.cron, schedule.zone)
         async with self._store.database.transaction() as within:
+            now = await time_of(within)
             before = await self._at(within, schedule.name)
             if before is not None and (before.cron, before.zone) == (schedule.cron, schedule.zone):
                 own = replace(schedule, dealt=before.dealt, comes=before.comes, is_paused=before.is_paused)
@@ -149,14 +149,20 @@ class Schedules:
         await self._turn(name, is_paused=False)
 
     async def _turn(self, name: str, *, is_paused: bool) -> None:
-        now = time.time()
         async with self._store.database.transaction() as within:
+            now = await time_of(within)
             own = _there(await self._at(within, check_id(name), self._store.database.update), name)
             if own.is_paused != is_paused:
                 comes = own.comes if is_paused else Cron(own.cron, own.zone).after(now)
                 await self._note(within, replace(own, is_paused=is_paused, dealt=now, comes=comes))
 
     # Ticks
+
+    async def look(self) -> tuple[float, float | None]:
+        """The time by the clock of the place, and when a schedule ticks next; None if none does."""
+        query = "SELECT now(), min(comes) FROM actum_schedules WHERE is_paused = 0"
+        now, comes = (await self._store.database.single(query))[0]
+        return now, comes
 
     async def fire(self, now: float) -> float | None:
         """Submit the runs of all ticks that are due, and of those that were missed as far as they are made up for.

@@ -22,6 +22,8 @@ from .row import Row
 from .run_store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
+_SKEW = 1.0
+"""By how many seconds a clock may be off before that is told."""
 _MEASURED = 3
 """How often the place is asked before it is served, to know how far away it is."""
 
@@ -54,6 +56,8 @@ class Watchdog:
         self._committer = committer
         self._unreleased: set[tuple[str, int]] = set()
         """Runs that were given up, with their leases: others are still to be told that nobody was lost with them."""
+        self.skew = 0.0
+        """By how many seconds the place's clock is ahead of this machine's."""
         self.cuts = 0
         """How many runs it has cut."""
         self.cut_at = -math.inf
@@ -66,6 +70,16 @@ class Watchdog:
                 await self._store.leases.current([])
             self._lease.round_trip = self._store.database.round_trip
             self._lease.check()
+
+    def compare(self, ahead: float, took: float) -> None:
+        """Take in by how much the place's clock is ahead of this machine's, asked for within so many seconds."""
+        was_off, self.skew = abs(self.skew) > _SKEW, ahead - took / 2
+        if not was_off and abs(self.skew) > _SKEW + took / 2:
+            _LOG.warning(
+                "this machine's clock is %.1f s %s that of the runs' place, which counts: set it by NTP",
+                abs(self.skew),
+                "behind" if self.skew > 0 else "ahead of",
+            )
 
     def give_up(self, row: Row) -> None:
         """Let others go on with a run that was claimed, as soon as they can be told."""

@@ -142,6 +142,7 @@ class Worker:
             "cuts": self._watchdog.cuts,
             "lease": round(self._lease.told, 3),
             "round_trip": round(self._lease.round_trip, 4),
+            "clock": round(self._watchdog.skew, 3),
         }
 
     def stop(self) -> None:
@@ -303,11 +304,15 @@ class Worker:
     async def _tick(self) -> None:
         """Submit the runs of schedules when they tick."""
         while not self._stop.is_set():
-            comes: float | None = None
+            left = self._lease.told / 2
             with suppress(StoreUnavailable):
-                comes = await self._schedules.fire(time.time())
+                asked, local = time.monotonic(), time.time()
+                now, comes = await self._schedules.look()
+                self._watchdog.compare(now - local, time.monotonic() - asked)
+                if comes is not None and comes <= now:
+                    comes = await self._schedules.fire(now)
                 self._reached = time.monotonic()
-            left = self._lease.told / 2 if comes is None else comes - time.time()
+                left = left if comes is None else comes - now
             await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease.told / 2)))
 
     async def _sweep(self) -> None:
