@@ -248,6 +248,8 @@ class Run:
     async def again(self, id: str | None = None) -> Run:
         """Submit a new run that goes on from what this one has left; calls whose results it holds are not made again.
 
+        The other calls have the idempotency keys that they had.
+
         Raises:
             RunError: this run is not over: workers go on with it.
         """
@@ -256,7 +258,14 @@ class Run:
             raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
         source, idea = (await self._record.known()).source, await self.idea()
         left = replace(idea, meta=passed_on(idea.meta))
-        new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
+        new = replace(
+            source,
+            id=check_id(id or urandom(12).hex()),
+            idea=left.text.to_dict(),
+            input=None,
+            at=None,
+            keyed=source.keyed or source.id,
+        )
         row, _ = await self._store.submit(new)
         return Run(self._store, row)
 

@@ -49,6 +49,8 @@ class RunStanding:
     """The run of which it carries out a call."""
     tag: str | None = None
     """The tag that a worker has to have."""
+    keyed: str | None = None
+    """The id that the idempotency keys of its calls are made of, if it isn't its own: it goes on from that run."""
 
     @property
     def standing(self) -> dict[str, Any]:
@@ -73,7 +75,7 @@ class Submission(RunStanding):
     @property
     def key(self) -> str:
         """What the idempotency keys of its calls begin with: the same wherever, and however often, it is submitted."""
-        return sha256(f"{self.tenant}\0{self.id}".encode()).hexdigest()[:32]
+        return sha256(f"{self.tenant}\0{self.keyed or self.id}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

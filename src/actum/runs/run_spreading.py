@@ -61,6 +61,8 @@ class Spreading:
         bounds: JsonObject = {"root": root, "place": child.place, "lineage": list(child.lineage)}
         bounds["limits"] = asdict(child.limits)
         standing: dict[str, Any] = {**self._row.standing, "queue": CHILDREN, "at": None, "parent": self._row.id}
+        if self._row.keyed is not None:
+            standing["keyed"] = child_id(self._row.keyed, child.place)
         return Submission(
             id=child_id(self._row.id, child.place),
             idea=Idea.read(encode(idea), "a part of the run").text.to_dict(),

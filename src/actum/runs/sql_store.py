@@ -15,7 +15,7 @@ from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, row_at, row_from,
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', now()) ON CONFLICT (id) DO NOTHING RETURNING id"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', now()) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_FREE = (
     "AND NOT EXISTS (SELECT 1 FROM actum_runs AS other WHERE other.id = actum_runs.parent "

@@ -77,6 +77,7 @@ VERSIONS = (
         adds="""
     ALTER TABLE actum_runs ADD COLUMN former TEXT;
     ALTER TABLE actum_runs ADD COLUMN losses TEXT;
+    ALTER TABLE actum_runs ADD COLUMN keyed TEXT;
     CREATE INDEX actum_runs_suspects ON actum_runs (id) WHERE losses IS NOT NULL
     """
     ),
