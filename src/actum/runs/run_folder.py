@@ -92,6 +92,10 @@ class RunFolder:
         """What whoever claims a run now goes on from; None if there is none."""
         return await self._files.off_loop(lambda: self._files.known(run))
 
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent, each with when it is `due`; None is at once."""
+        return await self._files.off_loop(self._files.sent(run).read)
+
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""
         return await self._deliveries.cancel(run)

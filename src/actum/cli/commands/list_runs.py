@@ -4,41 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast, get_args
 
 from ...inspection.wording import short
 from ...protocol.approvals import Pending
+from ...runs.moving import moved_runs
 from ...runs.row import Row, State
+from ...runs.selecting import Selection
 from ...schema.json import encode
-from ..options import AnyRuns, runs_at
+from ..many_runs import Action, act_on_many, age_of
+from ..options import AnyRuns, CommandError, Flag, runs_at
 from ..render.terminal import say, tell
 
 
 async def actum_list_runs(
     folder: str = "runs",
+    place: str | None = None,
     /,
     *,
     store: AnyRuns = None,
     state: State | None = None,
     tenant: str | None = None,
     most: int = 100,
+    since: str | None = None,
+    code: str | None = None,
+    find: str = "",
+    dry_run: Flag = False,
 ) -> int:
     """List the runs that are kept in a folder, each with its output or with what it waits for.
 
-    With --store, those that were submitted, the newest first.
+    With --store, those that were submitted, the newest first. Those that can't be read are told of on stderr, and the
+    exit code is 2.
 
-    Those that can't be read are told of on stderr, and the exit code is 2.
+    `actum runs failed` lists the dead letters of a place with their codes; `again` submits them anew, each as a run
+    called ID.again that goes on from what the other has left, under the same idempotency keys; `cancel` ends runs that
+    go on. All take the same filters, say first how many runs they mean, and with --dry-run do nothing else.
+    `actum runs move PLACE` takes all runs of a folder or a database over into that of --store, whose workers go on with
+    them. A folder of one of these names is written ./failed.
 
     Parameters
     ----------
     folder
-        The folder.
+        The folder; or failed, again, cancel, or move.
+    place
+        For move: the folder, or the database, that the runs are in.
     state
         Only those of this state.
     tenant
         Only those of this tenant.
     most
         How many to list.
+    since
+        Only those that ended, or if they go on were submitted, within this time: 90m, 12h, 1d, or since a time.
+    code
+        Only those that failed with this code, for example tool_failed.
+    find
+        Only those whose id, or the path of whose Idea, this is a part of.
+    dry_run
+        Only say which runs are meant.
     """
+    if folder == "move":
+        return await _move(place, store)
+    if place is not None:
+        raise CommandError("two places; `actum runs move PLACE --store URL` takes runs over from one into the other")
+    if folder in get_args(Action):
+        action = cast("Action", folder)
+        meant = state or (None if action == "cancel" else "failed")
+        age = None if since is None else age_of(since)
+        which = Selection(state=meant, tenant=tenant, code=code, find=find, seconds=age)
+        if action == "cancel" and which == Selection():
+            raise CommandError("`actum runs cancel` takes what it means: --state, --tenant, --since, --code, or --find")
+        async with runs_at(store) as runs:
+            return await act_on_many(runs, action, which, is_dry=dry_run)
+    if since is not None or code is not None or find or dry_run:
+        raise CommandError("--since, --code, --find and --dry-run are for `actum runs failed`, `again` and `cancel`")
     async with runs_at(store or folder) as runs:
         found = await runs.list(state=state, tenant=tenant, most=most)
         for one in found if store is not None else sorted(found, key=lambda run: run.id):
@@ -49,6 +88,15 @@ async def actum_list_runs(
     for words in damaged:
         tell(f"actum: error: a run that can't be read is left out: {words}")
     return 2 if damaged else 0
+
+
+async def _move(place: str | None, store: str | None) -> int:
+    if place is None:
+        raise CommandError("`actum runs move` takes the place that the runs are in: actum runs move runs/ --store URL")
+    async with runs_at(place) as source, runs_at(store, makes=True) as target:
+        moved = await moved_runs(source, target)
+    say(str(moved))
+    return 0
 
 
 def _described(row: Row, pending: Sequence[Pending]) -> str:

@@ -1,0 +1,110 @@
+"""Taking all runs of a place over into a database: with their records, what they were sent, schedules and limits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..errors import RunError
+from ..ideas.course import is_note
+from ..schema.json import encode
+from .database import Transaction
+from .handle import Run
+from .row import Row, sought
+from .run_folder import RunFolder
+from .runs import Runs
+from .sql_rows import SOURCE, kept_text
+from .sql_store import SqlStore
+
+_PAGE = 200
+_RESULT = "name, sought, state, lease, attempts, output, waiting, error, about, created, ended, losses"
+_ADD = (
+    f"INSERT INTO actum_runs ({SOURCE}, {_RESULT}) VALUES "
+    f"({', '.join('?' * (SOURCE.count(',') + _RESULT.count(',') + 2))}) ON CONFLICT (id) DO NOTHING RETURNING id"
+)
+_BESIDE = {
+    "actum_schedules": "name, cron, zone, policy, run, dealt, comes, is_paused",
+    "actum_limits": "kind, name, runs, weight, requests, tokens",
+    "actum_tenants": "name",
+    "actum_buckets": "model, requests, tokens, at, closed, refusals",
+}
+"""What a place has beside its runs: tables, with their columns."""
+
+
+async def moved_runs(source: Runs, target: Runs) -> int:
+    """Take the runs of a place over into a database, whose workers go on with them; how many there were.
+
+    Each is copied in a transaction of its own; one that is there already stays as it is, so that what was cut in the
+    middle goes on where it was. The source stays as it is, too: nobody is to work on it any more.
+
+    Raises:
+        RunError: a run is being carried out: stop the workers first; or the target is a folder.
+    """
+    store = target.store
+    if not isinstance(store, SqlStore):
+        raise RunError("runs are moved into a database: postgresql://… or FILE.db")
+    if running := await source.list(state="running", most=1):
+        raise RunError(f"run {running[0].id} is being carried out: stop the workers of its place before it is moved")
+    moved = 0
+    async for run in _all(source):
+        values, entries, sent = await _kept(source, run)
+        async with store.database.transaction() as within:
+            if await within.rows(_ADD, *values):
+                moved += 1
+                await _add(within, run.id, run.row.lease, entries, sent)
+    await _take_beside(source, store)
+    return moved
+
+
+async def _all(source: Runs) -> AsyncGenerator[Run]:
+    last: Run | None = None
+    while page := await source.list(before=last, most=_PAGE):
+        for run in page:
+            yield run
+        last = page[-1]
+
+
+async def _kept(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:
+    """The columns of a run, its entries, and what it was sent, each with when that is due."""
+    known = await source.store.known(run.id)
+    if known is None:
+        raise RunError(f"run {run.id} has gone while it was moved")
+    row, one = run.row, known.source
+    made = [one.id, encode(one.idea), one.origin, kept_text(one.input), kept_text(one.child), *one.standing.values()]
+    result = [row.name, sought(row.id, row.name), "queued" if row.state == "running" else row.state, *_result(row)]
+    numbered = enumerate(known.entries, known.seq - len(known.entries) + 1)
+    entries = [(number, int(is_note(entry)), encode(entry)) for number, entry in numbered]
+    return [*made, *result], entries, await _sent(source, run.id)
+
+
+def _result(row: Row) -> list[Any]:
+    said = (row.output, list(row.waiting) or None, row.error, row.about)
+    losses = [asdict(one) for one in row.losses]
+    return [row.lease, row.attempts, *map(kept_text, said), row.created, row.ended, encode(losses) if losses else None]
+
+
+async def _sent(source: Runs, run: str) -> Sequence[Any]:
+    if isinstance(source.store, RunFolder):
+        return [(encode(one["item"]), one["due"], 0) for one in await source.store.sent(run)]
+    asked = "SELECT item, due, is_deadline FROM actum_sent WHERE run = ? ORDER BY number"
+    return await source.store.database.single(asked, run)
+
+
+async def _add(within: Transaction, run: str, lease: int, entries: Sequence[Any], sent: Sequence[Any]) -> None:
+    rows = [(run, number, lease, is_tick, text) for number, is_tick, text in entries]
+    if rows:
+        await within.each("INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)", rows)
+    items = [(run, *one) for one in sent]
+    if items:
+        await within.each("INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)", items)
+
+
+async def _take_beside(source: Runs, target: SqlStore) -> None:
+    """Copy what a place has beside its runs; what is there already stays."""
+    for table, names in _BESIDE.items():
+        rows = await source.store.database.single(f"SELECT {names} FROM {table}")
+        marks = ", ".join("?" * (names.count(",") + 1))
+        async with target.database.transaction() as within:
+            if rows:
+                await within.each(f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING", rows)

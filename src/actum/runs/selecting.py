@@ -1,0 +1,43 @@
+"""Many runs at once: those that an operator means by state, age, code, tenant and name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+from .handle import Run
+from .row import State
+from .runs import Runs
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which runs are meant: all that fit what is said."""
+
+    state: State | None = None
+    tenant: str | None = None
+    code: str | None = None
+    """The code of the error of those that failed."""
+    find: str = ""
+    """A part of their ids, or of their Ideas' names."""
+    seconds: float | None = None
+    """How long ago they ended, or, if they haven't, were submitted, at most."""
+
+    def takes(self, run: Run, now: float) -> bool:
+        """Whether a run is meant; the page that it is on takes care of the rest."""
+        row = run.row
+        is_late = self.seconds is None or (row.ended or row.created) >= now - self.seconds
+        return is_late and (self.code is None or (row.error or {}).get("code") == self.code)
+
+
+async def selected(runs: Runs, which: Selection) -> AsyncGenerator[Run]:
+    """The runs that are meant, the newest first, page by page; ages are judged by the clock of the place."""
+    now = (await runs.store.database.single("SELECT now()"))[0][0]
+    last: Run | None = None
+    while page := await runs.list(state=which.state, tenant=which.tenant, find=which.find, before=last, most=_PAGE):
+        for run in page:
+            if which.takes(run, now):
+                yield run
+        last = page[-1]
