@@ -66,8 +66,8 @@ async def _done(action: Action, meant: Sequence[Run]) -> int:
 
 async def _again(run: Run) -> Run:
     """Submit a run again, under an id that says of which: what was submitted so before is that run."""
-    id = f"{run.id}.again"
-    return await run.again(id if len(id) <= _LONGEST_ID else None)
+    name = f"{run.id}.again"
+    return await run.again(name if len(name) <= _LONGEST_ID else None)
 
 
 def _told(run: Run) -> str:
