@@ -12,7 +12,7 @@ from typing import Literal
 from ..errors import RunError
 from ..runs.handle import Run
 from ..runs.runs import Runs
-from ..runs.selecting import Selection, selected
+from ..runs.selecting import RunFilter, selected
 from .options import CommandError
 from .render.terminal import say, tell
 
@@ -36,7 +36,7 @@ def age_of(text: str) -> float:
         raise CommandError(f"--since takes an age, such as 90m, 12h or 1d, or a time, not {text!r}") from None
 
 
-async def act_on_many(runs: Runs, action: Action, which: Selection, *, is_dry: bool) -> int:
+async def act_on_many(runs: Runs, action: Action, which: RunFilter, *, is_dry: bool) -> int:
     """List the runs that are meant, and do with them what is asked for; the exit code."""
     async with aclosing(selected(runs, which)) as found:
         meant = [run async for run in found]

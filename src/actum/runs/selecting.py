@@ -13,7 +13,7 @@ _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class RunFilter:
     """Which runs are meant: all that fit what is said."""
 
     state: State | None = None
@@ -32,7 +32,7 @@ class Selection:
         return is_late and (self.code is None or (row.error or {}).get("code") == self.code)
 
 
-async def selected(runs: Runs, which: Selection) -> AsyncGenerator[Run]:
+async def selected(runs: Runs, which: RunFilter) -> AsyncGenerator[Run]:
     """The runs that are meant, the newest first, page by page; ages are judged by the clock of the place."""
     now = (await runs.store.database.single("SELECT now()"))[0][0]
     last: Run | None = None

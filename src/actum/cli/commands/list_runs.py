@@ -10,7 +10,7 @@ from ...inspection.wording import short
 from ...protocol.approvals import Pending
 from ...runs.moving import moved_runs
 from ...runs.row import Row, State
-from ...runs.selecting import Selection
+from ...runs.selecting import RunFilter
 from ...schema.json import encode
 from ..many_runs import Action, act_on_many, age_of
 from ..options import AnyRuns, CommandError, Flag, runs_at
@@ -71,8 +71,8 @@ async def actum_list_runs(
         action = cast("Action", folder)
         meant = state or (None if action == "cancel" else "failed")
         age = None if since is None else age_of(since)
-        which = Selection(state=meant, tenant=tenant, code=code, find=find, seconds=age)
-        if action == "cancel" and which == Selection():
+        which = RunFilter(state=meant, tenant=tenant, code=code, find=find, seconds=age)
+        if action == "cancel" and which == RunFilter():
             raise CommandError("`actum runs cancel` takes what it means: --state, --tenant, --since, --code, or --find")
         async with runs_at(store) as runs:
             return await act_on_many(runs, action, which, is_dry=dry_run)
