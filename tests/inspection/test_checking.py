@@ -293,6 +293,23 @@ def test_a_key_that_this_machine_has_not_is_no_problem_of_the_idea(monkeypatch: 
     assert inspection.check(write(Path(), config={"model": "openai:gpt-5.2"})).problems == ()
 
 
+@pytest.mark.parametrize(
+    ("model", "settings", "note", "problem"),
+    [
+        ("anthropic:claude-haiku-5-5", {"seed": 7, "max_tokens": 9}, "isn't sent the setting 'seed'", None),
+        ("openai-responses:gpt-5.2", {"stop": ["x"], "timeout": 9}, "isn't sent the setting 'stop'", None),
+        ("openai:gpt-5.2", {"seed": 7, "stop": ["x"], "timeout": 9}, None, None),
+        ("anthropic:claude-x", {"thinking": "high", "temperature": 0.5}, None, "takes 'thinking' or 'temperature'"),
+    ],
+)
+def test_what_a_provider_makes_of_settings_is_told(
+    tmp_path: Path, model: str, settings: Json, note: str | None, problem: str | None
+) -> None:
+    checked = inspection.check(write(tmp_path, config={"model": model, "settings": settings}))
+    assert [str(note) in one for one in checked.notes] == ([True] if note else []), checked.notes
+    assert [str(problem) in one.error.message for one in checked.problems] == ([True] if problem else [])
+
+
 NAMED = "from actum import tools\n\n@tools.tool\ndef ask(q: str) -> str:\n    return q\n"
 
 

@@ -106,6 +106,18 @@ async def test_settings_are_passed_on(server: Server, wire: Wire) -> None:
     assert ": 0.25" in raw or "temperature" not in settings
 
 
+async def test_a_setting_that_a_provider_is_not_sent_is_logged_once(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.reply(WIRES["anthropic"].answer("{}"))
+    model = WIRES["anthropic"].hosted(server)
+    request = ModelRequest(messages=REQUEST.messages, schema=SCHEMA, settings={"seed": 7, "max_tokens": 99})
+    for _ in range(2):
+        await collect(model, request)
+    told = [one.getMessage() for one in caplog.records if one.name == "actum.models"]
+    assert told == ["anthropic:claude-haiku-5-5 isn't sent the setting 'seed'"]
+
+
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "google"])
 async def test_a_listed_model_has_a_price(server: Server, name: str) -> None:
     server.reply(WIRES[name].answer("{}"))

@@ -22,13 +22,15 @@ from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
 from ..messages import KINDS
 from ..messages.role import RAW
-from ..models.providers import provider_of
+from ..models.port import Wire
+from ..models.providers import provider_of, wire_of
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.declaration import tool_names, tools_of, with_added
 from ..protocol.message import DATA_KINDS, RESULT, check_message
 from ..protocol.registry import Registry
 from ..protocol.scopes import notes_of, scope_path
+from ..protocol.settings import NAMES as SETTINGS
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..schema.links import links_of, opened
@@ -109,7 +111,9 @@ def _inspect_config(config: JsonObject, found: Findings) -> None:
     found.attempt(lambda: config_of(config, found.file.name), "config")
     for key in ("model", "reader"):  # keys and packages are not the Idea's, but this machine's
         if isinstance(named := config.get(key), str) and named:
-            found.attempt(partial(provider_of, named), "config", key)
+            host = found.attempt(partial(provider_of, named), "config", key)
+            if host is not None and key == "model":
+                _inspect_settings(config.get("settings"), named, wire_of(host), found)
     named = config.get("activities", [])
     for index, name in enumerate(named if is_list(named) else [named]):
         take = partial(found.code.take, str(name), found.file.parent, found.roots)
@@ -121,6 +125,16 @@ def _inspect_config(config: JsonObject, found: Findings) -> None:
     for index, name in enumerate(servers if is_list(servers) else [servers]):
         take = partial(found.code.take_servers, str(name), found.file.parent, found.roots)
         found.attempt(take, "config", "servers", index)
+
+
+def _inspect_settings(settings: Any, model: str, wire: Wire, found: Findings) -> None:
+    """Look at what a model's provider makes of the settings: which it is not sent, which it doesn't take together."""
+    said: Sequence[str] = [name for name in settings if name in SETTINGS] if is_object(settings) else ()
+    for name in wire.ignored(said):
+        found.notes.append((f"{model} isn't sent the setting {name!r}", ("config", "settings", name)))
+    for one, other in wire.apart:
+        if {one, other} <= set(said):
+            found.add(f"{model} takes {one!r} or {other!r}, not both", "config", "settings", other)
 
 
 def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:

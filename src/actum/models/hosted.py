@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -28,6 +29,7 @@ from .caching import CacheMarks, Prefixes
 from .port import AnswerEnd, Endpoint, Wire, WireRequest
 from .retry_policy import Retrying
 
+_LOG = logging.getLogger("actum.models")
 _POOL = "actum.models.pool"
 ONLY_HOSTS = "ACTUM_ONLY_HOSTS"
 """The environment variable that holds which hosts may be asked, as tests set it; without it, all may."""
@@ -64,6 +66,7 @@ class Hosted:
         self._needs_key = needs_key
         self._prefixes = Prefixes()
         self._endpoint = endpoint
+        self._ignored: set[str] = set()
         self._dialect = dialect
         self._timeout = timeout
         self._retrying = retrying or Retrying()
@@ -109,6 +112,7 @@ class Hosted:
         """
         self._check_allowed()
         request, endpoint = _judged(request), self._keyed()
+        self._tell_ignored(request.settings)
         marks = self._prefixes.marks(request)
         attempt = 0
         while True:
@@ -141,6 +145,13 @@ class Hosted:
                     raise
             attempt += 1
             await self._retrying.sleep(wait)
+
+    def _tell_ignored(self, settings: Mapping[str, Any]) -> None:
+        """Log once of each setting that the provider isn't sent: nothing is left out in silence."""
+        for name in self.ignored(settings) if settings else ():
+            if name not in self._ignored:
+                self._ignored.add(name)
+                _LOG.warning("%s isn't sent the setting %r", self.name, name)
 
     async def aclose(self) -> None:
         """Close this event loop's connections unless another model shares them; a later request opens new ones."""

@@ -62,6 +62,8 @@ class Wire(ABC):
     """What the first request imports, on a thread."""
     sends: Mapping[str, str] = {}
     """The settings that go over it, each with what it is called there."""
+    apart: tuple[tuple[str, str], ...] = ()
+    """Pairs of settings that the provider refuses together."""
 
     @abstractmethod
     def takes(self, endpoint: Endpoint) -> Takes:

@@ -25,6 +25,7 @@ class Anthropic(LibraryWire):
     # An output schema is always enforced; a tool's need not be.
     is_loose_by_tool = True
     inlines_system = False
+    apart = (("thinking", "temperature"), ("thinking", "top_p"))
     sends: Mapping[str, str] = {
         "thinking": "thinking",
         "cache": "cache_control",
