@@ -1,0 +1,112 @@
+"""The server behind nginx, as docs/serving.md sets it up: over TLS and HTTP/2, as over loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from actum.serving import Served
+
+from ..runs.desks import Desk, chain, plan
+from .house import PATIENCE, TOKEN, Client, house
+
+NAME = "agents.example.org"
+NGINX = os.environ.get("ACTUM_NGINX") or shutil.which("nginx")
+pytestmark = pytest.mark.skipif(
+    not (NGINX and shutil.which("curl") and shutil.which("openssl")), reason="nginx, curl or openssl is not installed"
+)
+
+
+def guide() -> str:
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    found = re.search(r"```nginx\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@asynccontextmanager
+async def proxied(folder: Path, port: int) -> AsyncGenerator[int]:
+    """The proxy of the guide before a port; its own."""
+    key = ["-newkey", "rsa:2048", "-nodes", "-keyout", str(folder / "key"), "-out", str(folder / "pem")]
+    own = ["openssl", "req", "-x509", "-days", "1", "-subj", f"/CN={NAME}", *key]
+    await asyncio.to_thread(subprocess.run, own, check=True, capture_output=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listens = free.getsockname()[1]
+    server = guide().replace("listen 443", f"listen 127.0.0.1:{listens}").replace("127.0.0.1:8000", f"127.0.0.1:{port}")
+    server = server.replace("/etc/ssl/agents.pem", str(folder / "pem")).replace(
+        "/etc/ssl/agents.key", str(folder / "key")
+    )
+    kept = "".join(f"{one}_temp_path {folder / one};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    text = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {kept} {server} }}"
+    (folder / "nginx.conf").write_text(text, encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(str(NGINX), "-c", str(folder / "nginx.conf"), "-p", str(folder))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", listens)
+                    break
+                except OSError:
+                    await asyncio.sleep(0.05)
+        writer.close()
+        yield listens
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def curl(port: int, token: str = TOKEN) -> list[str]:
+    to = ["--resolve", f"{NAME}:{port}:127.0.0.1", "-H", f"host: {NAME}", "-H", f"authorization: Bearer {token}"]
+    return ["curl", "-skN", "--noproxy", "*", "--http2", *to]
+
+
+async def asked(port: int, path: str, *more: str, token: str = TOKEN) -> tuple[str, str]:
+    """What curl gets over HTTP/2: the version and the status, and the body."""
+    command = [*curl(port, token), "-w", "\n%{http_version} %{http_code}", *more, f"https://{NAME}:{port}{path}"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(PATIENCE):
+        said, _ = await process.communicate()
+    body, _, status = said.decode().rpartition("\n")
+    return status, body
+
+
+async def test_it_serves_through_the_proxy_of_the_guide(tmp_path: Path) -> None:
+    served = Served({"chain": chain(3), "held": plan({"_tool": "wait", "of": "x"})}, agent=(desk := Desk()).agent())
+    async with house(served, hosts=[NAME, "127.0.0.1"]) as client, proxied(tmp_path, client.base_url.port or 0) as port:
+        sends = ("-H", "content-type: application/json", "-H", f"origin: https://{NAME}", "-d")
+        status, body = await asked(port, "/ideas/chain/runs?wait=20", *sends, "{}")
+        assert status == "2 201"
+        run = json.loads(body)["id"]
+        assert json.loads(body)["output"] == "go..."
+        status, body = await asked(port, f"/runs/{run}/events")
+        assert (status, body.count("event: entry") > 3) == ("2 200", True)
+        (tmp_path / "large").write_text(json.dumps({"a": "x" * 5_000_000}))
+        large = await asked(port, "/runs", *sends, f"@{tmp_path / 'large'}")
+        assert large[0] == "2 413"
+        assert (await asked(port, "/runs", "-H", "origin: https://evil.example"))[0] == "2 403"
+        assert (await asked(port, "/runs", token="none"))[0] == "2 401"
+        await streams(client, port, desk)
+
+
+async def streams(client: Client, port: int, desk: Desk) -> None:
+    """An entry is passed on while the run that tells it still goes on."""
+    run = (await client.ok("POST", "/ideas/held/runs", json={}))["id"]
+    command = [*curl(port), f"https://{NAME}:{port}/runs/{run}/events"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(PATIENCE):
+        assert (await process.stdout.readline()).startswith(b"id: 1")
+        assert (await client.ok("GET", f"/runs/{run}"))["state"] in ("queued", "running")
+        desk.hold.set()
+        assert b"event: state" in await process.stdout.read()
+    await process.wait()
