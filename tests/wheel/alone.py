@@ -86,6 +86,17 @@ def otel() -> None:
     assert otel.__doc__
 
 
+def metrics() -> None:
+    from actum.runs import Runs, Worker
+    from actum.runs.metrics import Metrics, served_metrics
+
+    async def served() -> int:
+        async with Runs(":memory:") as runs, served_metrics(Metrics(Worker(runs), runs.store), 0) as port:
+            return port
+
+    assert asyncio.run(served()) > 0
+
+
 def serve() -> None:
     from actum.serving import Served
 
@@ -107,6 +118,7 @@ CHECKS: Mapping[str, Callable[[], None]] = {
     "workers": workers,
     "mcp": mcp,
     "otel": otel,
+    "metrics": metrics,
     "serve": serve,
     **{name: model(name) for name in ("openai", "openai-responses", "anthropic", "google")},
 }

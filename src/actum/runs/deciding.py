@@ -18,6 +18,7 @@ from .run_record import RunRecord, context_of, found_row
 from .run_spreading import parts_waited_for
 from .run_store import RunStore
 from .sending import decision, result_given, signal, with_item, with_sent
+from .telling import tell_event
 
 
 class RunDecisions:
@@ -100,6 +101,10 @@ class RunDecisions:
         row = found_row(await self._store.send(self.run, items, due, lambda known: check_sent(known, items)), self.run)
         if row.is_over:
             raise RunError(f"run {self.run} is {row.state}: nothing can be sent to it any more")
+        for one in items:
+            if "decide" in one:
+                words = "denied" if one["ruling"] == "deny" else "approved"
+                tell_event("decided", row, f"{one['decide']} was {words}", place=one["decide"], ruling=one["ruling"])
 
 
 def check_sent(known: Taken, items: Iterable[JsonObject]) -> None:

@@ -20,6 +20,7 @@ from .lease import Lease
 from .record import Committer, LeasedRecord
 from .row import Row
 from .run_store import RunStore
+from .telling import tell_event
 
 _LOG = logging.getLogger("actum.worker")
 _SKEW = 1.0
@@ -107,13 +108,13 @@ class Watchdog:
     def _cut(self, owned: Owned, record: LeasedRecord, now: float) -> None:
         """Cut a run whose lease could not be confirmed for too long; others go on with it."""
         self.cuts, self.cut_at, owned.is_cut = self.cuts + 1, now, True
-        _LOG.warning(
-            "run %s: cut: its lease of %.1f s was last confirmed %.1f s ago (a round trip takes %.0f ms); it goes on "
-            "once the place can be reached",
-            record.run,
-            self._lease.told,
-            now - record.confirmed,
-            1_000 * self._lease.round_trip,
+        tell_event(
+            "cut",
+            owned.row,
+            f"cut: its lease of {self._lease.told:.1f} s was last confirmed {now - record.confirmed:.1f} s ago "
+            f"(a round trip takes {1_000 * self._lease.round_trip:.0f} ms); it goes on once the place can be reached",
+            logging.WARNING,
+            worker=self._worker,
         )
         record.lose()
 

@@ -34,6 +34,7 @@ from .retention import checked_days, sweep_runs
 from .row import CHILDREN, QUEUE, Ending, Row, State, Taken, check_tag
 from .run_store import RunStore
 from .runs import Runs
+from .telling import tell_begin, tell_end
 from .watchdog import Owned, Watchdog
 
 _LOG = logging.getLogger("actum.worker")
@@ -234,6 +235,7 @@ class Worker:
         owned = Owned(row, task)
         before = self._owned.get(row.id)
         self._owned[row.id] = owned
+        tell_begin(row, self.name)
         if before is not None and before.record is not None:
             before.record.lose()  # a needless delivery, to ourselves
         try:
@@ -242,7 +244,8 @@ class Worker:
             record.confirmed, record.gate = asked, self._gate
             ending = await self._told(row, taken, record)
             await record.settled()
-            await self._store.leases.end(row.id, row.lease, ending, row.parent)
+            if await self._store.leases.end(row.id, row.lease, ending, row.parent):
+                tell_end(row, ending, self.name, time.monotonic() - asked)
         except Fenced:
             return
         except RunError:

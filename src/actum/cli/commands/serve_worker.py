@@ -13,8 +13,10 @@ from typing import Literal
 from ...app.begun import hold_all
 from ...app.loading import Code
 from ...runs.health import watched
+from ...runs.metrics import Metrics, is_observed, observe, served_metrics
 from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
+from ..log_lines import Started, commands_of, log_to_stderr
 from ..options import CommandError, ModulesOfAll, Roots, RunsHome, Several, pair_of, runs_at
 from ..render.terminal import tell
 from ..server_options import agents_at
@@ -38,6 +40,9 @@ async def actum_serve_worker(
     keep: str | None = None,
     health_port: int | None = None,
     health_host: str = "127.0.0.1",
+    metrics_port: int | None = None,
+    log: Literal["text", "json"] = "text",
+    on: Several = None,
 ) -> int:
     """Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.
 
@@ -65,7 +70,14 @@ async def actum_serve_worker(
     health_port
         A port on which it says over HTTP how it is: GET /health, and GET /ready.
     health_host
-        The address of that port, for example 0.0.0.0 where others ask.
+        The address of that port, and of that of --metrics-port, for example 0.0.0.0 where others ask.
+    metrics_port
+        A port on which it tells its figures, and those of its place, to Prometheus: GET /metrics.
+    log
+        Its lines on stderr: what goes wrong in words, or, as JSON, a line for all that becomes of runs.
+    on
+        A command to start when a run of its own comes to a state, for example failed=./tell.sh or waiting=./tell.sh; it
+        reads the event as a line of JSON. May be repeated.
     """
     if lease <= 0 or drain < 0:
         raise CommandError("--lease and --drain take seconds")
@@ -75,7 +87,8 @@ async def actum_serve_worker(
     Code.for_all(activities).take_named()
 
     agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
-    logging.getLogger("actum.worker").addHandler(_Telling())
+    log_to_stderr(log)
+    commands = commands_of(on or [])
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # what breaks is told above, in words
     async with runs_at(store, makes=True) as runs:
         serving = Worker(
@@ -84,6 +97,15 @@ async def actum_serve_worker(
         _stop_on_signals(serving, drain)
         tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
         async with AsyncExitStack() as beside:
+            figures = Metrics(serving, runs.store)
+            observe(figures)
+            if commands:
+                await beside.enter_async_context(Started(commands, serving.name).begun())
+            if metrics_port is not None:
+                port = await beside.enter_async_context(served_metrics(figures, metrics_port, health_host))
+                tell(f"actum: figures: http://{health_host}:{port}/metrics")
+            elif is_observed():
+                await beside.enter_async_context(figures.kept())
             if health_port is not None:
                 port = await beside.enter_async_context(watched(serving, health_port, health_host))
                 tell(f"actum: how it is: http://{health_host}:{port}/health and /ready")
@@ -122,11 +144,3 @@ def _stop_on_signals(worker: Worker, drain: float) -> None:
 def _end_at_once() -> None:
     tell("actum: the runs' place doesn't answer: what is left is taken over once this worker is missed")
     os._exit(1)
-
-
-class _Telling(logging.Handler):
-    """Tells what goes wrong while it serves."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record on stderr."""
-        tell(f"actum: {record.getMessage()}")

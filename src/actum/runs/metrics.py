@@ -1,0 +1,202 @@
+"""What a worker and its place come to in figures: for Prometheus by its own client library, and for OpenTelemetry.
+
+The events of the log `actum.worker` are counted; how many runs there are, and how old the oldest is, is asked of the
+place now and then. The extra `metrics` brings the library; OpenTelemetry's gauges need the extra `otel` alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RunError, StoreUnavailable
+from .run_store import RunStore
+from .telling import FIELDS
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+    from .worker import Worker
+
+_EVERY = 10.0
+"""Seconds between two looks at the place."""
+_RUNS = (
+    "SELECT CASE WHEN state = 'parked' THEN 'queued' ELSE state END, tenant, coalesce(tag, ''), count(*), "
+    "now() - min(created) FROM actum_runs WHERE state IN ('queued', 'parked', 'running', 'waiting') GROUP BY 1, 2, 3"
+)
+_OF_RUNS = ("state", "tenant", "tag")
+_COUNTED: Mapping[str, tuple[str, Sequence[str]]] = {
+    "begun": ("Runs that were begun or gone on with.", ("tenant",)),
+    "taken_over": ("Runs that were taken over from workers that were lost.", ("tenant",)),
+    "ended": ("Runs that have come to a state.", ("tenant", "state", "code")),
+    "cut": ("Runs that the watchdog has cut.", ()),
+}
+"""The events that are counted, each with what it says and the fields that tell its counts apart."""
+_SUMMED = {
+    "seconds": "Seconds that runs were carried for.",
+    "requests": "Requests of models.",
+    "input_tokens": "Tokens of requests.",
+    "output_tokens": "Tokens of answers.",
+    "usd": "What requests have cost, in USD, as far as it is known.",
+}
+"""The fields of ends that are summed."""
+_CONDITION = {
+    "carried": ("actum_worker_carried", "Runs that this worker carries out."),
+    "lease": ("actum_worker_lease_seconds", "Its lease, as others know it."),
+    "round_trip": ("actum_worker_round_trip_seconds", "How long its place takes to answer."),
+    "clock": ("actum_worker_clock_seconds", "By how much the place's clock is ahead of its own."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with its values by labels; a counter only grows."""
+
+    name: str
+    about: str
+    labels: Sequence[str]
+    values: Mapping[tuple[str, ...], float]
+    is_counter: bool = False
+
+
+class Metrics(logging.Handler):
+    """Counts what a worker logs, and looks at its place; `figures` are all that is known."""
+
+    def __init__(self, worker: Worker, store: RunStore) -> None:
+        super().__init__(logging.INFO)
+        self._worker = worker
+        self._store = store
+        self._counts: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        self._sums: dict[str, float] = dict.fromkeys(_SUMMED, 0.0)
+        self._runs: Sequence[Sequence[Any]] = ()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count an event."""
+        fields: Any = getattr(record, FIELDS, None)
+        if fields is None or fields["event"] not in _COUNTED or fields.get("worker") != self._worker.name:
+            return
+        event = fields["event"]
+        self._counts[event, tuple(str(fields.get(name, "")) for name in _COUNTED[event][1])] += 1
+        for name in _SUMMED:
+            self._sums[name] += fields.get(name) or 0.0
+
+    async def look(self) -> None:
+        """Look at the place, if it is a database that can be reached."""
+        if self._store.limits_tenants:
+            with suppress(StoreUnavailable):
+                self._runs = await self._store.database.single(_RUNS)
+
+    def figures(self) -> Iterable[Figure]:
+        """What is known now."""
+        counts = {tuple(map(str, row[:3])): float(row[3]) for row in self._runs}
+        yield Figure("actum_runs", "Runs that aren't over.", _OF_RUNS, counts)
+        ages = {tuple(map(str, row[:3])): float(row[4]) for row in self._runs}
+        yield Figure("actum_runs_oldest_seconds", "How long ago the oldest of them was submitted.", _OF_RUNS, ages)
+        for event, (about, labels) in _COUNTED.items():
+            own = {key: float(count) for (name, key), count in self._counts.items() if name == event}
+            yield Figure(f"actum_runs_{event}", about, labels, own if labels else own or {(): 0.0}, is_counter=True)
+        for name, about in _SUMMED.items():
+            yield Figure(f"actum_runs_{name}", about, (), {(): self._sums[name]}, is_counter=True)
+        for key, (name, about) in _CONDITION.items():
+            yield Figure(name, about, (), {(): float(self._worker.condition[key])})
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncGenerator[None]:
+        """Count, and look now and then, as long as the block."""
+
+        async def look() -> None:
+            while True:
+                await self.look()
+                await asyncio.sleep(_EVERY)
+
+        log = logging.getLogger("actum.worker")
+        log.addHandler(self)
+        if log.getEffectiveLevel() > logging.INFO:
+            log.setLevel(logging.INFO)
+        looking = asyncio.create_task(look())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await asyncio.wait([looking])
+            log.removeHandler(self)
+
+
+@asynccontextmanager
+async def served_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1") -> AsyncGenerator[int]:
+    """Serve figures in Prometheus's format on a port as long as the block; 0 is any free one, which is yielded.
+
+    Raises:
+        RunError: the port can't be used, or the library isn't there.
+    """
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server
+    except ImportError:
+        raise RunError("metrics need an extra: pip install 'actum[metrics]'") from None
+    registry = CollectorRegistry()
+    registry.register(_collector(metrics))
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise RunError(f"metrics can't be told on {host}:{port}: {error.strerror or error}") from None
+    try:
+        async with metrics.kept():
+            yield server.server_port
+    finally:
+        await asyncio.to_thread(server.shutdown)
+        server.server_close()
+        await asyncio.to_thread(thread.join)
+
+
+def _collector(metrics: Metrics) -> Collector:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.registry import Collector
+
+    class Figures(Collector):
+        """Gives what is known whenever it is asked for."""
+
+        def collect(self) -> Iterable[Metric]:
+            """What is known now."""
+            for one in metrics.figures():
+                family = (CounterMetricFamily if one.is_counter else GaugeMetricFamily)(
+                    one.name, one.about, labels=one.labels
+                )
+                for labels, value in one.values.items():
+                    family.add_metric(labels, value)
+                yield family
+
+    return Figures()
+
+
+def is_observed() -> bool:
+    """Whether the process has set up OpenTelemetry's metrics."""
+    meters = sys.modules.get("opentelemetry.metrics")
+    return meters is not None and "Proxy" not in type(meters.get_meter_provider()).__name__
+
+
+def observe(metrics: Metrics) -> None:
+    """Have OpenTelemetry observe the figures, where its API is installed and somebody reads them."""
+    try:
+        from opentelemetry.metrics import CallbackOptions, Observation, get_meter
+    except ImportError:
+        return
+    meter = get_meter("actum")
+
+    def observed(name: str) -> Any:
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
+            for one in metrics.figures():
+                if one.name == name:
+                    for labels, value in one.values.items():
+                        yield Observation(value, dict(zip(one.labels, labels, strict=True)))
+
+        return [observe]
+
+    for one in metrics.figures():
+        make = meter.create_observable_counter if one.is_counter else meter.create_observable_gauge
+        make(one.name.replace("actum_", "actum.", 1), observed(one.name), description=one.about)

@@ -1,0 +1,50 @@
+"""What becomes of runs, as lines of the log `actum.worker`: in words, and as fields for machines (`record.actum`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from ..schema.json import JsonObject
+from .row import Ending, Row
+
+_LOG = logging.getLogger("actum.worker")
+Event: TypeAlias = Literal["begun", "taken_over", "ended", "cut", "decided"]
+FIELDS = "actum"
+"""The attribute of a log record that holds its fields."""
+_SUMS = ("requests", "input_tokens", "output_tokens", "usd")
+
+
+def tell_event(event: Event, row: Row, words: str, level: int = logging.INFO, **more: Any) -> None:
+    """Log what becomes of a run: the words follow its id; `more` are fields beside those that every line has."""
+    about: JsonObject = {"event": event, "run": row.id, "idea": row.name, "tenant": row.tenant, "queue": row.queue}
+    fields = {**about, **({} if row.tag is None else {"tag": row.tag}), **more}
+    _LOG.log(level, "run %s: %s", row.id, words, extra={FIELDS: fields})
+
+
+def tell_begin(row: Row, worker: str) -> None:
+    """Tell that a worker has begun a run, or goes on with it."""
+    if row.former in {None, worker}:
+        tell_event("begun", row, "begun", worker=worker, lease=row.lease)
+    else:
+        tell_event(
+            "taken_over", row, f"taken over from {row.former}", worker=worker, lease=row.lease, former=row.former
+        )
+
+
+def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
+    """Tell what a run has come to, for now or for good, and what that has cost since the worker took it up."""
+    error = ending.error or {}
+    more: JsonObject = {"state": ending.state, "worker": worker, "seconds": round(seconds, 3)}
+    more |= {key: error[key] for key in ("code", "message") if key in error}
+    more |= {"waiting": list(ending.waiting)} if ending.waiting else {}
+    words = f"failed: {error.get('code')}: {error.get('message')}" if error else ending.state
+    tell_event("ended", row, words, **more, **_spent(row.about, ending.about))
+
+
+def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:
+    """The requests, tokens and USD that came in between; what isn't known is left out."""
+    was: JsonObject = before.get("usage") or {}
+    now: JsonObject = after.get("usage") or {}
+    return {key: now[key] - (was.get(key) or 0) for key in _SUMS if now.get(key) is not None}

@@ -1,0 +1,57 @@
+"""A database that is dumped while workers run, and restored: what was recorded is there, keys are the old ones."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import uuid
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from actum import Runs
+
+from ..storage.servers import Server, programs
+from .desks import Desk, plan, serving
+
+pytestmark = [pytest.mark.rule("C9"), pytest.mark.timeout(120)]
+IDEA = plan(
+    {"_tool": "step", "of": "a"},
+    {"_tool": "wait", "of": "†calls.0"},
+    {"_tool": "step", "of": "†calls.1"},
+    output="†calls.2",
+)
+
+
+async def test_a_dump_of_running_workers_is_restored_and_its_runs_go_on(
+    database: str, server: Server, tmp_path: Path
+) -> None:
+    before, after = Desk(), Desk()
+    restored = f"restored_{uuid.uuid4().hex}"
+    dump = tmp_path / "actum.dump"
+    async with Runs(database) as runs:
+        done = await runs.submit(plan({"_tool": "step", "of": "b"}, output="†calls.0"), id="done")
+        async with serving(runs, before.agent()):
+            assert (await done.result(timeout=60)).output == "b."
+            run = await runs.submit(IDEA, id="order-7", tenant="acme")
+            await asyncio.wait_for(before.begun.wait(), 60)
+            await asyncio.to_thread(run_program, "pg_dump", "--format=custom", f"--file={dump}", database)
+            before.hold.set()  # the rest happens after the dump
+            await run.result(timeout=60)
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {restored}")  # pyright: ignore[reportArgumentType, reportCallIssue] -- our own name
+    await asyncio.to_thread(run_program, "pg_restore", f"--dbname={server.url_of(restored)}", str(dump))
+    after.hold.set()
+    async with Runs(server.url_of(restored)) as runs, serving(runs, after.agent()):
+        assert (await runs.result("order-7", timeout=60)).output == "a.…."
+        assert (await runs.get("done")).row.output == "b."
+    assert after.made == [("wait", "a."), ("step", "a.…")], "what was recorded isn't made again"
+    assert [key for key, _ in after.keys] == [before.keys[-1][0]]
+
+
+def run_program(name: str, *arguments: str) -> None:
+    """Run a program of PostgreSQL."""
+    program = (programs() / "initdb").resolve().with_name(name)
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

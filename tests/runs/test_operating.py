@@ -1,0 +1,171 @@
+"""What an operator looks at: lines of JSON, figures for Prometheus, and commands for what has failed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import urllib.request
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Runs, errors
+from actum import Worker as RunsWorker
+from actum.cli.dispatch import run_command
+from actum.runs.metrics import Metrics
+from actum.schema.json import decode
+
+from .desks import Json, plan, until
+
+DESK = '''
+from actum import tools
+
+
+@tools.tool
+async def step(of: str) -> str:
+    """Take a step."""
+    return f"{of}."
+
+
+@tools.tool
+async def fail(of: str) -> str:
+    """Fail."""
+    raise ValueError(of)
+'''
+
+
+class Worker:
+    """A worker by the command line, with the lines of its stderr."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.lines: list[str] = []
+
+    async def read(self) -> None:
+        """Take in what it says."""
+        assert self.process.stderr is not None
+        while line := await self.process.stderr.readline():
+            self.lines.append(line.decode().rstrip())
+
+    async def said(self, part: str) -> str:
+        """The first line that has a part."""
+
+        async def is_said() -> bool:
+            return any(part in line for line in self.lines)
+
+        await until(is_said)
+        return next(line for line in self.lines if part in line)
+
+    @property
+    def events(self) -> list[Json]:
+        found: list[Any] = [decode(line) for line in self.lines if line.startswith("{")]
+        return found
+
+
+@asynccontextmanager
+async def working(place: str, folder: Path, *options: str) -> AsyncGenerator[Worker]:
+    (folder / "desk.py").write_text(DESK, encoding="utf-8")
+    words = ("--store", place, "--activities", "desk.py", "--drain", "1", *options)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "actum", "worker", *words, stderr=asyncio.subprocess.PIPE, cwd=folder
+    )
+    worker = Worker(process)
+    reading = asyncio.create_task(worker.read())
+    try:
+        yield worker
+    finally:
+        process.terminate()
+        await asyncio.wait_for(process.wait(), 60)
+        await reading
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+async def test_what_becomes_of_runs_is_told_as_lines_of_json_and_to_commands(place: str, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    hook = f'failed={sys.executable} -c \'import sys; open("{heard}", "a").write(sys.stdin.read())\''
+    async with Runs(place) as runs, working(place, tmp_path, "--log", "json", "--on", hook) as worker:
+        good = await runs.submit(plan({"_tool": "step", "of": "a"}, output="†calls.0"), id="good", tenant="acme")
+        assert (await good.result(timeout=60)).output == "a."
+        bad = await runs.submit(plan({"_tool": "fail", "of": "a"}, output="†calls.0"), id="bad")
+        with pytest.raises(errors.RunEnded) as failed:
+            await bad.result(timeout=60)
+
+        async def is_heard() -> bool:
+            return heard.exists() and heard.read_text().endswith("\n")
+
+        await until(is_heard)
+    told = [(one["event"], one["run"], one.get("state")) for one in worker.events if "run" in one]
+    assert told[:3] == [("begun", "good", None), ("ended", "good", "done"), ("begun", "bad", None)]
+    (line,) = [decode(one) for one in heard.read_text().splitlines()]
+    assert isinstance(line, dict)
+    assert (line["run"], line["state"], line["code"]) == ("bad", "failed", failed.value.code)
+    assert {"time", "level", "message", "idea", "tenant", "queue", "worker", "seconds"} <= line.keys()
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+async def test_figures_are_told_to_prometheus(place: str, tmp_path: Path) -> None:
+    parser = pytest.importorskip("prometheus_client.parser")
+    async with Runs(place) as runs:
+        await runs.submit(plan({"_tool": "step", "of": "a"}), id="waits", tag="crm", tenant="acme")
+        async with working(place, tmp_path, "--metrics-port", "0") as worker:
+            await (await runs.submit(plan({"_tool": "step", "of": "a"}, output="†calls.0"))).result(timeout=60)
+            url = (await worker.said("/metrics")).partition("figures: ")[2]
+
+            def read() -> dict[str, dict[tuple[str, ...], float]]:
+                with urllib.request.urlopen(url, timeout=30) as answer:
+                    text = answer.read().decode()
+                found: dict[str, dict[tuple[str, ...], float]] = {}
+                for family in parser.text_string_to_metric_families(text):
+                    for one in family.samples:
+                        found.setdefault(one.name, {})[tuple(one.labels.values())] = one.value
+                return found
+
+            async def is_counted() -> bool:
+                figures = await asyncio.to_thread(read)
+                return bool(figures.get("actum_runs")) and bool(figures.get("actum_runs_ended_total"))
+
+            await until(is_counted)
+            figures = await asyncio.to_thread(read)
+    waits = "queued", "crm", "acme"  # by the names of the labels: state, tag, tenant
+    assert figures["actum_runs"][waits] == 1.0
+    assert figures["actum_runs_oldest_seconds"][waits] > 0
+    assert figures["actum_runs_ended_total"] == {("", "done", ""): 1.0}
+    assert figures["actum_runs_cut_total"] == {(): 0.0}
+    assert figures["actum_worker_lease_seconds"][()] == 4.0
+    assert "actum_worker_round_trip_seconds" in figures
+
+
+def test_the_dashboard_asks_for_figures_that_are_told() -> None:
+    dashboard: Any = decode((Path(__file__).parents[2] / "deploy" / "grafana.json").read_text(encoding="utf-8"))
+    runs = Runs(":memory:")
+    told = {
+        f"{one.name}_total" if one.is_counter else one.name for one in Metrics(RunsWorker(runs), runs.store).figures()
+    }
+    asked = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"actum_\w+", target["expr"])
+    }
+    assert asked
+    assert asked <= told
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("failed", "--on takes key=value"),
+        ("lost=x", "for 'lost'"),
+        ("failed=", "takes a command"),
+        ("done='x", "no command"),
+    ],
+)
+def test_a_command_that_cannot_be_read_is_told(
+    given: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["worker", "--store", str(tmp_path / "runs.db"), "--on", given]) == 2
+    assert said in capsys.readouterr().err
