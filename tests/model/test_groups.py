@@ -201,8 +201,8 @@ async def compare(members: list[Member], pattern: Pattern) -> None:
         last = next(step for step in member.steps if step.how != "ok")
         assert member.is_delegate or last.how == "misfit" or last.name in str(error)
     assert desk.undone == model.undone
-    result = None if error is None else error.result
-    assert sorted(one["n"] for one in ([] if result is None else result.not_undone)) == sorted(model.stays)
+    stays: list[Call] = [] if error is None or error.result is None else error.result.not_undone
+    assert sorted(one["n"] for one in stays) == sorted(model.stays)
 
 
 @pytest.mark.timeout(900)
