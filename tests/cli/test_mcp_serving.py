@@ -12,6 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from actum.cli.dispatch import run_command
+from actum.schema.installing import pip_install
 
 SERVING = Path(__file__).parents[1] / "connections" / "serving.py"
 HOW = [sys.executable, "-m", "actum"]
@@ -150,5 +151,5 @@ def test_an_extra_that_is_missing_is_named_before_anything_is_made(
     written("idea.json", {"context": [], "schema": {}})
     monkeypatch.setitem(sys.modules, module, None)
     assert run_command(command) == 2
-    assert capsys.readouterr().err.endswith(f" needs an extra: pip install 'actum[{extra}]'\n")
+    assert capsys.readouterr().err.endswith(f" needs an extra: {pip_install(extra)}\n")
     assert sorted(os.listdir()) == ["idea.json"]

@@ -13,6 +13,7 @@ from actum import Agent, Config, Limits, Settings, Tools, models
 from actum.errors import ModelError, SchemaError
 from actum.models import ModelRequest
 from actum.models.hosts import HOSTS
+from actum.schema.installing import pip_install
 
 from .asking import BOUND, REQUEST, collect, failure
 from .server import Server
@@ -100,7 +101,7 @@ def test_a_missing_package_names_its_extra(name: str, extra: str, sdk: str, monk
     monkeypatch.setitem(sys.modules, sdk, None)
     error = refused(name, api_key="k")
     assert error.code == "model_not_installed"
-    assert f"pip install 'actum[{extra}]'" in str(error)
+    assert pip_install(extra) in str(error)
 
 
 def test_local_models_need_no_key() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from actum import Runs, errors
 from actum.cli.dispatch import run_command
+from actum.schema.installing import pip_install
 
 ACCEPTED = "runs are kept in postgresql://…, sqlite:///FILE, FILE.db, a folder, or :memory:"
 WRONG: list[Any] = [
@@ -70,4 +71,4 @@ except errors.RunError as error:
 
 def test_a_place_that_needs_an_extra_names_it() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout == "runs in PostgreSQL need an extra: pip install 'actum[workers]'\n", done.stderr
+    assert done.stdout == f"runs in PostgreSQL need an extra: {pip_install('workers')}\n", done.stderr

@@ -15,7 +15,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in {"cyclopts", "rich"}:
             raise
-        print("actum: error: the command line needs an extra: pip install 'actum[cli]'", file=sys.stderr)
+        from ..schema.installing import pip_install
+
+        print(f"actum: error: the command line needs an extra: {pip_install('cli')}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:  # before anything else could answer it
         print("actum: error: interrupted", file=sys.stderr)

@@ -19,6 +19,7 @@ from ..protocol.call import Call
 from ..protocol.context import Context, Progress
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
+from ..schema.installing import pip_install
 from .adapting import Adapted, adapted
 from .connection import Connection
 from .openapi.api import Api
@@ -184,7 +185,7 @@ def _import_sdk() -> None:
     except ModuleNotFoundError as error:
         if error.name not in {"mcp", "mcp_types"}:
             raise
-        raise ServerError("MCP servers need an extra: pip install 'actum[mcp]'", code="server_config") from None
+        raise ServerError(f"MCP servers need an extra: {pip_install('mcp')}", code="server_config") from None
     # What a server says is told as an error, not written to the terminal by the SDK.
     logging.getLogger("mcp").addHandler(_SILENT)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
+from ..schema.installing import pip_install
 from ..schema.json import MAX_DEPTH, Json, plain
 
 
@@ -34,7 +35,7 @@ def parse_yaml(text: str) -> Json:
     try:
         import yaml
     except ImportError:
-        raise Unaccepted("reading YAML needs PyYAML: pip install 'actum[yaml]'") from None
+        raise Unaccepted(f"reading YAML needs PyYAML: {pip_install('yaml')}") from None
     try:
         _check_tokens(cast("Iterable[Any]", yaml.scan(text)))  # pyright: ignore[reportUnknownMemberType] -- stubs leave it open
         loader: Any = _loader()(text)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ..errors import ModelError
 from ..generation.model import Model
+from ..schema.installing import pip_install
 from .hosted import Hosted
 from .hosts import FAMILIES, HOSTS, ModelHost, variable_of
 from .port import Endpoint, Wire
@@ -115,7 +116,7 @@ def _check_installed(name: str, host: ModelHost, wire: Wire) -> None:
     if all(_is_installed(module) for module in wire.packages):
         return
     raise ModelError(
-        f"{name} needs packages that are not installed: pip install 'actum[{host.extra}]'",
+        f"{name} needs packages that are not installed: {pip_install(host.extra)}",
         code="model_not_installed",
     )
 

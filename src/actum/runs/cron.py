@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from ..errors import RunError
+from ..schema.installing import pip_install
 
 _DAY = 86_400
 _EPOCH = datetime(1970, 1, 1)
@@ -130,7 +131,7 @@ def _croniter() -> Any:
     try:
         from croniter import croniter
     except ImportError:
-        raise RunError("schedules need croniter: pip install 'actum[workers]'") from None
+        raise RunError(f"schedules need croniter: {pip_install('workers')}") from None
     return croniter
 
 

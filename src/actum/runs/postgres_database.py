@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from ..errors import RunError, StoreUnavailable, concealed
+from ..schema.installing import pip_install
 from .database import Transaction
 from .live.channel import Channel
 from .live.notices import NoticeChannel
@@ -144,7 +145,7 @@ class PostgresDatabase:
 
             import_module("psycopg_pool")  # it comes with the extra, as the queue does
         except ImportError:
-            raise RunError("runs in PostgreSQL need an extra: pip install 'actum[workers]'") from None
+            raise RunError(f"runs in PostgreSQL need an extra: {pip_install('workers')}") from None
         try:
             yield
         except (

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
 from ..errors import IdeaError
+from ..schema.installing import pip_install
 
 Extra: TypeAlias = Literal["serve", "mcp"]
 _NEEDS: Mapping[Extra, tuple[str, str]] = {"serve": ("starlette", "serving over HTTP"), "mcp": ("mcp", "serving MCP")}
@@ -27,4 +28,4 @@ def check_installed(extra: Extra) -> None:
         IdeaError: it is not installed; the message says how to.
     """
     if not is_installed(extra):
-        raise IdeaError(f"{_NEEDS[extra][1]} needs an extra: pip install 'actum[{extra}]'")
+        raise IdeaError(f"{_NEEDS[extra][1]} needs an extra: {pip_install(extra)}")

@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
 from ..protocol.origin import told
+from ..schema.installing import pip_install
 from .cache import Cache, Kept
 from .network import Connect, Network, Resolve
 
@@ -176,7 +177,7 @@ def _parsed(url: str) -> URL:
     try:
         import httpx2
     except ImportError:
-        raise DelegateError("fetching needs httpx2: pip install 'actum[http]'") from None
+        raise DelegateError(f"fetching needs httpx2: {pip_install('http')}") from None
     if len(url) > _LONGEST_URL or "\\" in url or any(ord(one) <= 0x20 or ord(one) == 0x7F for one in url):
         raise DelegateForbidden(f"{shown_url(url)} is not a URL")
     try:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import IdeaError, concealed
+from ..schema.installing import pip_install
 from . import rows
 from .database_store import DatabaseStore
 
@@ -46,7 +47,7 @@ class PostgresStore(DatabaseStore):
         try:
             import psycopg
         except ImportError:
-            raise IdeaError("a store in PostgreSQL needs psycopg: pip install 'actum[postgres]'") from None
+            raise IdeaError(f"a store in PostgreSQL needs psycopg: {pip_install('postgres')}") from None
         async with self._one_at_a_time:
             try:
                 if self._open is None:

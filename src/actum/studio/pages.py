@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import IdeaError
 from ..inspection.wording import is_short, short
+from ..schema.installing import pip_install
 from ..schema.quoting import printable
 from .notation import (
     are_shown,
@@ -25,15 +26,13 @@ from .notation import (
     when,
 )
 
-_MISSING = "the Studio needs an extra: pip install 'actum[serve]'"
-
 
 @lru_cache(maxsize=1)
 def _templates() -> Any:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ModuleNotFoundError:
-        raise IdeaError(_MISSING) from None
+        raise IdeaError(f"the Studio needs an extra: {pip_install('serve')}") from None
     from .secrets import pending_seal
 
     loader = PackageLoader("actum.studio", "templates")

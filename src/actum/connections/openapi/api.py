@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...errors import DelegateError, IdeaError, Outcome, SchemaError, ServerError
 from ...protocol.context import Progress
 from ...protocol.origin import is_url, told
+from ...schema.installing import pip_install
 from ...schema.json import JsonObject
 from ...sources.files import read_text
 from ..server import Server
@@ -186,7 +187,7 @@ class Api:
         try:
             from ...sources.http_client import check_address, judged_client
         except ModuleNotFoundError:
-            raise self._error("needs an extra: pip install 'actum[http]'", "server_config") from None
+            raise self._error(f"needs an extra: {pip_install('http')}", "server_config") from None
         own = self.server
         headers = own.headers if has_given else dict[str, str]()
         hosts, most = own.allow_hosts, own.most_bytes
