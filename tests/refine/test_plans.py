@@ -114,3 +114,46 @@ async def test_a_plan_with_effects_waits_for_a_person_and_tenants_do_not_meet(tm
     assert hit.plan is not None
     assert hit.output == {"sent": "sent to c-6"}
     assert Plans(place).of("acme").list() == []
+
+
+async def learnt(place: Path, model: Any, **more: Any) -> Agent[Any]:
+    own = agent(model, place, **more)
+    for email in tuple(PEOPLE)[:3]:
+        await own.run(CONTEXT, OBJECT, input={"email": email})
+    return own
+
+
+async def test_a_stream_uses_plans_as_a_run_does(tmp_path: Path) -> None:
+    model = Model()
+    own = await learnt(tmp_path / "plans.db", model)
+    asked = len(model.requests)
+    async with own.stream(CONTEXT, OBJECT, input={"email": "flo@x.com"}) as stream:
+        events = [type(event).__name__ async for event in stream]
+    assert events[-1] == "RunFinished"
+    assert stream.result.output == {"note": "For flo@x.com, in Kyiv", "mean": 7.25}
+    assert stream.result.plan is not None
+    assert (stream.result.plan.how, len(model.requests)) == ("hit", asked)
+    async with own.stream([INPUT, f"{ASK} Quickly."], OBJECT, input={"email": "flo@x.com"}) as other:
+        _ = [event async for event in other]
+    assert other.result.plan is None
+
+
+async def test_a_plan_that_answers_otherwise_than_the_model_rests(tmp_path: Path) -> None:
+    place, model = tmp_path / "plans.db", Model()
+    own = await learnt(place, model, audit=1)
+    asked = len(model.requests)
+    assert (await own.run(CONTEXT, OBJECT, input={"email": "di@x.com"})).plan is not None
+    assert len(model.requests) == asked + 3  # the model was asked as well, and agreed
+    assert [one.state for one in Plans(place).list()] == ["used"]
+    own.model = models.Scripted([{"calls": [], "output": {"note": "Nobody knows", "mean": 0}}], name="m")
+    hit = await own.run(CONTEXT, OBJECT, input={"email": "ed@x.com"})
+    assert hit.output["note"] == "For ed@x.com, in Riga"
+    assert [one.state for one in Plans(place).list()] == ["resting"]
+
+
+async def test_where_a_model_has_answered_in_another_way_a_plan_is_only_proposed(tmp_path: Path) -> None:
+    place = tmp_path / "plans.db"
+    odd = agent(models.Scripted([{"calls": [], "output": {"note": "I know", "mean": 1}}], name="m"), place)
+    await odd.run(CONTEXT, OBJECT, input={"email": "flo@x.com"})
+    await learnt(place, Model())
+    assert [one.state for one in Plans(place).list()] == ["proposed"]

@@ -64,6 +64,10 @@ class PlanShelf(Protocol):
         """What `Agent.run` returns."""
         ...
 
+    def stream(self, agent: Agent, context: Any, schema: Any, input: Inputs, record: Tell | Record | None) -> Stream:
+        """What `Agent.stream` returns."""
+        ...
+
 
 class Agent(Generic[Deps]):
     """Runs contexts: asks the model and carries out its calls while they arrive, until there is an output.
@@ -213,7 +217,10 @@ class Agent(Generic[Deps]):
             record: takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash;
                 a `Record` is also asked before every effect whether the run is still this process's own.
         """
-        return assembled(with_deps(self, deps)).stream(context, schema, input, record)
+        own = with_deps(self, deps)
+        if self.plans is not None:
+            return self.plans.stream(own, context, schema, input, record)
+        return assembled(own).stream(context, schema, input, record)
 
     def stream_text(
         self,

@@ -29,22 +29,26 @@ class Stream(Drawn, Generic[T_co]):
     """
 
     def __init__(
-        self, begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]], context: Context | None = None
+        self,
+        begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]],
+        context: Context | None = None,
+        carry: Callable[[Loop], Awaitable[Result[Any]]] = Loop.run,
     ) -> None:
         self._begin = begin
+        self._carry = carry
         self._begins = Context() if context is None else context
         """What it is about to begin with: all that a run has left that was refused before."""
         self._events: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
         self._is_entered = False
         self._loop: Loop | None = None
-        self._task: asyncio.Task[Result[Any]] | None = None
+        self._task: asyncio.Future[Result[Any]] | None = None
 
     async def __aenter__(self) -> Stream[T_co]:
         if self._is_entered:
             raise ActumError("this run has been entered before: `agent.stream(…)` makes another one")
         self._is_entered = True
         self._loop = await self._begin(self._events.put_nowait)
-        self._task = asyncio.create_task(self._loop.run())
+        self._task = asyncio.ensure_future(self._carry(self._loop))
         self._task.add_done_callback(lambda _: self._events.put_nowait(None))
         return self
 

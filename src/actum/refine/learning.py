@@ -7,7 +7,7 @@ import hashlib
 import json
 import sqlite3
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,12 +17,18 @@ from typing import Any, Literal
 from .. import kept
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
-from ..errors import IdeaError, RefineError
+from ..app.planned import with_plans_approved
+from ..app.retracing import is_alike
+from ..app.stream import Stream
+from ..errors import IdeaError, PlanFailed, RefineError
+from ..events import AnyEvent
+from ..execution.loop import Loop
+from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.offer import offered
 from ..ideas.file import write_idea
 from ..protocol.context import Context
 from ..protocol.solution import PlanUse, Result
-from ..schema.infer import shape_of
+from ..schema.infer import jsonable, shape_of
 from ..schema.json import JsonObject, encode
 from ..sources.files import path_given
 from .refining import Refined, refine
@@ -59,6 +65,20 @@ class ShelvedPlan:
     effects: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request: what was given and what its run begins with, who carries it out without and with the plan, and the
+    family, the tools and the plan."""
+
+    given: Context
+    begins: Context
+    asking: Agent
+    runner: Agent
+    family: str
+    tools: str
+    known: ShelvedPlan | None = None
+
+
 class Plans:
     """The plans of one tenant in a file: an agent that has them asks its model only where none answers.
 
@@ -67,21 +87,29 @@ class Plans:
 
     Args:
         place: the file that they are kept in, a SQLite database; it is made when it is first used.
-        learns: "reads" uses a proved plan at once where it only reads and no question is open, and proposes others;
-            "proposals" proposes all; False derives none.
+        learns: "reads" uses a proved plan at once where it only reads, no question is open and all runs of its requests
+            were examples, and proposes others; "proposals" proposes all; False derives none.
         tenant: whose examples and plans these are; no other's are seen.
+        audit: which share of the answers by plans that only read the model is asked for as well: a plan that answers
+            otherwise rests.
     """
 
     def __init__(
-        self, place: str | Path, *, learns: Literal["reads", "proposals", False] = "reads", tenant: str = ""
+        self,
+        place: str | Path,
+        *,
+        learns: Literal["reads", "proposals", False] = "reads",
+        tenant: str = "",
+        audit: float = 0.02,
     ) -> None:
         self._place = path_given(place)
         self.learns: Literal["reads", "proposals", False] = learns
         self.tenant = tenant
+        self.audit = audit
 
     def of(self, tenant: str) -> Plans:
         """Those of another tenant, in the same file."""
-        return Plans(self._place, learns=self.learns, tenant=tenant)
+        return Plans(self._place, learns=self.learns, tenant=tenant, audit=self.audit)
 
     def list(self) -> list[ShelvedPlan]:
         """All plans of the tenant."""
@@ -117,30 +145,75 @@ class Plans:
         Raises:
             ActumError: as `Agent.run`.
         """
-        own = assembled(agent)
-        given, _ = await own.prepared(context, schema, input=input)
+        asked = await self._asked(agent, context, schema, input)
+        if asked.known is not None:
+            result = await self._ended(asked, asked.runner.run(asked.begins, schema))
+            if asked.known.effects or not await asyncio.to_thread(self._is_audited, asked.known, result):
+                return result
+            ordinary, run = await _kept(asked.asking, asked.given, schema)
+            if not is_alike(jsonable(ordinary.output), jsonable(result.output)):
+                await asyncio.to_thread(self._rest, asked.known)
+            await asyncio.to_thread(self._add, asked.family, run)
+            return result
+        result, run = await _kept(asked.asking, asked.given, schema)
+        is_example = result.output is not None and not result.waiting and not _is_planned(asked.given)
+        if self.learns and is_example and agent.model is not None:
+            await self._learn(asked, run)
+        return result
+
+    def stream(
+        self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None, record: Tell | Record | None
+    ) -> Stream:
+        """The same as a stream, from which nothing is learnt.
+
+        Args:
+            agent: what has been asked, with its model and tools.
+            context: as for `Agent.stream`, and so are `schema`, `input` and `record`.
+        """
+        found: list[Asked] = []
+
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            asked = await self._asked(agent, context, schema, input)
+            found.append(asked)
+            own = assembled(asked.runner)
+            return await own.loop(asked.begins, schema, None, own.emitter(sink), Recorder.of(record))
+
+        async def carry(loop: Loop) -> Result[Any]:
+            return await self._ended(found[0], loop.run())
+
+        return Stream(begin, context if isinstance(context, Context) else None, carry)
+
+    async def _asked(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Asked:
+        """What is asked for, and the plan of its family, if there is one."""
+        given, _ = await assembled(agent).prepared(context, schema, input=input)
         toolset = offered(given, agent.tools, agent.config.tools)
         tools = _digest([[name, tool.schema, tool.effects] for name, tool in sorted(toolset.tools.items())])
         family = _family(given, schema, is_sealed=agent.config.sealed)
-        runner = copy(agent)
-        runner.plans = None
+        asking = copy(agent)
+        asking.plans = None
         known = await asyncio.to_thread(self._find, family, tools)
-        if known is not None:
-            return await self._by_plan(runner, given, schema, known)
-        result, run = await _kept(runner, given, schema)
-        is_example = result.output is not None and not result.waiting and not _is_planned(given)
-        if self.learns and is_example and runner.model is not None:
-            await self._learn(runner, run, family, tools)
-        return result
+        if known is None:
+            return Asked(given, given, asking, asking, family, tools)
+        runner = copy(asking)
+        runner.config = replace(asking.config, repair=True)
+        held = {name for name, tool in toolset.tools.items() if tool.is_held}
+        begins = with_plans_approved(given.extended([known.plan]), held)
+        return Asked(given, begins, asking, runner, family, tools, known)
 
-    async def _by_plan(self, agent: Agent, given: Context, schema: Any, known: ShelvedPlan) -> Result[Any]:
-        """Run with the plan; one that is left before any effect becomes an ordinary run, which knows what was read."""
-        agent.config = replace(agent.config, repair=True)
-        result = await agent.run(given.extended([known.plan]), schema)
-        is_hit = result.usage.requests == 0
-        await asyncio.to_thread(self._note_use, known, is_hit)
+    async def _ended(self, asked: Asked, run: Awaitable[Result[Any]]) -> Result[Any]:
+        """What a run by a plan comes to; one that is left before any effect becomes an ordinary run, which knows what
+        was read."""
+        if asked.known is None:
+            return await run
+        try:
+            result = await run
+        except PlanFailed:
+            await asyncio.to_thread(self._note_use, asked.known, is_hit=False)
+            raise
+        is_hit = not result.solutions
+        await asyncio.to_thread(self._note_use, asked.known, is_hit=is_hit)
         at = None if is_hit else next((one.place for one in result.calls if one.state != "done"), None)
-        return replace(result, plan=PlanUse(hash=known.hash, how="hit" if is_hit else "left", at=at))
+        return replace(result, plan=PlanUse(hash=asked.known.hash, how="hit" if is_hit else "left", at=at))
 
     def _find(self, family: str, tools: str) -> ShelvedPlan | None:
         with self._opened() as database:
@@ -154,26 +227,47 @@ class Plans:
         own = json.loads(row[1])
         return ShelvedPlan(family=family, hash=row[0], plan=own, state="used", effects=_names(row[2]))
 
-    def _note_use(self, known: ShelvedPlan, is_hit: bool) -> None:
+    def _note_use(self, known: ShelvedPlan, *, is_hit: bool) -> None:
         with self._opened() as database:
-            where = (self.tenant, known.family)
-            row = database.execute("select uses from plans where tenant = ? and family = ?", where).fetchone()
-            uses = f"{row[0] if row else ''}{'.' if is_hit else 'L'}"[-_LOOKED_BACK:]
+            uses, count = self._uses(database, known)
+            uses = f"{uses}{'.' if is_hit else 'L'}"[-_LOOKED_BACK:]
             state = "resting" if uses.count("L") >= _MOST_LEFT else "used"
             database.execute(
-                "update plans set uses = ?, state = ? where tenant = ? and family = ?", (uses, state, *where)
+                "update plans set uses = ?, state = ? where tenant = ? and family = ?",
+                (f"{count + 1}:{uses}", state, self.tenant, known.family),
             )
 
-    async def _learn(self, agent: Agent, run: Idea, family: str, tools: str) -> None:
-        runs = await asyncio.to_thread(self._add, family, run)
+    def _uses(self, database: sqlite3.Connection, known: ShelvedPlan) -> tuple[str, int]:
+        """How its last uses went, and how many there were."""
+        row = database.execute(
+            "select uses from plans where tenant = ? and family = ?", (self.tenant, known.family)
+        ).fetchone()
+        count, _, uses = (row[0] if row else "").rpartition(":")
+        return uses, int(count or 0)
+
+    def _is_audited(self, known: ShelvedPlan, result: Result[Any]) -> bool:
+        """Whether the model is asked as well: as often as `audit` says, counted and never by chance."""
+        if not self.audit or result.plan is None or result.plan.how != "hit":
+            return False
+        with self._opened() as database:
+            return self._uses(database, known)[1] % max(1, round(1 / self.audit)) == 0
+
+    def _rest(self, known: ShelvedPlan) -> None:
+        with self._opened() as database:
+            database.execute(
+                "update plans set state = 'resting' where tenant = ? and family = ?", (self.tenant, known.family)
+            )
+
+    async def _learn(self, asked: Asked, run: Idea) -> None:
+        runs = await asyncio.to_thread(self._add, asked.family, run)
         if len(runs) < _LEAST_INPUTS:
             return
         try:
-            found = await refine(runs, idea=_without_run(run), tools=agent.tools)
+            found = await refine(runs, idea=_without_run(run), tools=asked.asking.tools)
         except (RefineError, IdeaError):
             return  # an ordinary run it stays
         if not found.questions and found.proof.holds:
-            await asyncio.to_thread(self._put, family, tools, found)
+            await asyncio.to_thread(self._put, asked.family, asked.tools, found)
 
     def _add(self, family: str, run: Idea) -> list[Idea]:
         """Keep a run as an example; all of its family, each with another input."""
@@ -190,7 +284,7 @@ class Plans:
         return [Idea.read(row[0], f"example {number}") for number, row in enumerate(rows, 1)]
 
     def _put(self, family: str, tools: str, found: Refined) -> None:
-        is_used = self.learns == "reads" and not found.effects
+        is_used = self.learns == "reads" and not found.effects and not found.left_out
         told = (found.hash, json.dumps(found.plan), tools, ",".join(found.effects), "used" if is_used else "proposed")
         with self._opened() as database:
             database.execute(
