@@ -13,6 +13,7 @@ import pytest
 
 from actum import Idea, kept, models
 from actum.app.loading import Code, ready
+from actum.refine import Plans
 
 from .. import warm
 
@@ -102,3 +103,78 @@ def test_what_is_wrong_is_told_by_its_code(folder: Path) -> None:
     assert json.loads(told.stdout)["questions"] == [
         {"leaf": "1.days", "value": 7, "why": "the same in all, said nowhere: --confirm 1.days"}
     ]
+
+
+def saved(folder: Path, *more: str) -> list[str]:
+    runs = sorted(path.name for path in folder.glob("run-*.json"))
+    done = actum(
+        "refine", *runs, "--idea", "desk.json", "--save", "plan.json", "--confirm", "1.days", *more, cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    return runs
+
+
+def test_an_edited_plan_is_proved_alone_and_has_another_hash(folder: Path) -> None:
+    runs = saved(folder)
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    edited = {**plan, "context": plan["context"][:-1]}
+    message = plan["context"][-1]
+    edited["context"].append({**message, "plan": [*message["plan"], {"_expect": "{len(†input.name) > 1}"}]})
+    (folder / "edited.json").write_text(json.dumps(edited), encoding="utf-8")
+    same = actum("refine", "--prove", "plan.json", *runs, "--json", cwd=folder)
+    assert json.loads(same.stdout)["hash"] == plan["$refined"]["hash"]
+    proved = actum("refine", "--prove", "edited.json", *runs, "--save", "again.json", cwd=folder)
+    assert (proved.returncode, proved.stderr) == (0, "")
+    assert proved.stdout.splitlines()[-1] == "proof: 4 of 4 the same bytes · requests 2.0 → 0"
+    again = json.loads((folder / "again.json").read_text(encoding="utf-8"))
+    assert again["$refined"]["hash"] != plan["$refined"]["hash"]
+    message["plan"][1]["days"] = 8
+    (folder / "edited.json").write_text(json.dumps(plan), encoding="utf-8")
+    wrong = actum("refine", "--prove", "edited.json", *runs, cwd=folder)
+    assert wrong.returncode == 1
+    assert "not_proved: run-ana.json: weather(" in wrong.stderr
+
+
+def test_a_run_that_is_marked_is_no_example(folder: Path) -> None:
+    assert actum("refine", "--never", "run-ana.json", cwd=folder).returncode == 0
+    told = actum(
+        "refine", *sorted(path.name for path in folder.glob("run-*.json")), "--idea", "desk.json", "--json", cwd=folder
+    )
+    assert json.loads(told.stdout)["left_out"] == {"run-ana.json": "never"}
+    assert actum("show", "run-ana.json", cwd=folder).returncode == 0
+    assert actum("refine", "--never", "desk.json", cwd=folder).returncode == 2
+
+
+def test_a_plan_is_saved_in_the_store_and_runs_from_there(folder: Path) -> None:
+    runs = sorted(path.name for path in folder.glob("run-*.json"))
+    address = "idea:~refined/desk"
+    done = actum("refine", *runs, "--idea", "desk.json", "--save", address, "--confirm", "1.days", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    run = actum("run", address, "-i", "name=di", "-q", cwd=folder)
+    assert (run.returncode, run.stdout.strip()) == (0, '"4 degrees in Bern"'), run.stderr
+
+
+def test_a_plan_of_an_agent_is_listed_and_approved_by_its_hash(folder: Path) -> None:
+    none = actum("refine", "--approve", "sha256:0", "--plans", "plans.db", cwd=folder)
+    assert (none.returncode, "there are no plans in plans.db" in none.stderr) == (2, True)
+    asyncio.run(learn(folder / "plans.db"))
+    listed = actum("refine", "--plans", "plans.db", "--json", cwd=folder)
+    (plan,) = json.loads(listed.stdout)
+    assert (plan["state"], plan["effects"]) == ("proposed", [])
+    wrong = actum("refine", "--approve", "sha256:0", "--plans", "plans.db", cwd=folder)
+    assert (wrong.returncode, "not_approved" in wrong.stderr) == (1, True)
+    approved = actum("refine", "--approve", plan["hash"], "--plans", "plans.db", cwd=folder)
+    assert approved.stdout.startswith(f"{plan['hash']}  used  find")
+    assert [one.state for one in Plans(folder / "plans.db").list()] == ["used"]
+
+
+async def learn(place: Path) -> None:
+    own = Idea.load("desk.json")
+    for name, city in (("ana", "Lisbon"), ("bo", "Oslo"), ("cy", "Rome")):
+        answers: list[Any] = [
+            {"calls": [{"_tool": "find", "name": name}], "output": None},
+            {"calls": [], "output": f"In {city}"},
+        ]
+        agent = ready(own, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
+        agent.plans = Plans(place, learns="proposals")
+        await agent.run(own.context, own.schema, input={"name": name})

@@ -4,7 +4,8 @@
 `Agent(…, plans=Plans("plans.db"))` does so behind its runs, and answers by what was proved.
 """
 
+from .examples import never
 from .learning import Plans, ShelvedPlan
-from .refining import OpenQuestion, Proof, Refined, refine
+from .refining import OpenQuestion, Proof, Refined, prove, refine
 
-__all__ = ["OpenQuestion", "Plans", "Proof", "Refined", "ShelvedPlan", "refine"]
+__all__ = ["OpenQuestion", "Plans", "Proof", "Refined", "ShelvedPlan", "never", "prove", "refine"]

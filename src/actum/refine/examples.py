@@ -6,11 +6,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from ..app.idea import Idea
 from ..app.recorded import call_key
-from ..errors import RefineError
+from ..errors import IdeaError, RefineError
+from ..ideas.file import read_idea, write_idea
+from ..ideas.ticks import about_of
 from ..inspection.account import Account, account_of
 from ..inspection.origins import calls_of
 from ..protocol.accounts import CallAccount
@@ -19,10 +22,12 @@ from ..protocol.message import NUMBER, OF
 from ..protocol.place import Place
 from ..protocol.provenance import MODEL
 from ..schema.json import Json, JsonObject, is_list, is_object
+from ..sources.files import path_given, read_text, write_text
 
 _MOST_CALLS = 64
 _MOST_LEAVES = 2_000
 _MOST_READ = 20_000
+_MARK, _NEVER = "refine", "never"
 _OWN_WAYS = frozenset({"_each", "_when", "_else", "_instance", "_scopes"})
 """With these a call of a model isn't refined."""
 _CALLS = re.compile(r"†(calls|results)\.(\d+)")
@@ -96,6 +101,8 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
         RefineError: it can't be one, with the code that says why.
         IdeaError: no run is kept there.
     """
+    if run.meta.get(_MARK) == _NEVER:
+        raise RefineError(f"{name}: it is marked as no example", code=_NEVER)
     account = account_of(run, name)
     if account.output is None or account.waiting or account.gates:
         raise RefineError(f"{name}: only a run that has ended with an output is an example", code="other_shape")
@@ -122,6 +129,20 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
         authored_output=next(answer.output for answer in reversed(account.answers) if answer.output is not None),
         last=max(answer.number for answer in account.answers),
     )
+
+
+def never(run: str | Path) -> None:
+    """Mark a kept run as no example: nothing is derived from it any more.
+
+    Raises:
+        IdeaError: no run that has ended is kept there, or the file can't be written.
+    """
+    path = path_given(run)
+    own = Idea.load(path)
+    if about_of(own.meta, str(run)).get("output") is None:
+        raise IdeaError(f"{run}: only a run that has ended with an output can be an example")
+    text = read_idea(read_text(path), str(run))
+    write_text(path, write_idea(replace(text, meta={**text.meta, _MARK: _NEVER})))
 
 
 def _has_more(value: Any, most: int) -> bool:

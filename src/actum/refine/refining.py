@@ -25,6 +25,7 @@ from .author import Author
 from .deriving import Derivation, DerivedPlan
 from .examples import Example, example_of
 from .explaining import Explanation
+from .sameness import as_same
 from .shapes import ExampleShape, shapes_of
 
 _LEAST, _LEAST_WITH_EFFECTS, _MOST = 3, 5, 50
@@ -81,12 +82,12 @@ class Refined:
         """The SHA-256 of its plan, by which a person approves it."""
         return f"sha256:{hashlib.sha256(encode(self.plan, sort_keys=True).encode()).hexdigest()}"
 
-    def save(self, path: str | Path) -> None:
-        """Write the Idea with its plan, and under `$refined` where each value comes from.
+    @property
+    def text(self) -> str:
+        """The Idea with its plan as its file has it, and under `$refined` where each value comes from.
 
         Raises:
             RefineError: a question is open, or the plan isn't proved.
-            IdeaError: the file can't be written.
         """
         if self.questions:
             leaves = ", ".join(one.leaf for one in self.questions)
@@ -97,7 +98,16 @@ class Refined:
         about: JsonObject = {"hash": self.hash, "examples": len(self.examples), "notes": notes}
         own = self.idea.text
         whole = replace(own, context=[*own.context, self.plan], solution=None).to_dict()
-        write_text(path_given(path), laid_out({**whole, "$refined": about}))
+        return laid_out({**whole, "$refined": about})
+
+    def save(self, path: str | Path) -> None:
+        """Write the Idea with its plan.
+
+        Raises:
+            RefineError: a question is open, or the plan isn't proved.
+            IdeaError: the file can't be written.
+        """
+        write_text(path_given(path), self.text)
 
 
 async def refine(
@@ -107,6 +117,7 @@ async def refine(
     tools: AnyTools | None = None,
     confirm: Mapping[str, str] | Sequence[str] = (),
     ignore: Sequence[str] = (),
+    same: Mapping[str, str] | None = None,
 ) -> Refined:
     """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, and no tool called.
 
@@ -117,6 +128,7 @@ async def refine(
         confirm: leaves whose constant a person has settled, `3.days`, each perhaps with a reference to take instead;
             of what a call returned, `calls.0.status`, the plan then expects it.
         ignore: leaves of what calls returned, which the plan doesn't look at although they were the same in all runs.
+        same: how a leaf of the output is compared, `{"output.ids": "set"}`: as a `set`, up to `number:1e-9`, or `any`.
 
     Raises:
         RefineError: nothing could be derived; its code says why.
@@ -131,8 +143,7 @@ async def refine(
     left_out |= {one.name: why for one in examples if one not in shape.examples}
     proof = Proof()
     if not any(one.how == "hole" for one in found.found):
-        proof = await _proved(found, shape, author, settled, Replays(agent, toolset, own))
-    requests = [len(one.run.meta["run"].get("ticks", [])) for one in shape.examples]
+        proof = await _proved(found, shape, author, settled, Replays(agent, toolset, own, same or {}))
     return Refined(
         idea=own,
         plan=found.plan,
@@ -146,8 +157,55 @@ async def refine(
         examples=[one.name for one in shape.examples],
         left_out=left_out,
         effects=shape.effects,
-        requests=sum(requests) / len(requests),
+        requests=_requests(shape.examples),
     )
+
+
+async def prove(
+    plan: str | Path | Idea,
+    runs: Sequence[str | Path | Idea],
+    *,
+    tools: AnyTools | None = None,
+    same: Mapping[str, str] | None = None,
+) -> Refined:
+    """Prove a plan that a person has edited, by replaying kept runs with it; its hash is another one then.
+
+    Args:
+        plan: the Idea with its plan.
+        runs: kept runs of the Idea, without the plan.
+        tools: as for `refine`, and so is `same`.
+
+    Raises:
+        RefineError: the Idea has no plan, or a run is no example; its code says why.
+        IdeaError: a file can't be read.
+    """
+    own = plan if isinstance(plan, Idea) else Idea.load(plan)
+    plans = [message for message in own.context.messages if message.get("type") == "plan"]
+    if not plans or plans[-1].get("output") is None:
+        raise RefineError(f"{plan} has no plan with an output", code="not_proved")
+    agent, toolset = _prepared(own, str(plan), tools)
+    examples, left_out = _examples(runs, toolset)
+    replays = Replays(agent, toolset, own, same or {})
+    problems = [await replays.problem(plans[-1], example) for example in examples]
+    told = zip(examples, problems, strict=True)
+    why = next((f"{one.name} leaves it" if problem == "left" else problem for one, problem in told if problem), "")
+    begins = [message for message in own.context.messages if message is not plans[-1]]
+    called = {str(call["_tool"]) for call in plans[-1]["plan"] if call.get("_tool")}
+    return Refined(
+        idea=replace(own, context=Context.checked(begins, own.context.data_kinds, own.context.origin)),
+        plan=plans[-1],
+        notes=(),
+        proof=Proof(examples=len(examples), same=problems.count(None), why=why),
+        examples=[one.name for one in examples],
+        left_out=left_out,
+        effects=sorted(called - set(toolset.reading)),
+        requests=_requests(examples),
+    )
+
+
+def _requests(examples: Sequence[Example]) -> float:
+    asked = [len(one.run.meta["run"].get("ticks", [])) for one in examples]
+    return sum(asked) / len(asked)
 
 
 def _prepared(idea: Idea, name: str, tools: AnyTools | None) -> tuple[Agent, Toolset]:
@@ -250,6 +308,8 @@ class Replays:
     agent: Agent
     toolset: Toolset
     idea: Idea
+    same: Mapping[str, str]
+    """How leaves of the output are compared."""
 
     async def problem(self, plan: JsonObject, example: Example) -> str | None:
         """Why a plan doesn't do what an example did, None where it does; "left" where it knows that it doesn't."""
@@ -264,7 +324,7 @@ class Replays:
         if result is None:
             return f"{example.name}: {tools.missed}"
         output = jsonable(result.output)
-        if not is_alike(output, example.output):
+        if not is_alike(*as_same(output, example.output, self.same)):
             return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
         wanted = Counter(call_key(step.tool, step.arguments) for step in example.steps)
         missing = wanted - Counter(tools.answered)

@@ -4,25 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from ...errors import IdeaError, RefineError
+from ...ideas.address import parse_address
+from ...ideas.file import read_idea
 from ...inspection.wording import short
-from ...refine import Refined, refine
+from ...refine import Plans, Refined, ShelvedPlan, refine
+from ...refine import never as mark_never
+from ...refine import prove as prove_plan
 from ...schema.json import JsonObject
-from ..options import CommandError, JsonFlag, Several
+from ..options import CommandError, JsonFlag, Several, library_of
 from ..render.terminal import say, say_json, tell
+from .save import tell_saved
 
 _OPEN, _NOTHING = 3, 1
+_Leaves = Annotated[Several, Parameter(negative=())]
 
 
 async def actum_refine(
     *runs: str,
-    idea: str,
+    idea: str | None = None,
     save: str | None = None,
-    confirm: Annotated[Several, Parameter(negative=())] = None,
+    confirm: _Leaves = None,
+    expect: _Leaves = None,
+    ignore: _Leaves = None,
+    same: _Leaves = None,
+    prove: str | None = None,
+    never: str | None = None,
+    plans: str | None = None,
+    approve: str | None = None,
+    tenant: str = "",
     json: JsonFlag = False,
 ) -> int:
     """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, no call made.
@@ -38,21 +53,74 @@ async def actum_refine(
     idea
         The Idea's file.
     save
-        The file for the Idea with its plan.
+        The file for the Idea with its plan, or an address of the store, such as idea:~refined/desk.
     confirm
         A value that is a constant, by its place, such as 3.days; 3.days=†input.days takes a reference instead.
+    expect
+        What calls returned that has to stay as it was in all runs, such as calls.0.status.
+    ignore
+        What calls returned that may be otherwise than it was in all runs.
+    same
+        How a part of the output is compared: output.ids=set, output.mean=number:1e-9 or output.note=any.
+    prove
+        An Idea with a plan that was edited: it alone is proved by the runs.
+    never
+        A kept run from which nothing is to be derived.
+    plans
+        The file of an agent's plans; alone, they are listed.
+    approve
+        The hash of a plan of that file, which is used from now on, whatever effects its tools have.
+    tenant
+        Whose plans they are.
     json
         Print the report as JSON.
     """
-    if not runs:
-        raise CommandError("name the runs: actum refine runs/desk-*.json --idea desk.json")
-    settled = {leaf: text for leaf, _, text in (one.partition("=") for one in confirm or [])}
     try:
-        found = await refine(runs, idea=idea, confirm=settled)
+        if never is not None:
+            mark_never(never)
+            return 0
+        if plans is not None or approve is not None:
+            return _shelved(plans or "plans.db", approve, tenant, is_json=json)
+        if not runs or (idea or prove) is None:
+            raise CommandError("name the runs: actum refine runs/desk-*.json --idea desk.json")
+        ways = {leaf: way for leaf, _, way in (one.partition("=") for one in same or [])}
+        if prove is not None:
+            return await _reported(await prove_plan(prove, runs, same=ways), save, is_json=json)
+        settled = {leaf: text for leaf, _, text in (one.partition("=") for one in [*(confirm or []), *(expect or [])])}
+        found = await refine(runs, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways)
     except RefineError as error:
         tell(f"actum: {error.code}: {error.message}")
         return _NOTHING
-    if json:
+    return await _reported(found, save, is_json=json)
+
+
+def _shelved(place: str, approve: str | None, tenant: str, *, is_json: bool) -> int:
+    """The plans of a file, or one of them as it is approved: what it does, and its constants."""
+    own = Plans(place, tenant=tenant)
+    if not Path(place).is_file():
+        raise CommandError(f"there are no plans in {place}")
+    found = [one for one in own.list() if approve in {None, one.hash}]
+    if approve is not None:
+        own.approve(approve)
+    if is_json:
+        say_json([{**_as_json(one), "state": one.state if approve is None else "used"} for one in found])
+        return 0
+    for one in found:
+        calls = " → ".join(str(call["_tool"]) for call in one.plan["plan"] if "_tool" in call)
+        effects = f" · effects: {', '.join(one.effects)}" if one.effects else ""
+        say(f"{one.hash}  {one.state if approve is None else 'used'}  {calls or 'no calls'}{effects}")
+        for at, call in enumerate(one.plan["plan"] if approve is not None else []):
+            say(f"  {at}  {short(call, 100)}")
+    return 0
+
+
+def _as_json(plan: ShelvedPlan) -> JsonObject:
+    """A plan as JSON."""
+    return {"hash": plan.hash, "family": plan.family, "effects": list(plan.effects), "plan": plan.plan}
+
+
+async def _reported(found: Refined, save: str | None, *, is_json: bool) -> int:
+    if is_json:
         say_json(_told(found))
     else:
         for line in _lines(found):
@@ -65,11 +133,20 @@ async def actum_refine(
         tell(f"actum: not_proved: {found.proof.why}")
         return _NOTHING
     if save is not None:
-        try:
-            found.save(save)
-        except IdeaError as error:
-            raise CommandError(error.message) from None
+        await _save(found, save)
     return 0
+
+
+async def _save(found: Refined, target: str) -> None:
+    try:
+        if not target.startswith("idea:"):
+            found.save(target)
+            return
+        text = read_idea(found.text, target)
+        async with library_of(None, makes=True) as library:
+            tell_saved(await library.save(text, parse_address(target), note=f"refined of {len(found.examples)} runs"))
+    except IdeaError as error:
+        raise CommandError(error.message) from None
 
 
 def _lines(found: Refined) -> Iterator[str]:
@@ -86,7 +163,8 @@ def _lines(found: Refined) -> Iterator[str]:
     if proof.examples:
         held_out = f"{proof.right} right, {proof.left} left, {proof.wrong} wrong"
         same = f"{proof.same} of {proof.examples} the same bytes"
-        yield f"proof: {same} · held out: {held_out} · requests {found.requests:.1f} → 0"
+        held_out = f" · held out: {held_out}" if proof.right + proof.left + proof.wrong else ""
+        yield f"proof: {same}{held_out} · requests {found.requests:.1f} → 0"
 
 
 def _counted(reasons: Counter[str]) -> str:
