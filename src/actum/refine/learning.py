@@ -66,7 +66,7 @@ class ShelvedPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedRequest:
     """A request: what was given and what its run begins with, who carries it out without and with the plan, and the
     family, the tools and the plan."""
 
@@ -170,7 +170,7 @@ class Plans:
             agent: what has been asked, with its model and tools.
             context: as for `Agent.stream`, and so are `schema`, `input` and `record`.
         """
-        found: list[Asked] = []
+        found: list[PlannedRequest] = []
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             asked = await self._asked(agent, context, schema, input)
@@ -183,7 +183,7 @@ class Plans:
 
         return Stream(begin, context if isinstance(context, Context) else None, carry)
 
-    async def _asked(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Asked:
+    async def _asked(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> PlannedRequest:
         """What is asked for, and the plan of its family, if there is one."""
         given, _ = await assembled(agent).prepared(context, schema, input=input)
         toolset = offered(given, agent.tools, agent.config.tools)
@@ -193,14 +193,14 @@ class Plans:
         asking.plans = None
         known = await asyncio.to_thread(self._find, family, tools)
         if known is None:
-            return Asked(given, given, asking, asking, family, tools)
+            return PlannedRequest(given, given, asking, asking, family, tools)
         runner = copy(asking)
         runner.config = replace(asking.config, repair=True)
         held = {name for name, tool in toolset.tools.items() if tool.is_held}
         begins = with_plans_approved(given.extended([known.plan]), held)
-        return Asked(given, begins, asking, runner, family, tools, known)
+        return PlannedRequest(given, begins, asking, runner, family, tools, known)
 
-    async def _ended(self, asked: Asked, run: Awaitable[Result[Any]]) -> Result[Any]:
+    async def _ended(self, asked: PlannedRequest, run: Awaitable[Result[Any]]) -> Result[Any]:
         """What a run by a plan comes to; one that is left before any effect becomes an ordinary run, which knows what
         was read."""
         if asked.known is None:
@@ -258,7 +258,7 @@ class Plans:
                 "update plans set state = 'resting' where tenant = ? and family = ?", (self.tenant, known.family)
             )
 
-    async def _learn(self, asked: Asked, run: Idea) -> None:
+    async def _learn(self, asked: PlannedRequest, run: Idea) -> None:
         runs = await asyncio.to_thread(self._add, asked.family, run)
         if len(runs) < _LEAST_INPUTS:
             return
