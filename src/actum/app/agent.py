@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, Unpack, get_origin, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, get_origin, overload
 
 from ..errors import MessageError, SchemaError
 from ..execution.budget import Spent
@@ -37,6 +37,7 @@ from .delegate_resolver import AnyDelegate
 from .idea_agent import fitted
 from .instructions import check_instructions
 from .output_text import member_of, text_pieces
+from .planned import PlanShelf
 from .saved import SavedIdea
 from .stream import Stream
 from .summary import check_unused
@@ -55,18 +56,6 @@ MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 Said: TypeAlias = "Awaitable[str | None] | str | None"
 Instruct: TypeAlias = "Callable[[Ctx[Deps]], Said] | Callable[[], Said]"
 """Says instructions; nothing where it returns None."""
-
-
-class PlanShelf(Protocol):
-    """Answers requests by plans that it knows, else by the agent (see `actum.refine`)."""
-
-    async def run(self, agent: Agent, context: Any, schema: Any, input: Inputs) -> Result[Any]:
-        """What `Agent.run` returns."""
-        ...
-
-    def stream(self, agent: Agent, context: Any, schema: Any, input: Inputs, record: Tell | Record | None) -> Stream:
-        """What `Agent.stream` returns."""
-        ...
 
 
 class Agent(Generic[Deps]):

@@ -1,14 +1,32 @@
-"""A plan that was approved as a whole: its calls of tools that are held are decided on (P4, L6)."""
+"""Plans that answer for an agent, and plans that were approved as a whole (P4, L6)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from os import urandom
+from typing import Any, Protocol
 
+from ..execution.record.recorder import Record, Tell
 from ..protocol.approvals import approval
 from ..protocol.context import Context
 from ..protocol.marks import Marks
+from ..protocol.solution import Result
 from ..schema.json import is_object
+from .stream import Stream
+
+
+class PlanShelf(Protocol):
+    """Answers requests by plans that it knows, else by the agent (see `actum.refine`)."""
+
+    async def run(self, agent: Any, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
+        """What `Agent.run` returns."""
+        ...
+
+    def stream(
+        self, agent: Any, context: Any, schema: Any, input: Mapping[str, Any] | None, record: Tell | Record | None
+    ) -> Stream:
+        """What `Agent.stream` returns."""
+        ...
 
 
 def with_plans_approved(context: Context, held: Collection[str]) -> Context:

@@ -26,6 +26,11 @@ class Stream(Drawn, Generic[T_co]):
 
     The run continues at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
     `context` is what it had left, ready to be resumed.
+
+    Args:
+        begin: makes the run, which tells its events to what it is given; `agent.stream(…)` says how.
+        context: what it is about to begin with.
+        carry: carries it out.
     """
 
     def __init__(
