@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos mutants lint check fmt lock rules shape isolation approval bench fit local live clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the examples, make studio   see their runs in a browser, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make mutants   see which changes of the core no test notices, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make local ACCEPT=1   try it with a small real model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make mutants   see which changes of the core no test notices, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make local ACCEPT=1   try it with a small real model, make live [MODEL=name]   one small run on each wire whose key is there, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -164,6 +164,10 @@ local: $(READY)
 	    echo "the model and its server can't be installed here: the tests with a real model are skipped"; exit 0; fi; \
 	  test -n "$(ACCEPT)" || { out/local/bin/python -m actum.models.local; echo "then: make local ACCEPT=1"; exit 2; }; \
 	  ACTUM_LOCAL=$(CURDIR)/out/local/bin/python $(BIN)/python -m pytest tests/local -n 0 --timeout 600 --durations 3
+
+# One small recorded run on each wire whose key is in the environment; of the others it says what they need.
+live: $(READY)
+	@$(BIN)/python -m tests.live $(MODEL)
 
 clean:
 	rm -rf $(VENV) bench/.venvs out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
