@@ -14,7 +14,7 @@ from actum import Agent, Config, Tools, errors, events, models
 
 from .asking import Naps, refusal
 from .server import CUT, Part, Reply, Server
-from .wires import chat
+from .wires import WIRES, chat
 
 OUTPUT = {
     "type": "object",
@@ -53,6 +53,26 @@ CHAIN = {
     "output": {"total": "†calls.1", "note": None},
     "meta": {"path": None, "version": "1.1"},
 }
+
+
+@pytest.mark.parametrize("kind", ["openai-compatible", "openai"])
+async def test_a_host_that_imposes_no_schema_is_told_it_in_words_from_then_on(
+    server: Server, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is believed to, until an answer that ended by itself is no JSON (W6); OpenAI itself is believed."""
+    wire = WIRES[kind]
+    right = wire.answer('{"calls": [], "output": 5}')
+    server.script(wire.answer("I think it's five."), right)
+    model = wire.hosted(server)
+    model._dialect = "GRAMMAR" if kind == "openai-compatible" else "OPENAI"  # pyright: ignore[reportPrivateUsage]
+    for _ in range(2):
+        assert (await Agent(model).run("2 + 3?", int)).output == 5
+    assert len(server.received) == 3
+    is_told = ["response_format" not in one.body for one in server.received]
+    assert is_told == ([False, True, True] if kind == "openai-compatible" else [False] * 3)
+    words = ["Answer with JSON of this schema" in one.raw.decode() for one in server.received]
+    assert words == is_told
+    assert sum("model_unenforced" in one.getMessage() for one in caplog.records) == (kind == "openai-compatible")
 
 
 @pytest.mark.rule("O6", "O7", "T9")

@@ -204,6 +204,8 @@ async def ask(
         except (AnswerSyntax, SolutionError) as error:
             problem = error if isinstance(error, SolutionError) else SolutionError(str(error))
             complaint = f"Your last answer was not usable: {problem.message}. Answer again, whole."
+            if isinstance(error, AnswerSyntax):
+                frame = frame.disproved(asked)
         failed += 1
         if failed > retries:
             attempts = "answer was" if failed == 1 else f"{failed} answers were"

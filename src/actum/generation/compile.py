@@ -110,6 +110,21 @@ class Frame:
         lowered, schema, form = _lowered(self.composition, self.dialect, rung)
         return replace(self, lowered=lowered, schema=schema, form=form)
 
+    def disproved(self, model: Model) -> Frame:
+        """The frame after an answer that ended and is no JSON: a host that was believed to enforce schemas doesn't.
+
+        It is told the schema in words from now on, and the model remembers that where it can.
+        """
+        from ..schema.lowering import LOOSE
+
+        rung = self.lowered.rung
+        if self.dialect is None or not self.dialect.is_guess or rung is None or rung.mode != "strict":
+            return self
+        if (remember := getattr(model, "disprove", None)) is not None:
+            remember()
+        lowered, schema, form = _lowered(self.composition, self.dialect, LOOSE)
+        return replace(self, lowered=lowered, schema=schema, form=form)
+
     def last(self) -> Frame:
         """The same frame for a last request, with the same hold on the model: only an output can be answered (L5)."""
         from ..schema.lowering import above

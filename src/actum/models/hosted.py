@@ -83,6 +83,15 @@ class Hosted:
             return None
         return getattr(importlib.import_module("actum.schema.lowering"), self._dialect)
 
+    def disprove(self) -> None:
+        """Note that the host takes a schema and doesn't hold answers to it: requests state it in words from now on."""
+        if self._dialect != "PROMPTED_ONLY":
+            self._dialect = "PROMPTED_ONLY"
+            told = (
+                "%s takes a schema and doesn't hold its answers to it: the schema is told in words (model_unenforced)"
+            )
+            _LOG.warning(told, self.name)
+
     @property
     def takes(self) -> Takes:
         """What its provider takes in addition to text."""

@@ -33,6 +33,11 @@ class WrappedModel:
         """What the model that answers takes in addition to text."""
         return takes_of(self._model)
 
+    def disprove(self) -> None:
+        """Note of the model that answers that it doesn't hold answers to the schema."""
+        if (disprove := getattr(self._model, "disprove", None)) is not None:
+            disprove()
+
     async def aclose(self) -> None:
         """Close the model that answers."""
         if (close := getattr(self._model, "aclose", None)) is not None:

@@ -70,7 +70,8 @@ class Dialect:
     `closed`: objects list all their properties; maps travel as lists of their entries. `all_required`: and each of
     them is required, an optional one may be null. `untyped`: a schema may leave the type open.
     `recursion`: taken, refused, or taken inside optional properties only.
-    `shows_schema`: False where the schema steers the decoder but is not shown to the model.
+    `shows_schema`: False where the schema steers the decoder but is not shown to the model. `is_guess`: that hosts
+    enforce it is believed until an answer disproves it.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Dialect:
     recursion: Literal["taken", "optional", "refused"] = "taken"
     limits: SizeLimits = SizeLimits()
     shows_schema: bool = True
+    is_guess: bool = False
 
 
 def _keywords(**by_type: str) -> Keywords:
@@ -171,6 +173,7 @@ GRAMMAR = Dialect(
     untyped=True,
     # "The JSON schema is only used to constrain the model output and is not injected into the prompt" (ibid.).
     shows_schema=False,
+    is_guess=True,
 )
 
 COMPATIBLE = Dialect(
@@ -183,6 +186,7 @@ COMPATIBLE = Dialect(
     all_required=True,
     recursion="refused",
     limits=OPENAI.limits,
+    is_guess=True,
 )
 
 PROMPTED_ONLY = Dialect(
