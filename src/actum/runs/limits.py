@@ -70,9 +70,11 @@ class PlaceLimits:
         self._check(own)
         values = [*own.key, own.runs, own.weight, own.requests, own.tokens]
         async with self._database.transaction() as within:
-            await within.rows("DELETE FROM actum_limits WHERE kind = ? AND name = ? RETURNING kind", *own.key)
             await within.rows(
-                f"INSERT INTO actum_limits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) RETURNING kind", *values
+                f"INSERT INTO actum_limits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (kind, name) DO UPDATE SET runs = excluded.runs, weight = excluded.weight, "
+                "requests = excluded.requests, tokens = excluded.tokens RETURNING kind",
+                *values,
             )
         return own
 

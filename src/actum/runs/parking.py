@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from .database import Transaction
+from .database import Database, Transaction
 from .limits import Limit, limit_for
 from .row import Row
 from .sql_rows import COLUMNS, row_from
@@ -85,9 +85,11 @@ class Admission:
         for row in sorted((row_from(one) for one in found), key=lambda row: (-row.priority, row.created, row.id)):
             await self._push(row, within)
 
-    async def parked(self, within: Transaction) -> list[str]:
+    @staticmethod
+    async def parked(database: Database) -> list[str]:
         """The tenants that have parked runs."""
-        return [one for (one,) in await within.rows("SELECT DISTINCT tenant FROM actum_runs WHERE state = 'parked'")]
+        found = await database.single("SELECT DISTINCT tenant FROM actum_runs WHERE state = 'parked'")
+        return [tenant for (tenant,) in found]
 
     async def review(self, within: Transaction, tenant: str) -> None:
         """Have what is parked of a tenant delivered as far as there is room, by its limit of today."""

@@ -78,8 +78,10 @@ def delivery_of(row: Row, **changes: Any) -> Delivery:
 
 async def redeliver(database: Database, queue: Queue, rows: Sequence[Row]) -> list[str]:
     """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
+    if not rows:
+        return []
     async with database.transaction() as within:
-        if not rows or not (await within.rows(database.alone))[0][0]:
+        if not (await within.rows(database.alone))[0][0]:
             return []
         live = await queue.live([row.id for row in rows], within)
         lost = [row for row in rows if row.id not in live]

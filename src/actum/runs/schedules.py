@@ -30,6 +30,7 @@ _LONGEST_NAME = 170
 _MOST_AT_ONCE = 1_000
 """How many ticks that are on time are dealt with at once."""
 _COLUMNS = "name, cron, zone, policy, run, dealt, comes, is_paused"
+_ANEW = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
 _POLICY = ("missed", "most", "grace", "jitter")
 
 
@@ -101,9 +102,10 @@ class Schedules:
                 own = replace(schedule, dealt=now, comes=cron.after(now))
             if own.comes is None:
                 raise RunError(f"cron {own.cron!r}: it never ticks again")
-            await within.rows("DELETE FROM actum_schedules WHERE name = ? RETURNING name", own.name)
             await within.rows(
-                f"INSERT INTO actum_schedules ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING name", *_row(own)
+                f"INSERT INTO actum_schedules ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+                f"ON CONFLICT (name) DO UPDATE SET {_ANEW} RETURNING name",
+                *_row(own),
             )
         return own
 

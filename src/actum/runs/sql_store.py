@@ -152,13 +152,12 @@ class SqlStore:
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
-        async with self.database.transaction() as within:
-            found = await within.rows(
-                f"SELECT {COLUMNS} FROM actum_runs WHERE id > ? AND (state IN ('queued', 'running') "
-                f"OR (state = 'waiting' AND {IS_CALLED})) ORDER BY id LIMIT ?",
-                after,
-                most,
-            )
+        found = await self.database.single(
+            f"SELECT {COLUMNS} FROM actum_runs WHERE id > ? AND (state IN ('queued', 'running') "
+            f"OR (state = 'waiting' AND {IS_CALLED})) ORDER BY id LIMIT ?",
+            after,
+            most,
+        )
         return [row_from(one) for one in found]
 
     async def sweep(self, state: State, before: float, most: int) -> int:
@@ -177,9 +176,7 @@ class SqlStore:
 
     async def review(self) -> None:
         """Have parked runs delivered that there is room for: their tenant's limit may be another one by now."""
-        async with self.database.transaction() as within:
-            tenants = await self._admission.parked(within)
-        for tenant in tenants:
+        for tenant in await self._admission.parked(self.database):
             async with self.database.transaction() as within:
                 await self._admission.review(within, tenant)
 

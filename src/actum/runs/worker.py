@@ -290,7 +290,7 @@ class Worker:
             await asyncio.sleep(self._lease.told / 2)
             try:
                 owed = await self._store.owed(after, _PAGE)
-                live = await self._store.queue.live([row.id for row in owed])
+                live = await self._store.queue.live([row.id for row in owed]) if owed else set[str]()
                 lost = [row for row in owed if row.id not in live and row.id not in self._owned]
                 # Only what was missed the last time, too: a delivery that just ends is not one that is lost.
                 again = await redeliver(
