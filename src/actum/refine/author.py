@@ -24,6 +24,8 @@ class Author:
     tools: Mapping[str, Tool]
     schema: Any = None
     """Of the output."""
+    given: Any = None
+    """The schema of the input."""
     _said: dict[str, bool] = field(default_factory=dict[str, bool])
 
     @classmethod
@@ -31,7 +33,8 @@ class Author:
         """The author of these messages, of which the input is not."""
         own = [message for message in messages if message.get("type") not in {"input", "tool", "meta"}]
         words = "\n".join(str(value) for message in own for _, value in leaves_of(message))
-        return cls(words=words, tools=tools, schema=schema)
+        given = next((message.get("schema") for message in messages if message.get("type") == "input"), None)
+        return cls(words=words, tools=tools, schema=schema, given=given)
 
     @cached_property
     def numbers(self) -> list[float]:
@@ -63,6 +66,20 @@ class Author:
         options: Any = schema.get("enum")
         known += options if is_list(options) and len(options) == 1 else []
         return any(value_key(one) == value_key(value) for one in known)
+
+    def secrets_of(self, inputs: Sequence[Any]) -> frozenset[str]:
+        """The texts of the inputs that their schema says to be secret."""
+        leaves = (leaf for one in inputs for leaf in leaves_of(one))
+        return frozenset(
+            value
+            for path, value in leaves
+            if isinstance(value, str) and value and is_secret(declared_at(self.given, path))
+        )
+
+
+def is_secret(schema: JsonObject) -> bool:
+    """Whether a value is declared to be a secret."""
+    return schema.get("writeOnly") is True or schema.get("format") == "password"
 
 
 def declared_at(root: Any, path: Sequence[str | int]) -> JsonObject:

@@ -90,13 +90,15 @@ class Derivation:
 
     @cached_property
     def _explaining(self) -> Explaining:
+        inputs = [example.input for example in self.shape.examples]
         return Explaining(
             Terms(self._sources, self.author.numbers, self.author.has_said),
             self.author,
             self.confirmed,
-            values_within([example.input for example in self.shape.examples]),
+            values_within(inputs),
             self._read,
             self.found,
+            self.author.secrets_of(inputs),
         )
 
     @cached_property

@@ -10,7 +10,7 @@ from ..dataflow.reference import print_path
 from ..dataflow.template import escaped
 from ..errors import RefineError
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
-from .author import Author, is_judged
+from .author import Author, is_judged, is_secret
 from .examples import leaves_of
 from .templates import copied, templates_for
 from .terms import Term, Terms, value_key, varies
@@ -63,6 +63,8 @@ class Explaining:
     given: Sequence[Any] = ()
     read: Callable[[Leaf], Iterator[Any]] = lambda _: iter(())
     found: list[Explanation] = field(default_factory=list[Explanation])
+    secrets: Collection[str] = ()
+    """Texts that stand in no plan (R32)."""
 
     def value(self, place: Leaf, values: Sequence[Any], authored: Sequence[Any]) -> Any:
         """What stands in the plan for a value: as a whole where that can be explained, else part by part.
@@ -99,6 +101,8 @@ class Explaining:
         return None
 
     def _noted(self, one: Explanation) -> Json:
+        if isinstance(one.text, str) and any(secret in one.text for secret in self.secrets):
+            raise RefineError("a secret would stand in the plan: let it be a reference", code="secret", path=one.leaf)
         self.found.append(one)
         return one.text
 
@@ -148,6 +152,8 @@ class Explaining:
         value = values[0]
         schema = self.author.schema_of(place.path, place.tool)
         own = Explanation(leaf=place.at, text=escaped(value), how="constant", group=repr(value))
+        if is_secret(schema):
+            raise RefineError("a secret is no constant: let it be a reference", code="secret", path=place.at)
         if place.at in self.confirmed:
             if self._is_from_data(place, value):
                 raise _taken(value, place.at)
