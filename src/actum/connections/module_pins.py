@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..protocol.registry import Registry
 from ..schema.json import JsonObject, is_object
 from ..sources.files import read_text
 from ..sources.roots import root_of
-from .pinning import are_pinned, changes, pinned, read_pins, unpinned, write_pins
+from .pinning import are_pinned, changes, held_pins, pinned, unpinned, write_pins
 
 _MOST_SOURCES = 200
 """How many files are compared of one module."""
@@ -33,7 +34,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModulePins:
     """What a module registers, by name, and the digest of each file that it was loaded from."""
 
@@ -50,9 +51,12 @@ class ModulePins:
         path = pins_path(file)
         if roots is not None and root_of(path.resolve(), roots) is None:
             raise IdeaError(f"{path.name}: leads out of the folders that the Idea may reach (--root)")
-        held = read_pins(path)
-        if held is None:
+        if not path.exists():
             return None
+        return _read(path, read_text(path))
+
+    @classmethod
+    def _of(cls, path: Path, held: JsonObject) -> ModulePins:
         sources: Any = held.get("sources")
         tools: Any = held.get("tools")
         if (
@@ -92,18 +96,36 @@ class ModulePins:
             yield f"{name!r} {words[change]}"
 
     def register(self, registry: Registry) -> list[str]:
-        """Register what is pinned, with functions that can't be called; return what can't be registered, with why."""
-        refused: list[str] = []
+        """Register what is pinned, with functions that can't be called; return what can't be registered, with why.
+
+        They are the same tools each time, so that schemas that are composed of them are known already.
+        """
+        registry.take(self._registered)
+        return list(self._refused)
+
+    @cached_property
+    def _refused(self) -> list[str]:
+        return []
+
+    @cached_property
+    def _registered(self) -> Registry:
+        own = Registry()
         for name, entry in self.tools.items():
             try:
                 if "schema" in entry:
-                    registry.register(name, entry["schema"])
+                    own.register(name, entry["schema"])
                 if "activity" in entry:
                     taken = entry["activity"]
-                    registry.activity(name, _stand_in(name, taken["parameters"]), retries=taken["retries"])
+                    own.activity(name, _stand_in(name, taken["parameters"]), retries=taken["retries"])
             except ActumError as error:
-                refused.append(f"{name!r}: {error.message}")
-        return refused
+                self._refused.append(f"{name!r}: {error.message}")
+        return own
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, text: str) -> ModulePins:
+    """The pins in a file of this text; those of the files that were read last are known."""
+    return ModulePins._of(path, held_pins(path, text))  # pyright: ignore[reportPrivateUsage] -- of this module
 
 
 def pins_path(file: Path) -> Path:

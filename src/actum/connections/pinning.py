@@ -31,10 +31,13 @@ def read_pins(path: Path) -> JsonObject | None:
     Raises:
         IdeaError: it can't be read, or is no JSON object.
     """
-    if not path.exists():
-        return None
+    return held_pins(path, read_text(path)) if path.exists() else None
+
+
+def held_pins(path: Path, text: str) -> JsonObject:
+    """What a file of pins of this text holds; raises as `read_pins`."""
     try:
-        held: Any = decode(read_text(path))
+        held: Any = decode(text)
     except NotJson as error:
         raise IdeaError(f"{path}: {error}") from None
     if not is_object(held):

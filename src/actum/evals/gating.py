@@ -11,7 +11,7 @@ from ..errors import EvalError
 from ..schema.json import is_object
 from .report import CellReport, Judgement, Report, adjusted, compared, read_judgement
 from .suite import TOOLS, Gates
-from .verdicts import RESULTS, known_of, results_lines
+from .verdicts import RESULTS, in_order, known_of, results_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def kept_report(folder: Path) -> Report:
             raise EvalError([f"{folder / RESULTS}: a line is no verdict of an eval"]) from None
     noted: Any = known_of(folder).get("digests")
     digests = {str(name): str(one) for name, one in noted.items()} if is_object(noted) else {}
-    return Report(rows=[row for own in rows.values() for row in own], digests=digests)
+    return Report(rows=in_order(folder, [row for own in rows.values() for row in own]), digests=digests)
 
 
 def baseline(folder: Path, cell: str | None = None) -> CellReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb, sqrt
 
 _Z = 1.959963984540054
@@ -35,8 +36,13 @@ def bootstrapped(values: Sequence[float], seed: int) -> Interval:
 
     A case's value is its own rate, or the difference of two: repeats make that surer, and not the cases more.
     """
-    if not values:
-        return Interval(0.0, 0.0)
+    return _bootstrapped(tuple(values), seed)
+
+
+@lru_cache(maxsize=1_000)
+def _bootstrapped(values: tuple[float, ...], seed: int) -> Interval:
+    if len(set(values)) <= 1:  # nothing is left to chance
+        return Interval(*(values[:1] * 2 or (0.0, 0.0)))
     chance, count = random.Random(seed), len(values)
     means = sorted(sum(chance.choices(values, k=count)) / count for _ in range(RESAMPLES))
     return Interval(means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1])

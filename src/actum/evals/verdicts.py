@@ -62,7 +62,7 @@ async def judged_again(suite: Suite, folder: Path) -> Report:
             )
             run = await trials.again(trial, told)
             found[trial.key] = await judged_rows(suite, trial, run, str(trial.file(Path())))
-    rows = [row for rows in found.values() for row in rows]
+    rows = in_order(folder, [row for rows in found.values() for row in rows])
     return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=suite.notes, digests=suite.digests)
 
 
@@ -125,6 +125,15 @@ def calibrated(suite: Suite, report: Report) -> Report:
             advisory |= set[str]() if one.counts(found) else {one.name}
     rows = [replace(row, is_gated=False) if row.check in advisory else row for row in report.rows]
     return replace(report, rows=rows, notes=notes)
+
+
+def in_order(folder: Path, rows: Sequence[Judgement]) -> list[Judgement]:
+    """The verdicts of an eval in the order of its cases and cells: its runs are over in any."""
+    told = known_of(folder)
+    cells = {name: index for index, name in enumerate(told.get("versions", ()))}
+    cases = {identity: index for index, identity in enumerate(told.get("cases", {}).values())}
+    last = len(rows)
+    return sorted(rows, key=lambda row: (cases.get(row.identity, last), row.repeat, cells.get(row.cell, last)))
 
 
 def results_lines(folder: Path) -> list[JsonObject]:
