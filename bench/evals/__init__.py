@@ -1,0 +1,1 @@
+"""One suite of a desk, written for Actum, pydantic-evals and Inspect, and what each needs for it."""

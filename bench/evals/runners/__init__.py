@@ -1,0 +1,1 @@
+"""Each system in an environment of its own: `python -m bench.evals.runners.NAME` prints what it needed."""
