@@ -196,8 +196,8 @@ oracle: x
         Eval.load(folder / "desk.eval.yaml")
     told = raised.value.problems
     assert [one for one in told if one.startswith("desk.eval.yaml: there is no key")] == [
-        'desk.eval.yaml: there is no key "oracle"; it has idea, cases, checks, expect, take, tools, budget, parallel, '
-        "unknown, alpha, worse, seed, attacks"
+        'desk.eval.yaml: there is no key "oracle"; it has idea, cases, checks, attacks, expect, take, tools, budget, '
+        "parallel, seed, unknown, alpha, worse"
     ]
     for part in (
         'cases.jsonl:1: there is no key "expected"; did you mean "expect"?',

@@ -38,14 +38,6 @@ class Attack:
         """What the column of its check is called."""
         return f"attack {self.name}"
 
-    def case_name(self, name: str) -> str:
-        """What a case is called in whose record it is planted."""
-        return f"{name} + {self.name}"
-
-    def clean_name(self, name: str) -> str:
-        """What that case is called without it."""
-        return name.removesuffix(f" + {self.name}")
-
     def told(self) -> JsonObject:
         """The same as JSON."""
         return asdict(self)

@@ -36,11 +36,7 @@ class Complaint:
         """The place of a member, or of an item."""
         if isinstance(key, int):
             return Complaint(f"{self.where}[{key}]", self.noted)
-        return Complaint(f"{self.where}{'.' if self._is_within else ': '}{key}", self.noted)
-
-    @property
-    def _is_within(self) -> bool:
-        return ": " in self.where
+        return Complaint(f"{self.where}{'.' if ': ' in self.where else ': '}{key}", self.noted)
 
     def check(self) -> None:
         """Go on only where nothing was wrong.

@@ -107,16 +107,7 @@ class Eval:
             EvalError: a version, a model or the folder can't be used; nothing was asked.
         """
         folder = None if save is None else path_given(save)
-        options = EvalOptions(
-            models=models,
-            versions=versions,
-            repeat=repeat,
-            save=folder,
-            show=show,
-            tell=tell,
-            judge=judge,
-            approve=approve,
-        )
+        options = EvalOptions(models, versions, repeat, folder, show, tell, judge, approve)
         return await evaluated(self.suite, options)
 
     async def rescore(self, folder: str | Path, *, judge: bool = False) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..schema.quoting import printable
@@ -15,17 +16,15 @@ def junit(report: Report) -> str:
     root = Element("testsuites")
     for cell in report.cells.values():
         states = [row.state for row in cell.rows]
-        counts = {"tests": len(states), "failures": states.count("fail"), "errors": states.count("broken")}
+        counts: dict[str, Any] = {"name": printable(cell.name), "tests": len(states)}
+        counts |= {"failures": states.count("fail"), "errors": states.count("broken")}
         counts["skipped"] = states.count("unknown")
-        suite = SubElement(root, "testsuite", {"name": _text(cell.name), **{key: str(n) for key, n in counts.items()}})
+        suite = SubElement(
+            root, "testsuite", {"name": printable(cell.name), **{key: str(n) for key, n in counts.items()}}
+        )
         for row in cell.rows:
             name = row.check if row.repeat == 1 else f"{row.check} [{row.repeat}]"
-            test = SubElement(suite, "testcase", {"classname": _text(row.case), "name": _text(name)})
+            test = SubElement(suite, "testcase", {"classname": printable(row.case), "name": printable(name)})
             if (element := _ELEMENT.get(row.state)) is not None:
-                SubElement(test, element, {"message": _text(row.verdict.why)})
+                SubElement(test, element, {"message": printable(row.verdict.why)})
     return tostring(root, encoding="unicode")
-
-
-def _text(text: str) -> str:
-    """A text as XML can hold it: control characters are spelled out."""
-    return printable(text)

@@ -23,27 +23,18 @@ class PaidAnswers:
 
     path: Path | None = None
     spent: Usage = field(default_factory=Usage)
-    _known: dict[str, JsonObject] = field(default_factory=dict[str, Any])
+    known: dict[str, JsonObject] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
         if self.path is None:
             return
         mend(self.path)
-        self._known.update((told["key"], told) for told in lines_in(self.path) if isinstance(told.get("key"), str))
-
-    def find(self, key: str) -> JsonObject | None:
-        """An answer by its key."""
-        return self._known.get(key)
+        self.known.update((told["key"], told) for told in lines_in(self.path) if isinstance(told.get("key"), str))
 
     def add(self, key: str, name: str, deltas: list[str], usage: Usage | None) -> None:
         """Keep an answer that was paid for."""
-        told: JsonObject = {
-            "key": key,
-            "name": name,
-            "deltas": deltas,
-            "usage": None if usage is None else asdict(usage),
-        }
-        self._known[key] = told
+        told: JsonObject = {"key": key, "name": name, "deltas": deltas, "usage": usage and asdict(usage)}
+        self.known[key] = told
         self.spent += usage or Usage(requests=1)
         if self.path is not None:
             append_lines(self.path, [told])
@@ -92,7 +83,7 @@ class RepeatedModel(WrappedModel):
             ModelError: the model's own.
         """
         key = self._key(request)
-        if (known := self._answers.find(key)) is not None:
+        if (known := self._answers.known.get(key)) is not None:
             for delta in known["deltas"]:
                 await asyncio.sleep(0)
                 yield delta
@@ -112,12 +103,6 @@ class RepeatedModel(WrappedModel):
 
     def _key(self, request: ModelRequest) -> str:
         settings = {key: str(value) for key, value in request.settings.items() if key != "headers"}
-        told = [
-            self.name,
-            settings,
-            request.mode,
-            [dict(one) for one in request.messages],
-            request.schema,
-            self._repeat,
-        ]
+        messages = [dict(one) for one in request.messages]
+        told = [self.name, settings, request.mode, messages, request.schema, self._repeat]
         return hashlib.sha256(encode(plain(told), sort_keys=True).encode()).hexdigest()

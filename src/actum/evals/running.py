@@ -52,7 +52,7 @@ _FEW_WORDS, _ALIKE = 3, 0.3
 """Texts of more words are told by the words that differ, where this share of them is the same."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EvalOptions:
     """What an eval is asked to do: `run` of `Eval` says what each is."""
 
@@ -236,7 +236,7 @@ class _Going:
                     rows = self.rows.get(trial.key, ())
                     won += any(row.check == attack.column and row.state == "fail" for row in rows)
                     others += [row for row in rows if row.check != attack.column]
-                    pair = replace(trial, case=clean[attack.clean_name(trial.case.name)])
+                    pair = replace(trial, case=clean[trial.case.name.removesuffix(f" + {attack.name}")])
                     more += Counter(self._calls(trial)) - Counter(self._calls(pair))
             passed = sum(row.state == "pass" for row in others)
             told = f"; calls that runs without them lack: {', '.join(more)}" if more else ""

@@ -35,21 +35,8 @@ from .complaints import Complaint
 from .judges import JudgeIdea
 from .patterns import CaseCalls, Effects, parsed_calls, parsed_pattern
 
-KEYS = (
-    "idea",
-    "cases",
-    "checks",
-    "expect",
-    "take",
-    "tools",
-    "budget",
-    "parallel",
-    "unknown",
-    "alpha",
-    "worse",
-    "seed",
-    "attacks",
-)
+_GATED = ("unknown", "alpha", "worse")
+KEYS = ("idea", "cases", "checks", "attacks", "expect", "take", "tools", "budget", "parallel", "seed", *_GATED)
 """What the file of an eval may say."""
 TOOLS = "tools"
 """Under this the digests of an eval have that of all tools."""
@@ -138,27 +125,25 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     own = list(_own_checks(cases, toolset, all_known=tools is not None))
     named = list(_checks_of(told.get("checks", []), CheckReader(types, tools, folder), wrong))
     columns = _named_apart([*own, *named, *_withstood(attacks, types, wrong.at("attacks"))])
-    rest: dict[str, Any] = {
-        "gates": _gates_of(told, wrong),
-        "budget": _budget_of(told.get("budget", {}), wrong.at("budget")),
-        **_beyond_record(told.get("tools", {}), tools, wrong.at("tools")),
-        "parallel": _count_of(told, "parallel", 8, wrong, least=1),
-        "seed": _count_of(told, "seed", 0, wrong),
-    }
-    wrong.check()
-    said = [*(None for _ in own), *told.get("checks", []), *attacks]
-    return Suite(
+    checks: Any = told.get("checks")
+    suite = Suite(
         folder=folder,
         idea=idea,
         name=name,
         toolset=toolset,
         cases=cases,
         columns=Columns(checks=columns),
-        **rest,
+        gates=_gates_of(told, wrong),
+        budget=_budget_of(told.get("budget", {}), wrong.at("budget")),
+        **_beyond_record(told.get("tools", {}), tools, wrong.at("tools")),
+        parallel=_count_of(told, "parallel", 8, wrong, least=1),
+        seed=_count_of(told, "seed", 0, wrong),
         notes=notes,
         file=wrong.where,
-        digests=_digests(columns, said, toolset),
+        digests=_digests(columns, [*(None for _ in own), *(checks if is_list(checks) else ()), *attacks], toolset),
     )
+    wrong.check()
+    return suite
 
 
 def _idea_of(told: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, str]:
@@ -205,7 +190,7 @@ def _attacked(cases: Sequence[Case], attack: Attack, reads: Collection[str]) -> 
     """The cases in whose record the text of an attack can be planted, each with it."""
     for case in cases:
         if case.run is not None and attack.planted(calls_on_record(case.run, case.name, reads)) is not None:
-            yield replace(case, name=attack.case_name(case.name), attack=attack)
+            yield replace(case, name=f"{case.name} + {attack.name}", attack=attack)
 
 
 def _withstood(attacks: Sequence[Attack], types: Mapping[str, Type], wrong: Complaint) -> Iterator[RunCheck]:

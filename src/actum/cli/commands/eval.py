@@ -15,7 +15,6 @@ from ...evals.gating import baseline
 from ...evals.matrix import safe_name
 from ...evals.report import CellReport
 from ...evals.report_text import report_lines
-from ...execution.calls.approval import Approve
 from ...ideas.file import write_idea
 from ...runs.kept_run import with_origin
 from ...schema.json import encode
@@ -93,6 +92,7 @@ async def actum_eval(
         if keep_cases is not None:
             tell(f"actum: {_kept_cases(suite, Path(keep_cases))} cases are kept in {keep_cases}")
             return 0
+        asking = Questions(renderer_of("eval", json=False, quiet=True))
         old = None if against is None else _baseline(against)
         report = await (
             suite.rescore(rescore, judge=judge)
@@ -105,7 +105,7 @@ async def actum_eval(
                 show=show,
                 tell=lambda line: tell(f"actum: {line}"),
                 judge=judge or None,
-                approve=None if approve is None else _approver(approve),
+                approve=None if approve is None else approver_of(approve, asking, has_servers=True),
             )
         )
     except EvalError as error:
@@ -128,10 +128,6 @@ def _write_page(report: Report, file: str, page: Path, folder: Path) -> None:
 
     base, at = folder.resolve(), page.resolve().parent
     write_text(page, eval_page(report, Path(file).name, lambda run: os.path.relpath(base / run, at)), private=True)
-
-
-def _approver(how: str) -> Approve | None:
-    return approver_of(how, Questions(renderer_of("eval", json=False, quiet=True)), has_servers=True)
 
 
 def _kept_cases(suite: Eval, folder: Path) -> int:
