@@ -46,7 +46,9 @@ class Eval:
         folder: str | Path = ".",
         **more: Any,
     ) -> None:
-        told = {**more, "idea": idea, "cases": list(cases), "checks": list(checks)}
+        named: dict[str, Any] = {"cases": cases, "checks": checks}
+        lists: dict[str, Any] = {key: [*one] if isinstance(one, tuple) else one for key, one in named.items()}  # pyright: ignore[reportUnknownVariableType] -- anything
+        told = {**more, "idea": idea, **lists}
         self.suite = suite_of(told, path_given(folder), Complaint("the eval"))
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..app.coercion import blocking
@@ -31,41 +31,52 @@ def sampled(told: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[st
     if most is not None and (type(most) is not int or most < 1):
         wrong.at("sample")("a sample is a number of runs")
         return
+    for key in ("seed", "scan"):
+        if type(told.get(key, 0)) is not int:
+            wrong.at(key)("this is a whole number")
+            return
     try:
         where = None if "where" not in told else condition(str(told["where"]), types)
     except ValueError as error:
         wrong.at("where")(str(error))
         return
+
+    def drawn(ids: list[str]) -> list[str]:
+        return ids if most is None or most >= len(ids) else random.Random(told.get("seed", 0)).sample(ids, most)
+
     try:
-        found = blocking(_found(told, since, wrong))
+        yield from blocking(_found(told, since, where, drawn, wrong))
     except ActumError as error:
         wrong.at("runs")(error.message)
-        return
-    matching = [(name, run) for name, run in found if where is None or _holds(where, name, run)]
-    if most is not None and most < len(matching):
-        matching = random.Random(told.get("seed", 0)).sample(matching, most)
-    yield from sorted(matching, key=lambda one: one[0])
 
 
-async def _found(told: JsonObject, since: float | None, wrong: Complaint) -> list[tuple[str, Idea]]:
-    """The runs that are over, of one tenant, page by page up to what is to be looked at."""
+async def _found(
+    told: JsonObject,
+    since: float | None,
+    where: Condition | None,
+    drawn: Callable[[list[str]], list[str]],
+    wrong: Complaint,
+) -> list[tuple[str, Idea]]:
+    """The runs of one tenant that are over and match, those that are drawn of them; one by one, since they are long."""
     scan: Any = told.get("scan", _MOST_SCANNED)
     named: Any = told.get("idea")
-    found: list[tuple[str, Idea]] = []
+    matching: list[str] = []
     tenants: set[str] = set()
     async with Runs(str(told["runs"])) as runs:
-        for run in await runs.list(state="done", tenant=told.get("tenant"), most=scan):
-            source = await runs.store.source(run.id)
-            if source is None or (since is not None and run.row.created < since):
-                continue
-            tenants.add(source.tenant)
-            idea = await run.idea()
-            if named is None or _is_called(idea, str(named)):
-                found.append((run.id, idea))
-    if "tenant" not in told and len(tenants) > 1:
-        wrong('several tenants have runs there: say whose, tenant: "acme"')
-        return []
-    return found
+        for state in ("done", "failed"):
+            for run in await runs.list(state=state, tenant=told.get("tenant"), most=scan):
+                source = await runs.store.source(run.id)
+                if source is None or (since is not None and run.row.created < since):
+                    continue
+                tenants.add(source.tenant)
+                idea = await run.idea()
+                is_wanted = named is None or _is_called(idea, str(named))
+                if is_wanted and (where is None or _holds(where, run.id, idea)):
+                    matching.append(run.id)
+        if "tenant" not in told and len(tenants) > 1:
+            wrong('several tenants have runs there: say whose, tenant: "acme"')
+            return []
+        return [(one, await (await runs.get(one)).idea()) for one in sorted(drawn(sorted(matching)))]
 
 
 def _is_called(run: Idea, name: str) -> bool:

@@ -1,0 +1,143 @@
+"""What is wrong with an eval and its files is told before anything is asked, all at once, each in its words (10)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from actum import HOLD, Idea, errors, kept, models
+from actum.app.loading import Code, ready
+from actum.cli.commands.pin import actum_pin
+from actum.evals import Eval
+
+from ..effort import trials
+from .desk import desk, keep, lines
+
+pytestmark = pytest.mark.usefixtures("empty_registry")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    desk(tmp_path)
+    actum_pin("desk_tools.py")
+    return tmp_path
+
+
+def problems(file: Path, told: str) -> tuple[str, ...]:
+    file.write_text(told, encoding="utf-8")
+    with pytest.raises(errors.EvalError) as raised:
+        Eval.load(file)
+    return raised.value.problems
+
+
+async def held(folder: Path) -> None:
+    """A run that waits for a decision."""
+
+    async def hold(*_: object) -> Any:
+        return HOLD
+
+    idea = Idea.load("desk.json")
+    plan = {"calls": [{"_tool": "refund", "order": "o-1"}], "output": {"note": "†calls.0", "mean": 1}}
+    agent = ready(idea, "desk.json", model=models.Scripted([plan]), code=Code.to_run()).agent(hold)
+    await kept.start(folder / "runs" / "desk-9.json", idea, lambda _: agent, input={"email": "a"})
+
+
+def test_each_refusal_has_its_words_and_all_are_told_at_once(folder: Path) -> None:
+    asyncio.run(keep(folder, "bill-3", "ana@example.com"))
+    (folder / "bill.json").write_text((folder / "desk.json").read_text(encoding="utf-8"), encoding="utf-8")
+    told = json.loads((folder / "runs" / "bill-3.json").read_text(encoding="utf-8"))
+    told["config"]["origin"] = str(folder / "bill.json")
+    (folder / "runs" / "bill-3.json").write_text(json.dumps(told), encoding="utf-8")
+    asyncio.run(held(folder))
+    (folder / "judges").mkdir()
+    judge: dict[str, Any] = {
+        "context": [],
+        "schema": {"type": "object", "properties": {"mark": {}}},
+        "config": {"model": "ollama:x"},
+    }
+    (folder / "judges" / "tone.json").write_text(json.dumps(judge), encoding="utf-8")
+    lines(folder / "cases.jsonl", *[{"input": {"email": str(number)}} for number in range(16)], {"input": {"email": 7}})
+    found = problems(
+        folder / "desk.eval.yaml",
+        """
+idea: desk.json
+cases: [cases.jsonl, {input: {email: a}, expected: 1}, runs/bill-3.json, runs/desk-9.json]
+checks:
+  - output.mean == †expect.mean
+  - †output.mean > 0
+  - calls: {want: [wether]}
+  - judge: {idea: judges/tone.json}
+""",
+    )
+    for wanted in (
+        'desk.eval.yaml: cases[1]: there is no key "expected"; did you mean "expect"?',
+        'cases.jsonl:17: input.email: 7 is not of type "string"',
+        'runs/bill-3.json: a run of "bill.json", not of "desk.json"; `take: input` takes its input alone',
+        "runs/desk-9.json: it waits for a decision: only a run with an output or an error is a case",
+        'desk.eval.yaml: checks[2].calls.want[0]: there is no tool "wether"; did you mean "weather"?',
+        'judges/tone.json: its output has neither "score" nor "pass"',
+    ):
+        assert wanted in found
+    named = "desk.eval.yaml: checks[0]: nothing here is named output: a text needs quotes, a result its †"
+    assert any(one.startswith(named) for one in found)
+    assert len(found) == 7
+
+
+def line(**more: Any) -> str:
+    """A case of a JSONL file."""
+    return json.dumps({"input": {"email": "a"}, **more}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("c.jsonl", line() + '{"input"\n', "c.jsonl:2: "),
+        ("c.jsonl", line() + "[1]\n", "c.jsonl:2: a case is an object"),
+        ("c.jsonl", line(record=[{"weather": {}}]), "c.jsonl:1: record[0]: a recorded call is"),
+        ("c.jsonl", line(record=[{"wether": {}, "gives": 1}]), 'c.jsonl:1: record[0]: there is no tool "wether"'),
+        ("c.jsonl", line(messages=[{"type": "odd"}]), "c.jsonl:1: messages: "),
+        ("c.jsonl", line(calls={"most": {"weather": -1}}), "c.jsonl:1: calls.most: this says"),
+        ("c.jsonl", line(effects=[{"wether": {}}]), 'c.jsonl:1: effects[0]: there is no tool "wether"'),
+        ("c.csv", "input.email\na\nb,c\n", "c.csv:3: it has more cells"),
+        ("c.csv", 'input.email,name\n"a\nb",x\n,y\n', 'c.csv:4: input: "email" is a required property'),
+        ("c.csv", "input,input.email\n{},a\n", "c.csv:2: input.email: another column says what it is a part of"),
+        ("c.csv", "inputs.email\na\n", 'c.csv:2: there is no key "inputs"; did you mean "input"?'),
+        ("c.yaml", "- input: {email: 7}\n", "c.yaml[0]: input.email: 7 is not"),
+        ("c.yaml", "- [\n", "c.yaml"),
+    ],
+)
+def test_a_malformed_case_is_told_with_its_line(folder: Path, file: str, text: str, told: str) -> None:
+    (folder / file).write_text(text, encoding="utf-8")
+    found = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{file}]\n")
+    assert any(told in one for one in found), found
+
+
+WORDS = [
+    *("input", "email", "expect", "calls", "want", "most", "within", "run", "record", "gives", "weather", "messages"),
+    *("effects", "if", "from", "live", "plant", "into", "wins", "idea", "must", "judge", "schema", "limits", "usd"),
+]
+KEYS = ["checks", "tools", "budget", "attacks", "parallel", "unknown", "alpha", "worse", "seed", "expect", "take"]
+TEXTS = st.sampled_from(["", "email", "weather", "†output", "{x", "recorded"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=trials(2_000), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=3), JSON)
+def test_whatever_an_eval_says_it_is_read_or_refused(folder: Path, more: dict[str, Any], case: Any) -> None:
+    problems = list[str]()
+    try:
+        Eval("desk.json", cases=[case, {"input": {"email": "a"}}], folder=folder, **more)
+    except errors.EvalError as error:
+        problems += error.problems
+    assert all(one.startswith("the eval") for one in problems)
