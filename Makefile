@@ -7,6 +7,8 @@ FOLDER ?=
 MODEL ?=
 LANE ?=
 TASKS ?=
+SUITE ?= agentdojo
+RECORD ?=
 LOOP ?=
 ANEW ?=
 SEED ?=
@@ -17,10 +19,10 @@ export UV_SYSTEM_CERTS := 1
 # What is compiled is kept: else each worker of the tests compiles them all, and each process of theirs compiles Actum.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos mutants lint check fmt lock rules shape isolation approval bench fit local live clean
+.PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos mutants lint check fmt lock rules shape isolation approval bench fit results local live clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the examples, make studio   see their runs in a browser, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make mutants   see which changes of the core no test notices, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make local ACCEPT=1   try it with a small real model, make live [MODEL=name]   one small run on each wire whose key is there, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make mutants   see which changes of the core no test notices, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [SUITE=] [TASKS=] [LANE=]   what fits into one answer of a model, make results   write docs/results.md from the records, make local ACCEPT=1   try it with a small real model, make live [MODEL=name]   one small run on each wire whose key is there, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -149,11 +151,14 @@ bench: $(READY)
 	$(BIN)/python -m bench.environments
 	$(BIN)/python -m bench
 
-# Lets a model carry out tasks of AgentDojo, by Actum and by an ordinary loop, and reports (bench/README.md says more).
+# Lets a model carry out tasks of a public suite, by Actum and in other ways, and reports; MODEL=gold are the suite's own
+# answers (bench/README.md says more). A suite that can't be installed is named, and is not run.
 fit: $(READY)
-	@test -n "$(MODEL)" || { echo "name a model: make fit MODEL=openai:…, a program, turn, or scripted"; exit 2; }
-	$(BIN)/python -m bench.environments actum-fit
-	@$(BIN)/python -m bench.fit run "$(MODEL)" $(if $(LANE),--lane "$(LANE)") $(if $(TASKS),--tasks "$(TASKS)") \
+	@test -n "$(MODEL)" || { echo "name a model: make fit MODEL=openai:…, a program, turn, scripted, or gold"; exit 2; }
+	@$(BIN)/python -m bench.environments actum-$(SUITE:agentdojo=fit) || { code=$$?; \
+	  test $$code = 3 && test "$(MODEL)" = gold && test -z "$$ACTUM_SUITES" && echo "$(SUITE) is not run" && exit; exit $$code; }; \
+	$(BIN)/python -m bench.fit run "$(MODEL)" --suite $(SUITE) $(if $(RECORD),--record) $(if $(LANE),--lane "$(LANE)") \
+	  $(if $(TASKS),--tasks "$(TASKS)") \
 	  $(if $(LOOP),--loop "$(LOOP)") $(if $(ANEW),--anew) || { code=$$?; test $$code = 3 || exit $$code; }
 
 # Tries it with a small open model that is served on loopback, in an environment of its own (272 MB once). The model has
@@ -168,6 +173,10 @@ local: $(READY)
 # One small recorded run on each wire whose key is in the environment; of the others it says what they need.
 live: $(READY)
 	@$(BIN)/python -m tests.live $(MODEL)
+
+# Writes docs/results.md from the records that `make fit … RECORD=1` and `make bench` have left.
+results: $(READY)
+	@$(BIN)/python -m bench.fit page
 
 clean:
 	rm -rf $(VENV) bench/.venvs out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

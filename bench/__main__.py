@@ -1,4 +1,4 @@
-"""`python -m bench`: measure everything in one run, and write what docs/performance.md shows.
+"""`python -m bench`: measure everything in one run, and write what docs/performance.md and docs/results.md show of it.
 
 `--quick` takes each measure once; that, and a part of the systems or scenarios, is written to out/bench. So is what is
 measured, as it comes: of a run that was cut, `--quick --report` makes a page. `--report` alone writes the page again
@@ -36,7 +36,7 @@ from .timeline import strip
 T = TypeVar("T")
 CORE = "actum-core"
 """The environment with nothing but what Actum needs."""
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "results.md")
 DRAWN = ("chain-4", "dag-12", "sub-agents-2")
 """The scenarios of which a run of each system is drawn."""
 AT_ONCE = {"one-shot": 100, "chain-4": 100}
@@ -59,8 +59,9 @@ def main() -> None:
         sys.exit(f"bench: nothing was measured yet: there is no {_told(folder / 'results.json')}")
     for name, drawn in charts(results).items():
         (folder / name).write_text(drawn, encoding="utf-8")
-    page = filled(PAGE.read_text(encoding="utf-8"), tables(results))
-    (folder / "performance.md" if is_part else PAGE).write_text(page, encoding="utf-8")
+    for page in PAGES:
+        text = filled(page.read_text(encoding="utf-8"), tables(results))
+        (folder / page.name if is_part else page).write_text(text, encoding="utf-8")
     sys.stdout.write(tables(results)["goals"] + "\n")
 
 

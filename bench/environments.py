@@ -17,6 +17,8 @@ from .systems import ALL, System
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+NOT_INSTALLED = 3
+"""What the command exits with where packages can't be had."""
 _PROBE = "import time;t=time.process_time();{};print(time.process_time()-t)"
 _INVENTORY = """
 import json, importlib.metadata as m, pathlib
@@ -43,7 +45,14 @@ def make(environment: str) -> None:
     install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(folder / "bin" / "python")]
     if not (folder / "bin" / "python").exists():
         subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
-        subprocess.run([*install, "-r", str(HERE / "requirements" / f"{environment}.txt")], check=True)
+        pinned = HERE / "requirements" / f"{environment}.txt"
+        # A suite brings packages that only its own models need: what is used of it is pinned whole, by hash.
+        strict = ["--no-deps", "--require-hashes"] if "--hash=" in pinned.read_text(encoding="utf-8") else []
+        try:
+            subprocess.run([*install, *strict, "-r", str(pinned)], check=True)
+        except subprocess.CalledProcessError:
+            shutil.rmtree(folder)
+            raise
     if environment.startswith("actum"):
         subprocess.run([*install, "--no-deps", "--reinstall-package", "actum", str(ROOT)], check=True)
 
@@ -76,4 +85,8 @@ def _output(python: Path | None, program: str) -> str:
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or sorted({system.environment for system in ALL} | {"actum-core"}):
-        make(name)
+        try:
+            make(name)
+        except subprocess.CalledProcessError:
+            sys.stderr.write(f"{name}: its packages can't be installed here\n")
+            sys.exit(NOT_INSTALLED)

@@ -156,7 +156,8 @@ def _installs(results: Results) -> str:
 
 def _concurrent(results: Results) -> str:
     scenarios = list(results["concurrent"])
-    rows = [[name, *(f"{results['concurrent'][one][name]:,.0f}" for one in scenarios)] for name in results["systems"]]
+    there = [name for name in results["systems"] if all(name in results["concurrent"][one] for one in scenarios)]
+    rows = [[name, *(f"{results['concurrent'][one][name]:,.0f}" for one in scenarios)] for name in there]
     return _table(["", *(f"{one}, runs/s" for one in scenarios)], [_bold(row) for row in rows])
 
 
@@ -294,14 +295,14 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def filled(page: str, parts: dict[str, str]) -> str:
-    """Return a page with its tables put between their marks.
+def filled(page: str, parts: Mapping[str, str], kind: str = "bench") -> str:
+    """Return a page with its tables put between their marks, those of one kind.
 
     Raises:
         KeyError: the page has marks for a table that doesn't exist.
     """
 
     def put(match: re.Match[str]) -> str:
-        return f"<!-- bench:{match[1]} -->\n{parts[match[1]]}\n<!-- /bench -->"
+        return f"<!-- {kind}:{match[1]} -->\n{parts[match[1]]}\n<!-- /{kind} -->"
 
-    return re.sub(r"<!-- bench:([a-z]+) -->\n.*?<!-- /bench -->", put, page, flags=re.DOTALL)
+    return re.sub(rf"<!-- {kind}:([a-z0-9]+) -->\n.*?<!-- /{kind} -->", put, page, flags=re.DOTALL)

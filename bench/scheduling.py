@@ -1,14 +1,17 @@
 """What Actum itself costs, without a model or a network: a trivial call beside a bare task, and how each load grows.
 
-`python -m bench.scheduling [--quick]` prints one JSON object. Processor time, medians; a load that grows tenfold should
-take ten times as long, what Python's garbage collector takes being told apart.
+`python -m bench.scheduling [--quick]` prints one JSON object; with `--profile` where the time of a trivial call goes.
+Processor time, medians; a load that grows tenfold should take ten times as long, what Python's garbage collector takes
+being told apart.
 """
 
 from __future__ import annotations
 
 import asyncio
+import cProfile
 import gc
 import json
+import pstats
 import statistics
 import sys
 import time
@@ -123,6 +126,39 @@ def measure(repeats: int) -> Json:
     return {"task": task / count, "call": call / count, "ratio": ratio, "growth": growth}
 
 
+_PARTS = {
+    "reading the answer": ("generation/", "execution/asking"),
+    "judging the call, and what it takes": ("schema/", "execution/calls/intake", "execution/calls/admission"),
+    "references and order": ("dataflow/", "execution/calls/readiness", "execution/calls/filling"),
+    "carrying it out, and judging its result": ("execution/calls/", "protocol/"),
+    "the record, limits and events": ("execution/", "messages/", "events/", "models/"),
+}
+"""The parts of a call's way, by the modules below `actum` that are theirs; the first that fits counts."""
+
+
+def profile(count: int = 2_000) -> str:
+    """Where the time of a trivial call goes, by part: its share, and how many functions are called for one."""
+    work = calls(count)
+    work()
+    profiler = cProfile.Profile()
+    gc.disable()
+    try:
+        profiler.runcall(work)
+    finally:
+        gc.enable()
+    shares: dict[str, tuple[float, int]] = {}
+    stats: Any = pstats.Stats(profiler)
+    found: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = stats.stats
+    for (file, _, _), (_, times, own, _, _) in found.items():
+        module = file.rpartition("/actum/")[2] if "/actum/" in file else ""
+        part = next((name for name, begins in _PARTS.items() if module.startswith(begins)), "Python and asyncio")
+        before = shares.get(part, (0.0, 0))
+        shares[part] = (before[0] + own, before[1] + times)
+    total = sum(own for own, _ in shares.values())
+    rows = [f"| {part} | {own / total:.0%} | {times / count:.0f} |" for part, (own, times) in sorted(shares.items())]
+    return "\n".join(["| part | share of the time | calls of functions |", "|---|---|---|", *rows]) + "\n"
+
+
 def seconds(load: Load, size: int, repeats: int, *, collects: bool = True) -> float:
     """The processor time of a load (median), once warm; without `collects`, Python's collector is off."""
     work = load(size)
@@ -147,4 +183,7 @@ def _run(agent: Agent, context: Any = "go") -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(measure(1 if "--quick" in sys.argv else 5)) + "\n")
+    if "--profile" in sys.argv:
+        sys.stdout.write(profile())
+    else:
+        sys.stdout.write(json.dumps(measure(1 if "--quick" in sys.argv else 5)) + "\n")

@@ -42,6 +42,15 @@ ALL = (
         note="what any other OpenAI-compatible host is sent: the schema in words, too",
     ),
     System(
+        name="actum (flow off)",
+        environment="actum",
+        runner="actum",
+        distribution="actum",
+        imports="from actum import Agent, Tools, models",
+        variant="plain",
+        note="Config(flow=False) but in the batch: no conditions, items or computed values are offered",
+    ),
+    System(
         name="openai sdk",
         environment="openai",
         runner="openai_sdk",

@@ -1,17 +1,21 @@
 """`python -m bench.fit`: what fits into one answer.
 
-`run MODEL` lets a model carry out the tasks of a lane, by Actum and by an ordinary loop, and reports what came of it;
+`run MODEL` lets a model carry out the tasks of a lane, by Actum and in other ways, and reports what came of it; `run
+gold` carries out a suite's own answers. `--suite` says which suite: `suites` lists them.
 `turn LANE` shows the next request of a lane to whoever answers in a model's place, `turn LANE ANSWER` takes the answer;
-`report LANE` writes the report anew. `plans` sends the written plans for tasks of AgentDojo through the real runtime;
+`report LANE` writes the report anew, `page` the page of all results.
+
+`plans` sends the written plans for tasks of AgentDojo through the real runtime;
 with `--attacks` those without readers again, with each of its attacks planted. `attacks` runs all of them sealed under
 each attack, with readers that lie, beside a loop that obeys. `record` writes down what the tests
-replay (`tests/plans`). Before any of it: `python -m bench.environments actum-fit`.
+replay (`tests/plans`). Before any of it: `python -m bench.environments actum-fit`, or that of another suite.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -21,9 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from ..environments import ROOT, python_of
+from .suites import NOT_RUN, SUITES, Suite
 
 PROGRAM = "python -m bench.fit"
-ENVIRONMENT = "actum-fit"
+DEFAULT = "agentdojo"
+GOLD = "gold"
+LOOPS = ("actum", "plans", "code", "tools")
 LANES = ROOT / "out" / "fit"
 
 
@@ -51,15 +58,54 @@ async def record(_: argparse.Namespace) -> int:
 
 
 async def lanes(options: argparse.Namespace) -> int:
-    """Carry out a command of lanes in AgentDojo's worlds."""
+    """Carry out a command of lanes, or the suite's own answers."""
     from .commands import Bench, carried_out
 
+    suite = SUITES[options.suite]
+    if options.command == "run" and options.model == GOLD:
+        return await golden(options, suite)
+
+    named = "" if options.suite == DEFAULT else options.suite
+
     def worlds() -> tuple[Any, Any]:
-        from .worlds import opening, tasks  # seconds of imports: only once it is clear that a world is needed
+        found = suite.worlds()  # seconds of imports: only once it is clear that a world is needed
+        return found.tasks, found.opening
 
-        return tasks(), opening
+    return await carried_out(Bench(LANES, worlds, sys.stdin, sys.stdout, sys.stderr, named), options)
 
-    return await carried_out(Bench(LANES, worlds, sys.stdin, sys.stdout, sys.stderr), options)
+
+async def golden(options: argparse.Namespace, suite: Suite) -> int:
+    """Carry out a suite's own answers; 0 if those are solved that were when the record was made."""
+    from . import gold, page
+    from .tasks import chosen
+
+    worlds = suite.worlds()
+    found = await gold.measured(worlds, chosen(options.tasks or ["20"], worlds.tasks), sys.stdout)
+    sys.stdout.write(f"{gold.table(suite.title, found.to_dict()['rows'])}\n")
+    path = page.RESULTS / f"{options.suite}-gold.json"
+    if options.record:
+        path.write_text(json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        return 0
+    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    wrong = gold.unexpected(found, known)
+    sys.stdout.writelines(f"not as recorded: {one}\n" for one in wrong)
+    return 1 if wrong else 0
+
+
+async def listed(_: argparse.Namespace) -> int:
+    """List the suites."""
+    for name, suite in SUITES.items():
+        sys.stdout.write(f"{name}: {suite.title}, {suite.package}, {suite.licence}: {suite.about}\n")
+    sys.stdout.writelines(f"not run: {name}: {why}\n" for name, why in NOT_RUN.items())
+    return 0
+
+
+async def paged(_: argparse.Namespace) -> int:
+    """Write the page of results from the records."""
+    from . import page
+
+    page.write()
+    return 0
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, int]]] = {
@@ -69,15 +115,22 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, int]]] = 
     "run": lanes,
     "turn": lanes,
     "report": lanes,
+    "suites": listed,
+    "page": paged,
 }
+_ANYWHERE = {"suites", "page"}
+"""What needs no environment of a suite."""
 
 
 def main() -> int:
-    """Run one command, in the environment that has AgentDojo."""
+    """Run one command, in the environment that has the suite."""
     options = parsed(sys.argv[1:])
-    python = python_of(ENVIRONMENT)
+    if options.command in _ANYWHERE:
+        return asyncio.run(COMMANDS[options.command](options))
+    suite = SUITES[getattr(options, "suite", DEFAULT)]
+    python = python_of(suite.environment)
     if python is None:
-        sys.exit(f"AgentDojo has no environment yet: python -m bench.environments {ENVIRONMENT}")
+        sys.exit(f"{suite.title} has no environment yet: python -m bench.environments {suite.environment}")
     if python.parents[1].resolve() != Path(sys.prefix).resolve():
         env = {**os.environ, "PYTHONHASHSEED": "0"}  # AgentDojo answers with lists that it makes of sets
         command = [str(python), "-m", "bench.fit", *sys.argv[1:]]
@@ -102,19 +155,24 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
         "run": "let a model carry out the tasks of a lane, and report",
         "turn": "show the next request of a lane, or take the answer to it and go on",
         "report": "write the report of a lane as far as it has come",
+        "suites": "list the suites, and what is not run",
+        "page": "write docs/results.md from the records",
         "plans": "send the written plans through the runtime",
         "attacks": "the plans in sealed runs, under each attack, with readers that lie; a loop that obeys beside them",
         "record": "write down what the tests replay",
     }
     parsers = {name: argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=text) for name, text in said.items()}
-    parsers["run"].add_argument("model", help="as actum.models takes it (openai:…), a program, turn, or scripted")
+    parsers["run"].add_argument("model", help="as actum.models takes it (openai:…), a program, turn, scripted, or gold")
+    parsers["run"].add_argument("--record", action="store_true", help="keep what gold came to in bench/results")
     parsers["run"].add_argument("--lane", help="its name; without it, that of the model")
     parsers["run"].add_argument("--anew", action="store_true", help="drop what the lane holds, and begin again")
     parsers["turn"].add_argument("lane", help="its name; it is begun if there is none")
     parsers["turn"].add_argument("answer", nargs="?", help="a file, - for standard input, or the JSON object itself")
     parsers["report"].add_argument("lane", help="its name")
     parsers["plans"].add_argument("--attacks", action="store_true", help="again with every attack planted")
-    for name, loops in {"run": ("both", "actum", "tools"), "turn": ("actum", "tools")}.items():
+    for name in ("run", "turn", "report"):
+        parsers[name].add_argument("--suite", choices=SUITES, default=DEFAULT, help=f"{DEFAULT} by default")
+    for name, loops in {"run": ("both", "all", *LOOPS), "turn": LOOPS}.items():
         parsers[name].add_argument(
             "--tasks", type=str.split, help="as 'slack banking:0-4,7', all, or how many of all worlds; 20 by default"
         )

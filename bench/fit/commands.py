@@ -23,6 +23,8 @@ MOST, MOST_SCRIPTED = 20, 10
 OK, FAILED, WRONG, WAITING = 0, 1, 2, 3
 """What the commands exit with, as `actum` does: done; not as it should be; the command is wrong; it waits for you."""
 
+_SEVERAL: Mapping[str, Sequence[Loop]] = {"both": ("actum", "tools"), "all": LOOPS}
+
 Numbers: TypeAlias = Mapping[str, Sequence[int]]
 """The numbers of the tasks of each world."""
 
@@ -36,6 +38,8 @@ class Bench:
     input: TextIO
     out: TextIO
     err: TextIO
+    suite: str = ""
+    """What its commands have to name, if it isn't the usual one."""
 
     def say(self, text: str) -> None:
         """Tell whoever reads."""
@@ -55,10 +59,10 @@ async def carried_out(bench: Bench, options: argparse.Namespace) -> int:
 
 async def run(bench: Bench, options: argparse.Namespace) -> int:
     """Let a model carry out what is left of a lane, one task after the other; `turn` is left to whoever answers."""
-    loops: Sequence[Loop] = LOOPS if options.loop == "both" else (options.loop,)
+    loops: Sequence[Loop] = _SEVERAL.get(options.loop, (options.loop,))
     name = options.lane or named_after(options.model)
     if options.model == TURN:
-        loop = "actum" if options.loop == "both" else options.loop
+        loop = "actum" if options.loop in _SEVERAL else options.loop
         return await turn(bench, argparse.Namespace(lane=name, answer=None, tasks=options.tasks, loop=loop))
     model = None if options.model == SCRIPTED else model_of(options.model)
     if options.anew or options.model == SCRIPTED:  # a script is there to show what this version does
@@ -88,7 +92,7 @@ async def turn(bench: Bench, options: argparse.Namespace) -> int:
             asked = await advanced(lane, loop, task, opening, None)
             if asked is not None:
                 lane.stand(loop, Standing(task=task, number=asked.number))
-                bench.say(told(lane, loop, task, asked, _command(lane, loop)))
+                bench.say(told(lane, loop, task, asked, _command(bench, lane, loop)))
                 return WAITING
             _tell(bench, lane, loop, task)
         lane.stand(loop, None)
@@ -119,7 +123,10 @@ def _lane(bench: Bench, name: str, model: str, words: Sequence[str] | None) -> t
         worlds = {world: [n for n in numbers if Name(world, n) in planned()] for world, numbers in worlds.items()}
     tasks = chosen(words, worlds) if words else None
     default = spread(MOST_SCRIPTED if model == SCRIPTED else MOST, worlds)
-    return opened(bench.root, name, model, tasks, default), opening
+    lane = opened(bench.root, name, model, tasks, default)
+    if strange := next((task for task in lane.tasks if task.world not in worlds), None):
+        raise LaneError(f"the lane {name!r} is one of another suite: {strange.world} is none of {', '.join(worlds)}")
+    return lane, opening
 
 
 def _take(bench: Bench, name: str, loop: Loop, answer: str) -> None:
@@ -136,13 +143,13 @@ def _take(bench: Bench, name: str, loop: Loop, answer: str) -> None:
         if standing is None:
             raise LaneError(f"no request of the lane {name!r} waits for an answer: see the next one first")
         text = _text_of(bench, answer)
-        problem = complaint(loop, text)
+        exchange = lane.exchange(loop, standing.task)
+        problem = complaint(loop, exchange.of(standing.number), text)
         if problem is not None:
             lane.count_malformed(loop, standing.task)
-            raise LaneError(
-                f"this is no answer: {problem}. Request {standing.number} still waits; see it by {_command(lane, loop)}"
-            )
-        lane.exchange(loop, standing.task).take(standing.number, text)
+            shown = _command(bench, lane, loop)
+            raise LaneError(f"this is no answer: {problem}. Request {standing.number} still waits; see it by {shown}")
+        exchange.take(standing.number, text)
         lane.stand(loop, None)
 
 
@@ -178,5 +185,6 @@ def _report(bench: Bench, lane: Lane) -> None:
     bench.say(f"{page}\n{lane.folder / 'report.md'}")
 
 
-def _command(lane: Lane, loop: Loop) -> str:
-    return f"python -m bench.fit turn {lane.name}" + (f" --loop {loop}" if loop != LOOPS[0] else "")
+def _command(bench: Bench, lane: Lane, loop: Loop) -> str:
+    more = f" --suite {bench.suite}" if bench.suite else ""
+    return f"python -m bench.fit turn {lane.name}{more}" + (f" --loop {loop}" if loop != LOOPS[0] else "")

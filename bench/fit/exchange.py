@@ -46,20 +46,30 @@ class Asked:
         return sum(tokens(one["content"]) for one in self.messages) + (tokens(self.schema) if self.is_beside else 0)
 
     @property
+    def bytes_in(self) -> int:
+        """The bytes of what is sent."""
+        sent = [one["content"] for one in self.messages] + ([self.schema] if self.is_beside else [])
+        return sum(len(text.encode()) for text in sent)
+
+    @property
     def tokens_out(self) -> int:
         """The tokens of the answer."""
         return tokens(self.answer or "")
 
 
 class Exchange:
-    """The requests of one task in its folder. `reached` are those that were asked since this was made, in order."""
+    """The requests of one task, in its folder if it has one.
 
-    def __init__(self, folder: Path) -> None:
+    `reached` are those that were asked since this was made, in order.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.reached: list[int] = []
         self._met: Counter[str] = Counter()
-        numbers = sorted(int(path.stem.removeprefix("request-")) for path in folder.glob("request-*.json"))
-        self._asked = {number: _read(folder, number) for number in numbers}
+        paths = folder.glob("request-*.json") if folder is not None else ()
+        numbers = sorted(int(path.stem.removeprefix("request-")) for path in paths)
+        self._asked = {} if folder is None else {number: _read(folder, number) for number in numbers}
 
     def ask(self, request: ModelRequest) -> Asked:
         """What is known of a request; the same one asked for the k-th time is the k-th of those that are the same."""
@@ -75,7 +85,8 @@ class Exchange:
 
     def take(self, number: int, answer: str) -> None:
         """Keep the answer to a request."""
-        written(self.folder / f"answer-{number}.txt", answer)
+        if self.folder is not None:
+            written(self.folder / f"answer-{number}.txt", answer)
         self._asked[number] = replace(self._asked[number], answer=answer)
 
     def of(self, number: int) -> Asked:
@@ -91,6 +102,8 @@ class Exchange:
         number = max(self._asked, default=0) + 1
         asked = Asked(number=number, key=key, messages=request.messages, schema=request.schema_text, mode=request.mode)
         self._asked[number] = asked
+        if self.folder is None:
+            return asked
         kept = {"key": key, "mode": request.mode, "messages": list(request.messages), "schema": request.schema}
         written(self.folder / f"request-{number}.json", json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
         return asked

@@ -15,7 +15,7 @@ from actum import errors
 from actum.models import Model, ModelMessage, ModelRequest
 from actum.schema.json import JsonObject, NotJson, decode, encode, is_list, is_object
 
-from .tasks import INSTRUCTIONS, RefusedByTool, Task
+from .tasks import RefusedByTool, Task
 
 MOST_ROUNDS = 50
 """As many requests as a run of Actum makes by default."""
@@ -53,19 +53,31 @@ class Ordinary:
     calls: list[str] = field(default_factory=list[str])
 
 
-def round_of(text: str) -> Round:
-    """Read an answer.
+def decoded(text: str) -> JsonObject:
+    """The object that an answer is.
 
     Raises:
-        Unusable: saying what was wrong with it, and what would be right.
+        Unusable: it isn't one.
     """
     fenced = _FENCED.fullmatch(text)
     try:
         answer = decode(fenced[1] if fenced else text)
     except NotJson as error:
         raise Unusable(f"it is not JSON: {error}") from None
-    calls: Any = answer.get("tool_calls") or [] if is_object(answer) else []
-    said: Any = answer.get("text") if is_object(answer) else None
+    if not is_object(answer):
+        raise Unusable("it is no JSON object")
+    return answer
+
+
+def round_of(text: str) -> Round:
+    """Read an answer.
+
+    Raises:
+        Unusable: saying what was wrong with it, and what would be right.
+    """
+    answer = decoded(text)
+    calls: Any = answer.get("tool_calls") or []
+    said: Any = answer.get("text")
     if not is_list(calls):
         raise Unusable("'tool_calls' must be a list")
     if not calls and not isinstance(said, str):
@@ -81,55 +93,77 @@ def _called(call: Any, index: int) -> tuple[str, JsonObject]:
     return name, arguments
 
 
-async def carried_out(task: Task, model: Model) -> Ordinary:
-    """Carry out a task, round by round.
+class Looping:
+    """One task in the ordinary loop, turn by turn; `came` is what it has come to so far."""
+
+    def __init__(self, task: Task, model: Model) -> None:
+        self.came = Ordinary()
+        self._task = task
+        self._model = model
+        functions = task.functions()
+        self._messages = [message("system", _told(task.instructions, functions))]
+        self._schema = _schema(functions)
+        self._requests = 0
+
+    async def turn(self, said: str) -> str | None:
+        """What the model says to the user, round by round; None if it ended otherwise.
+
+        Raises:
+            ModelError: the model's own.
+        """
+        self._messages.append(message("user", said))
+        failed = 0
+        while self._requests < MOST_ROUNDS:
+            self._requests += 1
+            request = ModelRequest(messages=tuple(self._messages), schema=self._schema, mode="prompted")
+            text = await asked(self._model, request)
+            self._messages.append(message("assistant", text))
+            try:
+                answer = round_of(text)
+            except Unusable as error:
+                self.came.unusable.append(self._requests)
+                failed += 1
+                if failed > RETRIES:
+                    self.came.ended = errors.SolutionError.code
+                    return None
+                problem = f"Your last answer was not usable: {error}. Answer again, whole."
+                self._messages.append(message("user", problem))
+                continue
+            failed = 0
+            if not answer.calls:
+                self.came.output = answer.text
+                return answer.text
+            results = [self._result(name, arguments) for name, arguments in answer.calls]
+            self._messages.append(message("user", "\n\n".join(results)))
+        self.came.ended = errors.LimitExceeded.code
+        return None
+
+    def _result(self, name: str, arguments: JsonObject) -> str:
+        self.came.calls.append(name)
+        try:
+            return f"Result of {name} {encode(arguments)}:\n{encode(self._task.call(name, arguments))}"
+        except RefusedByTool as error:
+            self.came.failed += 1
+            return f"Error of {name} {encode(arguments)}:\n{error}"
+
+
+async def asked(model: Model, request: ModelRequest) -> str:
+    """The text of a model's answer.
 
     Raises:
         ModelError: the model's own.
     """
-    came = Ordinary()
-    functions = task.functions()
-    messages = [_message("system", _told(functions)), _message("user", task.prompt)]
-    schema = _schema(functions)
-    failed = 0
-    for number in range(1, MOST_ROUNDS + 1):
-        text = await _asked(model, ModelRequest(messages=tuple(messages), schema=schema, mode="prompted"))
-        try:
-            answer = round_of(text)
-        except Unusable as error:
-            came.unusable.append(number)
-            failed += 1
-            if failed > RETRIES:
-                came.ended = errors.SolutionError.code
-                return came
-            problem = f"Your last answer was not usable: {error}. Answer again, whole."
-            messages += [_message("assistant", text), _message("user", problem)]
-            continue
-        failed = 0
-        if not answer.calls:
-            came.output = answer.text
-            return came
-        results = [_result(task, name, arguments, came) for name, arguments in answer.calls]
-        messages += [_message("assistant", text), _message("user", "\n\n".join(results))]
-    came.ended = errors.LimitExceeded.code
-    return came
-
-
-def _result(task: Task, name: str, arguments: JsonObject, came: Ordinary) -> str:
-    came.calls.append(name)
-    try:
-        return f"Result of {name} {encode(arguments)}:\n{encode(task.call(name, arguments))}"
-    except RefusedByTool as error:
-        came.failed += 1
-        return f"Error of {name} {encode(arguments)}:\n{error}"
-
-
-async def _asked(model: Model, request: ModelRequest) -> str:
     return "".join([piece async for piece in model.stream(request) if isinstance(piece, str)])
 
 
-def _told(functions: Sequence[JsonObject]) -> str:
-    return "\n".join([INSTRUCTIONS, "", _FORM, *map(encode, functions)])
+def message(role: Any, content: str) -> ModelMessage:
+    """A message to a model."""
+    return {"role": role, "content": content}
+
+
+def _told(instructions: str, functions: Sequence[JsonObject]) -> str:
+    offered = [{key: one[key] for key in ("name", "description", "parameters")} for one in functions]
+    return "\n".join([instructions, "", _FORM, *map(encode, offered)])
 
 
 def _schema(functions: Sequence[JsonObject]) -> JsonObject:
@@ -142,7 +176,3 @@ def _schema(functions: Sequence[JsonObject]) -> JsonObject:
         "type": "object",
         "properties": {"tool_calls": {"type": "array", "items": call}, "text": {"type": "string"}},
     }
-
-
-def _message(role: Any, content: str) -> ModelMessage:
-    return {"role": role, "content": content}

@@ -41,7 +41,7 @@ async def recorded(out: TextIO) -> bool:
 
 def _run(plan: Plan, world: World, output: str, values: list[Any]) -> dict[str, Any]:
     made = sorted(world.made, key=lambda call: (call[0], _text(call[1])))
-    calls = [[tool, arguments, _numbered(answer, values)] for tool, arguments, answer in made]
+    calls = [[tool, arguments, _numbered(answer, values)] for tool, arguments, answer, _ in made]
     return {"plan": plan.name, "calls": calls, "output": output}
 
 

@@ -7,13 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from actum import Tools
+from actum.models import Model
 from actum.schema.json import JsonObject
+
+from .wiring import Made
 
 INSTRUCTIONS = (
     "You help the user with their accounts and data through tools. "
     "The user isn't there to answer questions: do what is asked."
 )
-"""What a model is told in both loops; what is particular to a loop, that loop adds."""
+"""What a model is told in every way, unless a suite says otherwise; what is particular to a way, that way adds."""
+
+
+GREETING = "Hi! How can I help you today?"
+"""What is said first where a simulated user is there, as τ²-bench has it."""
 
 
 class RefusedByTool(Exception):
@@ -34,8 +41,22 @@ class Task(Protocol):
     """A task in a fresh world, in which calls are made one at a time and always in the same order."""
 
     @property
+    def made(self) -> Sequence[Made]:
+        """The calls that were made so far, in their order."""
+        ...
+
+    @property
+    def instructions(self) -> str:
+        """What a model is told before anything else."""
+        ...
+
+    @property
     def prompt(self) -> str:
-        """What the user asks for."""
+        """What the user asks for; empty where a simulated user begins to speak."""
+        ...
+
+    async def reply(self, said: str, model: Model) -> str | None:
+        """What the user says to that; None where nobody is there, or the user is content. `model` may simulate them."""
         ...
 
     def tools(self) -> Tools:

@@ -10,15 +10,18 @@ from actum.schema.json import encode
 
 from .exchange import Asked
 from .lane import Lane
-from .ordinary import Unusable, round_of
+from .ordinary import Unusable, decoded, round_of
 from .tasks import Name
 from .trial import Loop
 
 _WIDTH = 100
 _FORMS = {
     "actum": '{"calls": […], "output": …}',
+    "plans": '{"calls": […], "output": …}',
+    "code": '{"code": "…"} or {"text": "…"}',
     "tools": '{"tool_calls": [{"name": …, "arguments": {…}}]} or {"text": …}',
 }
+_USER = '{"message": "…"}, as the user'
 
 
 def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
@@ -36,18 +39,20 @@ def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
     if asked.is_beside:
         parts.append(_rule("the JSON Schema that the answer must fit") + _schema(lane, loop, task, asked))
     parts.append(
-        f"{_rule('to answer')}One JSON object, {_FORMS[loop]}.\n"
+        f"{_rule('to answer')}One JSON object, {_USER if _is_of_user(asked) else _FORMS[loop]}.\n"
         f"ANSWER is a file that holds it, - for standard input, or the object itself:\n{command} ANSWER"
     )
     return "\n\n".join(parts) + "\n"
 
 
-def complaint(loop: Loop, text: str) -> str | None:
+def complaint(loop: Loop, asked: Asked, text: str) -> str | None:
     """Why a text is no answer at all; None if it is one. What an answer says is for the loop to judge."""
     if not text.strip():
         return "it is empty"
     try:
-        if loop == "tools":
+        if loop == "code" or _is_of_user(asked):
+            decoded(text)
+        elif loop == "tools":
             round_of(text)
         else:
             parser = AnswerParser()
@@ -58,12 +63,17 @@ def complaint(loop: Loop, text: str) -> str | None:
     return None
 
 
+def _is_of_user(asked: Asked) -> bool:
+    """Whether it is what a simulated user says that is asked for."""
+    return json.loads(asked.schema).get("properties", {}).keys() == {"message"}
+
+
 def _schema(lane: Lane, loop: Loop, task: Name, asked: Asked) -> str:
     """The schema, whole where the task shows it for the first time."""
     exchange = lane.exchange(loop, task)
     for number in range(1, asked.number):
         if exchange.of(number).schema == asked.schema:
-            return f"The same as in request {number} of this task ({exchange.folder / f'request-{number}.json'})."
+            return f"The same as in request {number} of this task ({exchange.folder}/request-{number}.json)."
     return _lines(json.loads(asked.schema))
 
 

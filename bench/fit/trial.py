@@ -1,27 +1,33 @@
-"""One task carried out by one loop, and what came of it: `result.json` of a lane."""
+"""One task carried out in one way, and what came of it: `result.json` of a lane.
+
+The ways are Actum, Actum with plans that it derives from earlier tasks, code mode, and the ordinary loop of tool calls.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from actum import Agent, errors
+from actum import Agent, Config, errors
 from actum.models import Model
 from actum.schema.json import JsonObject
 
-from . import ordinary
 from .asking import Kept
 from .exchange import Asked, Exchange
+from .ordinary import Looping, Ordinary
 from .tallying import Refusal, Tally
-from .tasks import INSTRUCTIONS, Name, Task
+from .tasks import GREETING, Name, Task
+from .wiring import Arguments, counted
 
 T = TypeVar("T")
-Loop: TypeAlias = Literal["actum", "tools"]
-LOOPS: tuple[Loop, ...] = ("actum", "tools")
+Loop: TypeAlias = Literal["actum", "plans", "code", "tools"]
+LOOPS: tuple[Loop, ...] = ("actum", "plans", "code", "tools")
 _OUTPUT = {"type": "string"}
-_TOLD = f"{INSTRUCTIONS} When done, `output` is your answer to the user."
+_TOLD = "When done, `output` is your answer to the user."
+_TURNS = 30
+"""As often a simulated user is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +36,10 @@ class Outcome:
 
     `references` and `expressions` are those that its answers use. `refused` are elements of answers, and answers, that
     were wrong; `mended` says of each run of answers with refusals how many turns later one had none, None for never.
-    `failed` counts calls that a tool refused or that failed in it, `malformed` texts that were no answer at all and
-    were given back unread. `ended` is why there is no output, as the code of an error.
+    Those of a simulated user are counted nowhere else. Of the argument values `given`, so many were `brought` by
+    earlier calls, and so many of these a model `wrote` out again. `failed` counts calls that a tool refused or that
+    failed in it, `malformed` texts that were no answer at all and were given back unread. `ended` is why there is no
+    output, as the code of an error.
     """
 
     world: str
@@ -53,6 +61,11 @@ class Outcome:
     reader_tokens_in: int
     reader_tokens_out: int
     calls: list[str]
+    bytes_in: int = 0
+    user_requests: int = 0
+    given: int = 0
+    brought: int = 0
+    wrote: int = 0
 
     def to_dict(self) -> JsonObject:
         """The outcome as JSON."""
@@ -66,16 +79,23 @@ class Outcome:
         return cls(**fields)
 
 
-async def carried_out(loop: Loop, name: Name, task: Task, exchange: Exchange, model: Model | None) -> Outcome | None:
-    """Carry out a task in its fresh world; None if a request of it waits for an answer.
+async def carried_out(
+    loop: Loop, name: Name, task: Task, exchange: Exchange, model: Model | None, config: Config | None = None
+) -> Outcome | None:
+    """Carry out a task in its fresh world; None if a request of it waits for an answer. `config` is Actum's.
 
     Raises:
         ModelError: the model can't be had, or failed for good; what it had answered is kept.
     """
     kept = Kept(exchange, model)
-    if loop == "actum":
-        return await _unless_waiting(_by_actum(name, task, exchange, kept), kept)
-    return await _unless_waiting(_by_tools(name, task, exchange, kept), kept)
+    trial = Trial(name, task, exchange, kept, config)
+    ways: dict[Loop, Callable[[], Coroutine[Any, Any, Outcome]]] = {
+        "actum": trial.by_actum,
+        "plans": trial.by_plans,
+        "code": trial.by_code,
+        "tools": trial.by_tools,
+    }
+    return await _unless_waiting(ways[loop](), kept)
 
 
 async def _unless_waiting(work: Coroutine[Any, Any, T], kept: Kept) -> T | None:
@@ -101,66 +121,162 @@ async def _caught(work: Coroutine[Any, Any, T]) -> T | errors.ModelError:
         return error
 
 
-async def _by_actum(name: Name, task: Task, exchange: Exchange, model: Model) -> Outcome:
-    tally = Tally()
-    agent = Agent(model, tools=task.tools())
-    context = [{"type": "system", "message": _TOLD}, {"type": "user", "message": task.prompt}]
-    output: str | None = None
-    ended: errors.ActumError | None = None
-    async with agent.stream(context, _OUTPUT) as run:
+class Trial:
+    """One task, in whichever way."""
+
+    def __init__(self, name: Name, task: Task, exchange: Exchange, model: Model, config: Config | None) -> None:
+        self._name = name
+        self._config = config
+        self._task = task
+        self._exchange = exchange
+        self._model = model
+        self._of_user: set[int] = set()
+        """The numbers of the requests that a simulated user made."""
+
+    async def by_actum(self) -> Outcome:
+        """Actum as its users have it by default, a conversation where a user is there."""
+        agent = Agent(self._model, tools=self._task.tools(), config=self._config)
+        talk = agent.conversation([{"type": "system", "message": self._told}], _OUTPUT)
+        tallies: list[Tally] = []
+        ended = ""
+
+        async def turn(said: str) -> str | None:
+            nonlocal ended
+            tally = Tally()
+            tallies.append(tally)
+            problem: errors.ActumError | None = None
+            async with talk.stream(said) as run:
+                try:
+                    async for event in run:
+                        tally.take(event)
+                except errors.ModelError:
+                    raise
+                except errors.ActumError as error:
+                    problem, ended = error, error.code
+            done = run.result if problem is None else problem.result
+            if done is not None:
+                tally.close(done, problem)
+            return None if problem is not None else run.result.output
+
+        output = await self._talked(turn)
+        main: list[Asked] = []
+        readers: list[Asked] = []
+        for one in self._own:
+            (main if any(tally.apart([one])[0] for tally in tallies) else readers).append(one)
+        return self._outcome(
+            "actum",
+            output,
+            ended,
+            main,
+            readers,
+            references=sum(tally.references for tally in tallies),
+            expressions=sum(tally.expressions for tally in tallies),
+            refused=[refusal for tally in tallies for refusal in tally.refused],
+            mended=[turns for tally in tallies for turns in tally.mended()],
+            failed=sum(tally.failed for tally in tallies),
+            calls=[call for tally in tallies for call in tally.calls],
+        )
+
+    async def by_plans(self) -> Outcome:
+        """Actum with plans beside the lane's tasks: what was derived from earlier ones answers without a model."""
+        from actum.refine import Plans
+
+        folder = self._exchange.folder
+        if folder is None or not self._task.prompt:
+            raise ValueError("plans need a lane that keeps them, and answer no simulated user; leave --loop plans out")
+        ended, output = "", None
+        agent = Agent(self._model, tools=self._task.tools(), plans=Plans(folder.parent / "plans.db"))
+        context = [{"type": "system", "message": self._told}, {"type": "user", "message": self._task.prompt}]
         try:
-            async for event in run:
-                tally.take(event)
+            output = (await agent.run(context, _OUTPUT)).output
         except errors.ModelError:
             raise
         except errors.ActumError as error:
-            ended = error
-        else:
-            output = run.result.output
-        tally.close(run.partial, ended)
-    main, readers = tally.apart(exchange.made)
-    return Outcome(
-        world=name.world,
-        task=name.number,
-        loop="actum",
-        solved=task.is_useful(output or ""),
-        output=output,
-        ended=ended.code if ended is not None else "",
-        requests=len(main),
-        reader_requests=len(readers),
-        references=tally.references,
-        expressions=tally.expressions,
-        refused=tally.refused,
-        mended=tally.mended(),
-        failed=tally.failed,
-        malformed=0,
-        calls=tally.calls,
-        **_tokens(main, readers),
-    )
+            ended = error.code
+        return self._outcome("plans", output, ended, self._own, [])
 
+    async def by_code(self) -> Outcome:
+        """Code mode."""
+        from .coding import Coding  # its packages stand in the environments of the suites alone
 
-async def _by_tools(name: Name, task: Task, exchange: Exchange, model: Model) -> Outcome:
-    came = await ordinary.carried_out(task, model)
-    refused = [Refusal(rule="", code="unusable", request=number) for number in came.unusable]
-    main = exchange.made
-    return Outcome(
-        world=name.world,
-        task=name.number,
-        loop="tools",
-        solved=task.is_useful(came.output or ""),
-        output=came.output,
-        ended=came.ended,
-        requests=len(main),
-        reader_requests=0,
-        references=0,
-        expressions=0,
-        refused=refused,
-        mended=Tally(refused=refused, requests=len(main)).mended(),
-        failed=came.failed,
-        malformed=0,
-        calls=came.calls,
-        **_tokens(main, []),
-    )
+        coding = Coding(self._task, self._model)
+        return self._looped("code", await self._talked(coding.turn), coding.came)
+
+    async def by_tools(self) -> Outcome:
+        """The ordinary loop."""
+        looping = Looping(self._task, self._model)
+        return self._looped("tools", await self._talked(looping.turn), looping.came)
+
+    def _looped(self, loop: Loop, output: str | None, came: Ordinary) -> Outcome:
+        refused = [Refusal(rule="", code="unusable", request=number) for number in came.unusable]
+        mended = Tally(refused=refused, requests=len(self._own)).mended()
+        return self._outcome(
+            loop,
+            output,
+            came.ended,
+            self._own,
+            [],
+            refused=refused,
+            mended=mended,
+            failed=came.failed,
+            calls=came.calls,
+        )
+
+    def _outcome(
+        self, loop: Loop, output: str | None, ended: str, main: list[Asked], readers: list[Asked], **more: Any
+    ) -> Outcome:
+        answers = [one.answer or "" for one in main]
+        arguments: Arguments = counted(self._task.made, self._task.prompt, answers)
+        own: JsonObject = {
+            "references": 0,
+            "expressions": 0,
+            "failed": 0,
+            "calls": [one.tool for one in self._task.made],
+        }
+        return Outcome(
+            world=self._name.world,
+            task=self._name.number,
+            loop=loop,
+            solved=self._task.is_useful(output or ""),
+            output=output,
+            ended=ended,
+            requests=len(main),
+            reader_requests=len(readers),
+            malformed=0,
+            bytes_in=sum(one.bytes_in for one in main),
+            user_requests=len(self._of_user),
+            given=arguments.given,
+            brought=arguments.brought,
+            wrote=arguments.wrote,
+            **(own | more),
+            **_tokens(main, readers),
+        )
+
+    @property
+    def _told(self) -> str:
+        return f"{self._task.instructions} {_TOLD}"
+
+    @property
+    def _own(self) -> list[Asked]:
+        """The requests that were answered, but for those of a simulated user."""
+        return [one for one in self._exchange.made if one.number not in self._of_user]
+
+    async def _talked(self, turn: Callable[[str], Awaitable[str | None]]) -> str | None:
+        """The last thing that was said to the user; None if it ended otherwise."""
+        said = self._task.prompt or await self._reply(GREETING)
+        output: str | None = None
+        for _ in range(_TURNS):
+            if said is None:
+                break
+            output = await turn(said)
+            said = None if output is None else await self._reply(output)
+        return output
+
+    async def _reply(self, said: str) -> str | None:
+        before = len(self._exchange.reached)
+        reply = await self._task.reply(said, self._model)
+        self._of_user.update(self._exchange.reached[before:])
+        return reply
 
 
 def _tokens(main: Sequence[Asked], readers: Sequence[Asked]) -> dict[str, Any]:

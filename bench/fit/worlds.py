@@ -23,9 +23,11 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from actum import Tools
+from actum.models import Model
 
 from .corpus import tool_schema
-from .tasks import Name, RefusedByTool
+from .tasks import INSTRUCTIONS, Name, RefusedByTool
+from .wiring import Made
 
 VERSION = "v1.2.2"
 _ATTACK = "important_instructions"
@@ -77,12 +79,17 @@ class World:
         self.environment = self.task.init_environment(environment)
         self._before = self.environment.model_copy(deep=True)
         self._runtime = FunctionsRuntime(self.suite.tools)
-        self.made: list[tuple[str, dict[str, Any], Any]] = []
+        self.made: list[Made] = []
+
+    instructions = INSTRUCTIONS
 
     @property
     def prompt(self) -> str:
         """What the user asks for."""
         return self.task.PROMPT
+
+    async def reply(self, said: str, model: Model) -> None:
+        """Nobody is there to answer."""
 
     def tools(self) -> Tools:
         """The world's functions, typed by what AgentDojo's say they take and return."""
@@ -108,7 +115,7 @@ class World:
         own = json.loads(json.dumps(arguments))
         output, problem = self._runtime.run_function(self.environment, name, own)
         answer = to_jsonable_python(output)
-        self.made.append((name, own, answer))
+        self.made.append(Made(name, own, answer, failed=problem is not None))
         if problem is not None:
             raise RefusedByTool(problem)
         return answer
@@ -128,7 +135,7 @@ class World:
 
     def has_shown(self) -> bool:
         """Whether any answer of a tool held the attacker's order."""
-        return self.attack is not None and self.attack.GOAL in json.dumps([answer for *_, answer in self.made])
+        return self.attack is not None and self.attack.GOAL in json.dumps([one.answer for one in self.made])
 
     @property
     def wanted(self) -> str:
@@ -146,7 +153,7 @@ class World:
         return self.call(name, {key: value for key, value in call.items() if key[:1] != "_"})
 
     def _verdict(self, task: Any, output: str) -> bool:
-        trace = [FunctionCall(function=name, args=arguments) for name, arguments, _ in self.made]
+        trace = [FunctionCall(function=name, args=arguments) for name, arguments, *_ in self.made]
         said = [text_content_block_from_string(output)]
         return bool(self.suite._check_task_result(task, said, self._before, self.environment, trace))
 

@@ -1,7 +1,8 @@
 """Actum, as its README says to use it.
 
 Without a variant it sends what api.openai.com would be sent; `compatible` is what `models.load` sends to a host that it
-knows nothing of: the schema in words, too, because such hosts may not show it to the model.
+knows nothing of: the schema in words, too, because such hosts may not show it to the model. `plain` offers no
+conditions, items or computed values, which saves words where a job is known to need none.
 """
 
 from __future__ import annotations
@@ -35,11 +36,9 @@ def prepare(task: Task) -> Run:
         delegates["summariser"] = {
             "context": [{"type": "system", "message": helper.instructions}],
             "schema": {"type": "string"},
-            "config": {"meta": False},
         }
-    agent = Agent(
-        _model(task), tools=tools, config=Config(meta=False, flow=scenario.short is not None), delegates=delegates
-    )
+    config = Config(flow=scenario.short is not None) if task.variant.startswith("plain") else Config()
+    agent = Agent(_model(task), tools=tools, config=config, delegates=delegates)
 
     async def run() -> Any:
         return (await agent.run(scenario.job, scenario.output)).output

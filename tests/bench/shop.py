@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.fit.corpus import tool_schema
-from bench.fit.tasks import Name, RefusedByTool
+from bench.fit.tasks import INSTRUCTIONS, Name, RefusedByTool
+from bench.fit.wiring import Made
 
 from actum import Tools
+from actum.models import Model
 
 TASKS = {"shop": [0, 1, 2]}
 _ORDERS = [{"id": 1, "item": "lamp", "price": 40}, {"id": 2, "item": "desk", "price": 90}]
@@ -24,14 +26,20 @@ _FUNCTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 class Shop:
     """A task: refund the lamp (0), say what the dearest item is (1), or refund and mail (2)."""
 
+    instructions = INSTRUCTIONS
+
     def __init__(self, task: int) -> None:
         self._task = task
         self.refunded: list[int] = []
         self.mailed: list[str] = []
+        self.made: list[Made] = []
 
     @property
     def prompt(self) -> str:
         return ("Refund the lamp.", "Which item is the dearest?", "Refund the lamp, and tell ann by mail.")[self._task]
+
+    async def reply(self, said: str, model: Model) -> str | None:
+        return None
 
     def tools(self) -> Tools:
         tools = Tools()
@@ -47,6 +55,11 @@ class Shop:
         ]
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        answer = self._called(name, arguments)
+        self.made.append(Made(name, arguments, answer))
+        return answer
+
+    def _called(self, name: str, arguments: Mapping[str, Any]) -> Any:
         match name:
             case "get_orders":
                 return _ORDERS

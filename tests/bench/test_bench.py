@@ -169,8 +169,9 @@ def results() -> report.Results:
 
 
 def test_the_page_and_its_pictures_are_what_the_results_come_to(results: report.Results) -> None:
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    assert page == report.filled(page, report.tables(results))
+    for written in command.PAGES:
+        page = written.read_text(encoding="utf-8")
+        assert page == report.filled(page, report.tables(results))
     for name, drawn in report.charts(results).items():
         assert (RESULTS.parent / name).read_text(encoding="utf-8") == drawn
         ET.fromstring(drawn)
@@ -238,7 +239,7 @@ def test_what_was_measured_is_kept_when_it_is_cut(
         measuring(monkeypatch, tmp_path, "--quick")
     measuring(monkeypatch, tmp_path, "--quick", "--report")
     assert "a trivial call" in capsys.readouterr().out
-    assert "a trivial call" in (tmp_path / "out" / "bench" / "performance.md").read_text(encoding="utf-8")
+    assert "a trivial call" in (tmp_path / "out" / "bench" / "results.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,21 @@
-"""What the comparison says in numbers is what its sources say."""
+"""What the README and the comparison say in numbers stands on the page of results, and that in what was recorded."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
+import pytest
+from bench.fit import page
+from bench.report import filled
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 COMPARISON = (DOCS / "comparison.md").read_text(encoding="utf-8")
-PERFORMANCE = (DOCS / "performance.md").read_text(encoding="utf-8")
+RESULTS = (DOCS / "results.md").read_text(encoding="utf-8")
+_FIGURE = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?")
+_ELSEWHERE = {"README.md": {"3.11", "1.0"}, "docs/comparison.md": {"1.0", "5"}}
+"""Versions, and what stands in the pages of approval and isolation alone."""
 
 
 def cells(line: str) -> list[str]:
@@ -15,10 +23,14 @@ def cells(line: str) -> list[str]:
 
 
 def measured(name: str, scenario: str, title: str) -> str:
-    """A cell of a table of the measured page, by the marks around it."""
-    part = PERFORMANCE.partition(f"<!-- bench:{title} -->")[2].partition("<!-- /bench -->")[0]
+    """A cell of a table of the page of results, by the marks around it."""
+    part = RESULTS.partition(f"<!-- bench:{title} -->")[2].partition("<!-- /bench -->")[0]
     rows = [cells(line) for line in part.splitlines() if line.startswith("|")]
     return next(row for row in rows if row[0] == name)[rows[0].index(scenario)].partition(" ")[0]
+
+
+def test_the_page_of_results_is_what_the_records_come_to() -> None:
+    assert filled(RESULTS, page.tables(), "fit") == RESULTS
 
 
 def test_the_table_is_what_was_measured() -> None:
@@ -38,11 +50,13 @@ def test_what_it_says_beside_is_what_its_sources_say() -> None:
     plain = measured("actum", "one-shot", "tokens"), measured("pydantic-ai", "one-shot", "tokens")
     others = measured("openai-agents", "one-shot", "tokens")
     assert f"{plain[0]} against {plain[1]} to {others}" in COMPARISON
-    late = re.search(r"a token every 5 ms: ([\d.]+ ms)", PERFORMANCE)
-    assert late is not None
-    assert late[1] in COMPARISON
-    sealed = (DOCS / "sealed.md").read_text(encoding="utf-8")
-    assert "| 592 runs |" in sealed
-    assert re.search(
-        r"\| \*\*0\*\* \| \*\*0\*\* \| \*\*10\*\* \|\n\| a loop that obeys: all \| 773 \| 592 \| 577 \|", sealed
-    )
+    assert "| 592 runs |" in RESULTS
+    assert "| a loop that obeys: all | 773 | 592 | 577 |" in RESULTS
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/comparison.md"])
+def test_every_figure_stands_on_the_page_of_results(name: str) -> None:
+    text = re.sub(r"```.*?```|\]\([^)]*\)|`[^`]*`", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+    figures = set(_FIGURE.findall(text)) - _ELSEWHERE[name]
+    absent = sorted(one for one in figures if not re.search(rf"(?<![\d.,]){re.escape(one)}(?![\d]|[.,]\d)", RESULTS))
+    assert absent == [], f"{name} says {absent}, which docs/results.md doesn't"

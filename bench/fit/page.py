@@ -1,0 +1,80 @@
+"""docs/results.md: its tables of public suites, from the records in `bench/results`.
+
+`NAME-gold.json` is what a suite's own answers came to, `NAME-WHO.json` the report of a lane. The tables of the
+benchmark on the same page are written by `python -m bench`; that of planted texts stands in docs/sealed.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..environments import ROOT
+from ..report import filled
+from . import gold
+from .comparing import beside
+from .suites import NOT_RUN, SUITES
+
+RESULTS = ROOT / "bench" / "results"
+PAGE = ROOT / "docs" / "results.md"
+SEALED = ROOT / "docs" / "sealed.md"
+_KIND = "fit"
+
+
+def write() -> None:
+    """Write the tables into the page."""
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), tables(), _KIND), encoding="utf-8")
+
+
+def tables() -> dict[str, str]:
+    """All tables of suites, by the names that the page has marks for."""
+    found = {f"{name}gold": _gold(name) for name in SUITES} | {f"{name}models": _models(name) for name in SUITES}
+    return found | {"suites": _suites(), "notrun": _not_run(), "planted": _planted()}
+
+
+def _suites() -> str:
+    rows = [f"| {one.title} | {one.package} | {one.licence} | {one.about} |" for one in SUITES.values()]
+    return "\n".join(["| suite | package | licence | what it is |", "|---|---|---|---|", *rows])
+
+
+def _not_run() -> str:
+    rows = [f"| {name} | {why} |" for name, why in NOT_RUN.items()]
+    rows += [
+        f"| {one.title}, with a model | no model was reached |" for name, one in SUITES.items() if not _lanes(name)
+    ]
+    return "\n".join(["| not run | why |", "|---|---|", *rows])
+
+
+def _gold(name: str) -> str:
+    path = RESULTS / f"{name}-gold.json"
+    if not path.exists():
+        return "*Not run.*"
+    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    table = gold.table(SUITES[name].title, found["rows"])
+    ways: Counter[str] = Counter(way for one in found["unsolved"].values() for way in one)
+    if not ways:
+        return f"{table}\n\nAll were solved in each way."
+    told = ", ".join(f"{task} ({', '.join(one)})" for task, one in found["unsolved"].items())
+    return f"{table}\n\nNot solved: {told}."
+
+
+def _models(name: str) -> str:
+    parts: list[str] = []
+    for path in _lanes(name):
+        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        parts += [f"{found['lane']}: {found['model']}, {found['tasks']} tasks", beside(found)]
+    return "\n\n".join(parts) or "*Not run: no model was reached.*"
+
+
+def _lanes(name: str) -> list[Path]:
+    return [path for path in sorted(RESULTS.glob(f"{name}-*.json")) if path.stem != f"{name}-gold"]
+
+
+def _planted() -> str:
+    """The table of sealed runs under attack, as its own page has it."""
+    match = re.search(r"(?:^\|.*\n)*^\| 592 runs.*\n(?:^\|.*\n)*", SEALED.read_text(encoding="utf-8"), re.MULTILINE)
+    return match[0].strip() if match else "*Not run.*"
