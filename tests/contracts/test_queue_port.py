@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from actum.runs.database import Transaction
+from actum.runs.database import Database, Transaction
 from actum.runs.queue import Carry, Delivery, Queue
 from actum.runs.queues.heartbeat import Heartbeat
 from actum.runs.queues.slots import Slots
@@ -370,7 +370,7 @@ async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None
     async def ended(number: int) -> None:
         del number
 
-    async def beat(within: Transaction) -> None:
+    async def beat(_: Database) -> None:
         """Nobody else is there to hear of it."""
 
     async def wait() -> None:  # as one that finds each time what came and can't be taken

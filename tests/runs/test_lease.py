@@ -98,7 +98,7 @@ class Halting:
         self.is_at = asyncio.Event()
         self.go_on = asyncio.Event()
         self.share, self.update, self.alone = database.share, database.update, database.alone
-        self.channel = database.channel
+        self.channel, self.round_trip, self.single = database.channel, database.round_trip, database.single
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:

@@ -87,7 +87,7 @@ def otel() -> None:
 
 
 def metrics() -> None:
-    from actum.runs import Runs, Worker
+    from actum import Runs, Worker
     from actum.runs.metrics import Metrics, served_metrics
 
     async def served() -> int:
