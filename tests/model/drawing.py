@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,7 +94,8 @@ def carry(tool: str, arguments: Json) -> Any:
     if tool == "give":
         return arguments.get("x")
     if "crossing" in arguments:
-        return [arguments.get("n"), dict(sorted(arguments["crossing"].items()))]
+        # In a text the order of keys can be seen, of which nothing is said.
+        return [arguments.get("n"), json.loads(json.dumps(arguments["crossing"], sort_keys=True))]
     return [arguments.get("n"), arguments.get("x")]
 
 
