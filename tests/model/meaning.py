@@ -268,6 +268,8 @@ class Answer(Ends):
         """The failures beside which an output is not delivered: all but those that an alternative makes up for (O9)."""
         failed = self.failures
         excused = ({at for one in self._firsts() for at in self._giving(one)} & failed) - self.unhelped
+        own = () if self.output is None else self.output.expressions
+        excused -= {at for one in own for part in _plain(one) for at in self._giving(part)}
         causes = {
             at: {cause for part in self._own(at) if part for one in part.expressions for cause in self._giving(one)}
             & failed
@@ -314,6 +316,15 @@ class Answer(Ends):
         if self.output is None or self.withheld_by:
             return FAILED
         return self._filled(self.output, -1)
+
+
+def _plain(expression: Expression) -> Iterator[Expression]:
+    """What is read without an alternative."""
+    if isinstance(expression, Each):
+        for part in expression.parts:
+            yield from _plain(part)
+    elif not isinstance(expression, First):
+        yield expression
 
 
 def _choices(expression: Expression) -> Iterator[First]:
