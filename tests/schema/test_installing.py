@@ -11,9 +11,9 @@ import pytest
 
 from actum.schema.installing import pip_install
 
-CHECKOUT: Any = {"url": "file:///home/ada/actum", "dir_info": {"editable": True}}
-FOLDER: Any = {"url": "file:///home/ada/actum", "dir_info": {}}
-WHEEL: Any = {"url": "file:///home/ada/actum-0.1.0-py3-none-any.whl", "archive_info": {}}
+CHECKOUT: Any = {"url": "file:///srv/actum", "dir_info": {"editable": True}}
+FOLDER: Any = {"url": "file:///srv/actum", "dir_info": {}}
+WHEEL: Any = {"url": "file:///srv/actum-0.1.0-py3-none-any.whl", "archive_info": {}}
 HOST: Any = {"url": "https://host.test/actum.zip", "archive_info": {}}
 
 
