@@ -86,8 +86,8 @@ async def serving(runs: Runs, agent: Runner, **more: Any) -> AsyncGenerator[Work
         await asyncio.wait([task])
 
 
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(PATIENCE):
+async def until(holds: Callable[[], Awaitable[bool]], patience: float = PATIENCE) -> None:
+    """Wait until something holds, for so many seconds at most."""
+    async with asyncio.timeout(patience):
         while not await holds():  # noqa: ASYNC110 -- what it waits for may be in another process
             await asyncio.sleep(0.01)
