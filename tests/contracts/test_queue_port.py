@@ -28,7 +28,7 @@ pytestmark = pytest.mark.rule("L8")
 PATIENCE = 30.0
 LEASE = 0.5
 LOADED = 300.0
-"""Seconds to wait for who is taken for lost: leases are stretched to round trips, which are long on a loaded machine."""
+"""Seconds to wait for who is taken for lost: leases are stretched to round trips, long ones on a loaded machine."""
 
 
 @pytest.fixture(params=["memory", "embedded", "procrastinate"])
