@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from actum.runs.database import Database, Transaction
+from actum.runs.lease import Lease
 from actum.runs.queue import Carry, Delivery, Queue
 from actum.runs.queues.heartbeat import Heartbeat
 from actum.runs.queues.slots import Slots
@@ -86,7 +87,7 @@ async def served(
     queue: Queue, carried: Carried, slots: int = 10, lease: float = LEASE
 ) -> AsyncGenerator[asyncio.Event]:
     stop = asyncio.Event()
-    task = asyncio.create_task(queue.serve({carried.queue: slots}, carried, stop, lease))
+    task = asyncio.create_task(queue.serve({carried.queue: slots}, carried, stop, Lease(lease)))
     try:
         yield stop
         stop.set()
@@ -359,7 +360,7 @@ async def test_who_has_stood_still_takes_nothing_anew_that_it_has_taken(tmp_path
 
 async def _serve(queue: Queue, carry: Carried) -> None:
     own: Carry = carry
-    await queue.serve({carry.queue: 1}, own, asyncio.Event(), LEASE)
+    await queue.serve({carry.queue: 1}, own, asyncio.Event(), Lease(LEASE))
 
 
 async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None:
@@ -381,7 +382,7 @@ async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None
         looks += 1
 
     stop = asyncio.Event()
-    heartbeat = Heartbeat(open_runs(":memory:").database, beat, LEASE)
+    heartbeat = Heartbeat(open_runs(":memory:").database, beat, Lease(LEASE))
     serving = asyncio.create_task(Slots({"runs": 2}, carried, take, ended, heartbeat).until(stop, wait))
     for _ in range(100):
         await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,14 @@ async def keep(folder: Path, name: str, email: str, *answers: Any) -> Path:
     path.parent.mkdir(exist_ok=True)
     await kept.start(path, idea, lambda _: agent, input={"email": email})
     return path
+
+
+def with_two_runs(folder: Path, *answers: Any) -> None:
+    """Put the desk and two kept runs into a folder, of the second with these answers; nothing is noted as called."""
+    desk(folder)
+    asyncio.run(keep(folder, "ana", "ana@example.com"))
+    asyncio.run(keep(folder, "bo", "bo@example.com", *answers))
+    (folder / "called.txt").unlink()
 
 
 def called(folder: Path) -> list[str]:

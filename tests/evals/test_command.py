@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from .. import warm
-from .desk import PLAN, RETYPED, called, desk, keep
+from .desk import PLAN, RETYPED, called, with_two_runs
 
 FILE = """
 idea: desk.json
@@ -30,10 +29,7 @@ pytestmark = pytest.mark.usefixtures("empty_registry")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    desk(tmp_path)
-    asyncio.run(keep(tmp_path, "ana", "ana@example.com"))
-    asyncio.run(keep(tmp_path, "bo", "bo@example.com", RETYPED))
-    (tmp_path / "called.txt").unlink()
+    with_two_runs(tmp_path, RETYPED)
     (tmp_path / "desk.eval.yaml").write_text(FILE, encoding="utf-8")
     return tmp_path
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import sys
@@ -18,19 +17,9 @@ from actum.generation.model import ModelRequest
 
 from .. import warm
 from ..effort import trials
-from .desk import PLAN, desk, keep
+from .desk import PLAN
 
 pytestmark = pytest.mark.usefixtures("empty_registry")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    desk(tmp_path)
-    asyncio.run(keep(tmp_path, "ana", "ana@example.com"))
-    asyncio.run(keep(tmp_path, "bo", "bo@example.com"))
-    (tmp_path / "called.txt").unlink()
-    return tmp_path
 
 
 def begun(folder: Path, save: str, killed_at: int) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from actum.evals.judges import JudgeIdea, digest_of_output
 from actum.evals.statistics import Agreement
 from actum.generation.model import ModelRequest
 
-from .desk import desk, keep, lines
+from .desk import lines
 
 JUDGE_INPUT = {
     "type": "input",
@@ -27,15 +26,11 @@ pytestmark = pytest.mark.usefixtures("empty_registry")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    desk(tmp_path)
-    asyncio.run(keep(tmp_path, "ana", "ana@example.com"))
-    asyncio.run(keep(tmp_path, "bo", "bo@example.com"))
-    (tmp_path / "judges").mkdir()
+def folder(folder: Path) -> Path:
+    (folder / "judges").mkdir()
     schema = {"type": "object", "properties": {"score": {"type": "number"}, "why": {"type": "string"}}}
     Idea(context=[JUDGE_INPUT], schema=schema, config={"model": "ollama:judge"}).save("judges/tone.json")
-    return tmp_path
+    return folder
 
 
 def scored(request: ModelRequest) -> Any:

@@ -16,7 +16,7 @@ from actum.evals.gating import baseline
 from actum.evals.report_text import report_lines
 from actum.generation.model import ModelRequest
 
-from .desk import PLAN, called, desk, keep
+from .desk import PLAN, called, keep
 
 OTHER: dict[str, Any] = {
     "calls": [
@@ -28,16 +28,6 @@ OTHER: dict[str, Any] = {
 
 
 pytestmark = pytest.mark.usefixtures("empty_registry")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    desk(tmp_path)
-    asyncio.run(keep(tmp_path, "ana", "ana@example.com"))
-    asyncio.run(keep(tmp_path, "bo", "bo@example.com"))
-    (tmp_path / "called.txt").unlink()
-    return tmp_path
 
 
 def model(name: str, *answers: Any) -> models.Scripted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from actum import errors
 from actum.cli.commands.pin import actum_pin
 from actum.evals import Case, Eval, JudgedRun, Verdict, check
 
-from .desk import RETYPED, called, desk, keep, lines
+from .desk import RETYPED, called, lines, with_two_runs
 
 pytestmark = pytest.mark.usefixtures("empty_registry")
 
@@ -20,10 +19,7 @@ pytestmark = pytest.mark.usefixtures("empty_registry")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    desk(tmp_path)
-    asyncio.run(keep(tmp_path, "ana", "ana@example.com"))
-    asyncio.run(keep(tmp_path, "bo", "bo@example.com", RETYPED))
-    (tmp_path / "called.txt").unlink()
+    with_two_runs(tmp_path, RETYPED)
     return tmp_path
 
 

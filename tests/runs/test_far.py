@@ -91,12 +91,12 @@ async def test_a_worker_too_far_away_for_any_lease_refuses_with_both_figures(
 def test_a_lease_is_stretched_as_far_as_others_were_told() -> None:
     own = Lease(4.0)
     own.round_trip = 0.5
-    assert (float(own), own.wanted, own.told) == (4.0, 10.0, 4.0)
-    lease.told(own, lease.ahead(own))
-    assert lease.held(own) == 10.0
+    assert (own.seconds, own.wanted, own.told) == (4.0, 10.0, 4.0)
+    own.tell(own.ahead)
+    assert own.told == 10.0
     own.round_trip = 0.0
     assert own.wanted < 10.0
-    assert (lease.ahead(4.0), lease.held(4.0)) == (0.0, 4.0)
+    assert Lease(4.0).ahead == 0.0
 
 
 async def test_a_worker_that_is_stopped_ends_though_its_database_stands_still(database: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ..errors import EvalError
 from ..schema.json import is_object
 from .report import CellReport, Judgement, Report, adjusted, compared, read_judgement
 from .suite import TOOLS, Gates
-from .verdicts import RESULTS, in_order, known_of, results_lines
+from .verdicts import RESULTS, in_order, noted_in, results_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def kept_report(folder: Path) -> Report:
                 rows.setdefault((row.identity, row.cell, row.repeat), []).append(row)
         except (KeyError, TypeError):
             raise EvalError([f"{folder / RESULTS}: a line is no verdict of an eval"]) from None
-    noted: Any = known_of(folder).get("digests")
+    noted: Any = noted_in(folder).get("digests")
     digests = {str(name): str(one) for name, one in noted.items()} if is_object(noted) else {}
     return Report(rows=in_order(folder, [row for own in rows.values() for row in own]), digests=digests)
 

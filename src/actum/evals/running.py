@@ -40,7 +40,7 @@ from .verdicts import (
     calibrated,
     judged_again,
     judged_rows,
-    known_of,
+    noted_in,
     rescored,
     results_lines,
     with_judges,
@@ -197,7 +197,7 @@ class _Going:
         """Read what the folder holds, and note what this eval is; returns what is otherwise than it was, in words."""
         versions = {cell.name: cell.digest for cell in self.cells}
         own: JsonObject = {"versions": versions, "cases": {case.name: case.identity for case in self.suite.cases}}
-        before = known_of(self.folder)
+        before = noted_in(self.folder)
         judges = [one.name for one in self.suite.columns.checks if isinstance(one, JudgeIdea)]
         told = {**own, "versions": {**before.get("versions", {}), **versions}}
         told |= {"eval": self.suite.file, "idea": self.suite.name, "repeat": self.options.repeat, "judges": judges}

@@ -129,7 +129,7 @@ def calibrated(suite: Suite, report: Report) -> Report:
 
 def in_order(folder: Path, rows: Sequence[Judgement]) -> list[Judgement]:
     """The verdicts of an eval in the order of its cases and cells: its runs are over in any."""
-    told = known_of(folder)
+    told = noted_in(folder)
     cells = {name: index for index, name in enumerate(told.get("versions", ()))}
     cases = {identity: index for index, identity in enumerate(told.get("cases", {}).values())}
     last = len(rows)
@@ -147,7 +147,7 @@ def results_lines(folder: Path) -> list[JsonObject]:
     return lines_in(folder / RESULTS)
 
 
-def known_of(folder: Path) -> JsonObject:
+def noted_in(folder: Path) -> JsonObject:
     """What the folder of an eval says of it, in EVAL; empty if nothing."""
     file = folder / EVAL
     try:

@@ -10,7 +10,7 @@ from ..messages.block import BLOCK_SIGIL
 from ..protocol.call import EACH, ELSE, WHEN
 from ..schema.json import JsonObject, encode, is_list, is_object
 from ..schema.quoting import quoted, spelled
-from ..schema.shapes import MAP, free_name
+from ..schema.shapes import FORMATS, MAP, WORDS, free_name
 from ..schema.walk import definitions_of, properties_of, required_of
 
 _FORM = "Answer with JSON in one line, its keys in the order told here: "
@@ -19,8 +19,8 @@ _REFERS = " Any value may refer."
 _TOOL = "_tool"
 _SAID = (EACH, WHEN, ELSE, "_outputPath")
 """What may be said of any call, and is told once."""
-_WORDS = {"string": "text", "number": "num", "integer": "int", "boolean": "bool", "null": "null"}
-_FORMATS = {"date-time": "time", "date": "date"}
+_TYPES = {one["type"]: word for word, one in WORDS.items() if one.keys() == {"type"}}
+"""The words of JSON's types."""
 _BOUNDS = ("pattern", "format", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 
 
@@ -138,7 +138,7 @@ class _Notation:
             return f"[{', '.join(map(self.told, first))}]"
         if kind == "object":
             return self._object(node)
-        return _FORMATS.get(node.get("format", ""), _WORDS.get(str(kind), "any"))
+        return FORMATS.get(node.get("format", ""), _TYPES.get(str(kind), "any"))
 
     def _object(self, node: JsonObject) -> str:
         rest = node.get("additionalProperties", True)
@@ -192,7 +192,7 @@ def _remark(node: JsonObject) -> str:
 
 
 def _is_told(key: str, node: JsonObject) -> bool:
-    return (key == "format" and node[key] in _FORMATS) or (key == "pattern" and _refers(node))
+    return (key == "format" and node[key] in FORMATS) or (key == "pattern" and _refers(node))
 
 
 def _line(text: Any) -> str:

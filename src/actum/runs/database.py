@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 from .live.channel import Channel
 
+_NOW = "SELECT now()"
+
 
 class Transaction(Protocol):
     """All of it or nothing."""
@@ -80,7 +82,12 @@ class Database(Protocol):
 
 async def time_of(within: Transaction) -> float:
     """The time of a transaction by the clock of its database, in seconds since the epoch."""
-    return (await within.rows("SELECT now()"))[0][0]
+    return (await within.rows(_NOW))[0][0]
+
+
+async def clock_of(database: Database) -> float:
+    """The time by the clock of a database, in seconds since the epoch."""
+    return (await database.single(_NOW))[0][0]
 
 
 @asynccontextmanager

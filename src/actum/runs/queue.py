@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from .database import Database, Transaction
+from .lease import Lease
 from .row import QUEUE, Row
 
 Carry: TypeAlias = Callable[[str], Awaitable[None]]
@@ -51,13 +52,13 @@ class Queue(Protocol):
         ...
 
     async def serve(
-        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
+        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: Lease, tags: Collection[str] = ()
     ) -> None:
         """Take deliveries of these queues, at most so many of each at once, until `stop` is set and all have ended.
 
         `tags` name further lanes of each queue, which share its slots.
 
-        Who has not been heard of for `lease` seconds loses what it has taken to others; a `Lease` may ask for more.
+        Who has not been heard of for its lease loses what it has taken to others.
         What `slots` says may change meanwhile. Cancelled, it cancels what it carries, and waits for that.
         """
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import RunError
+from .database import clock_of
 from .given import shown_value
 from .row import OVER, State
 from .run_store import RunStore
@@ -36,7 +37,7 @@ async def sweep_runs(store: RunStore, keep: Mapping[State, float], now: float | 
 
     `now` is the time by the clock of the store, if it is known.
     """
-    at, swept = (await store.database.single("SELECT now()"))[0][0] if now is None else now, 0
+    at, swept = await clock_of(store.database) if now is None else now, 0
     for state, days in checked_days(keep).items():
         while found := await store.sweep(state, at - days * _DAY, _AT_ONCE):
             swept += found

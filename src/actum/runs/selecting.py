@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
+from .database import clock_of
 from .handle import Run
 from .row import State
 from .runs import Runs
@@ -34,7 +35,7 @@ class RunFilter:
 
 async def selected(runs: Runs, which: RunFilter) -> AsyncGenerator[Run]:
     """The runs that are meant, the newest first, page by page; ages are judged by the clock of the place."""
-    now = (await runs.store.database.single("SELECT now()"))[0][0]
+    now = await clock_of(runs.store.database)
     last: Run | None = None
     while page := await runs.list(state=which.state, tenant=which.tenant, find=which.find, before=last, most=_PAGE):
         for run in page:

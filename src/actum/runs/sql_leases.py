@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 from ..errors import RunNotFound
 from ..schema.json import decode, encode
-from .database import Transaction
+from .database import Transaction, time_of
 from .losses import involved, losses_from, with_loss
 from .row import Ending, Row, Taken, Told
 from .run_spreading import parts_waited_for
@@ -82,8 +81,7 @@ class SqlLeases:
         taken = await taken_at(within, row.id)
         if taken is None:
             return row
-        found = await within.rows("SELECT now()")
-        losses = with_loss(row, taken, found[0][0])
+        losses = with_loss(row, taken, await time_of(within))
         noted = "UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING losses"
         await within.send(noted, encode(losses) if losses else None, row.id)
         if row.attempts > 1 and row.losses:
@@ -103,8 +101,7 @@ class SqlLeases:
         async with self._database.transaction() as within:
             row = await row_at(within, run)
             if row is not None:
-                now: Any = (await within.rows("SELECT now()"))[0][0]
-                await self._deliveries.push(row, within, at=now + seconds)
+                await self._deliveries.push(row, within, at=await time_of(within) + seconds)
 
     async def forgive(self, run: str, lease: int) -> None:
         """Let a run be no suspect any more, since it has recorded something; only who has this lease may."""

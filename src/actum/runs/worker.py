@@ -115,7 +115,7 @@ class Worker:
             factories=factories_of(deps),
         )
         self._company = Company(self._store, self.name, self._tags, self._queues)
-        self._committer = Committer(self._store.leases, self._lease / 2)
+        self._committer = Committer(self._store.leases, self._lease.seconds / 2)
         self._live = LiveRuns(self._store.database.channel)
         self._reached = -math.inf
         """When the runs were last reached, by the monotonic clock."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from os import urandom
 
 from ..database import Database, Transaction, transaction_in
-from ..lease import ahead, told
+from ..lease import Lease
 from ..queue import Carry, Delivery, lanes
 from .heartbeat import Heartbeat
 from .slots import Slots
@@ -41,7 +41,7 @@ class EmbeddedQueue:
             await own.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
 
     async def serve(
-        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
+        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: Lease, tags: Collection[str] = ()
     ) -> None:
         """Take deliveries until `stop` is set and all have ended."""
         server = urandom(8).hex()
@@ -52,7 +52,7 @@ class EmbeddedQueue:
                     return []
                 names = lanes(queue, tags)
                 take = _TAKE.format(lanes=", ".join("?" * len(names)))
-                found = await within.rows(take, server, ahead(lease), *names, float(lease), server, most)
+                found = await within.rows(take, server, lease.ahead, *names, lease.seconds, server, most)
             return [(int(number), run) for number, run in found]
 
         async def ended(number: int) -> None:
@@ -64,10 +64,10 @@ class EmbeddedQueue:
             await self._database.changed("", _GLANCE)
 
         async def beat(database: Database) -> None:
-            more = ahead(lease)
+            more = lease.ahead
             heard = "UPDATE actum_deliveries SET heard = now() + ? WHERE taker = ? RETURNING number"
             await database.single(heard, more, server)
-            told(lease, more)
+            lease.tell(more)
 
         await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from ...errors import RunError
 from ..database import Database
-from ..lease import held
+from ..lease import Lease
 
 _LOG = logging.getLogger("actum.worker")
 _BEATS = 4
@@ -22,11 +22,11 @@ _PATIENCE = 5
 class Heartbeat:
     """Writes, by `beat`, that what was taken is still carried.
 
-    Others count as lost who is not heard of for `lease` seconds. A loop that doesn't answer for several of them is no
+    Others count as lost who is not heard of for its `lease`. A loop that doesn't answer for several of them is no
     longer spoken for: others go on with its runs.
     """
 
-    def __init__(self, database: Database, beat: Callable[[Database], Awaitable[None]], lease: float) -> None:
+    def __init__(self, database: Database, beat: Callable[[Database], Awaitable[None]], lease: Lease) -> None:
         self._database = database
         self._beat = beat
         self._lease = lease
@@ -44,7 +44,7 @@ class Heartbeat:
                 self._answered = time.monotonic()
                 if twin is None:  # only this process sees the place: while its loop stands still nobody takes anything
                     await self._tell(self._database)
-                await asyncio.sleep(held(self._lease) / _BEATS)
+                await asyncio.sleep(self._lease.told / _BEATS)
         finally:
             self._over.set()
             if twin is not None:
@@ -56,12 +56,12 @@ class Heartbeat:
         with asyncio.Runner() as runner:
             while not self._over.is_set():
                 stood = time.monotonic() - self._answered
-                if stood > self._lease * _PATIENCE and not is_silent:
+                if stood > self._lease.seconds * _PATIENCE and not is_silent:
                     _LOG.error("the loop has not answered for %.0f seconds: its runs are left to other workers", stood)
-                is_silent = stood > self._lease * _PATIENCE
+                is_silent = stood > self._lease.seconds * _PATIENCE
                 if not is_silent:
                     runner.run(self._tell(twin))
-                self._over.wait(held(self._lease) / _BEATS)
+                self._over.wait(self._lease.told / _BEATS)
             runner.run(twin.aclose())
 
     async def _tell(self, database: Database) -> None:

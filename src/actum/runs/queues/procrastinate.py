@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import StoreUnavailable
 from ..database import Database, Transaction, transaction_in
-from ..lease import ahead, told
+from ..lease import Lease
 from ..postgres_database import PostgresDatabase
 from ..queue import Carry, Delivery, lanes
 from .heartbeat import Heartbeat
@@ -98,7 +98,7 @@ class ProcrastinateQueue:
             await own.connection.execute(_CANCEL, [_TASK, run])
 
     async def serve(
-        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
+        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: Lease, tags: Collection[str] = ()
     ) -> None:
         """Take deliveries until `stop` is set and all have ended."""
         names = {queue: lanes(queue, tags) for queue in slots}
@@ -109,7 +109,7 @@ class ProcrastinateQueue:
             one_by_one: Any = _OneByOne(self._database, pool)
             async with _app().open_async(one_by_one) as app:
                 jobs = app.job_manager
-                await jobs.prune_stalled_workers(lease)
+                await jobs.prune_stalled_workers(lease.seconds)
                 worker = await jobs.register_worker()
                 desk = _Desk(self._database, jobs, worker, lease)
                 every_lane = [name for own in names.values() for name in own]
@@ -170,7 +170,7 @@ class _OneByOne:
 class _Desk:
     """What one worker takes and gives back, each in a statement of its own: a database may be far away."""
 
-    def __init__(self, database: PostgresDatabase, jobs: JobManager, worker: int, lease: float) -> None:
+    def __init__(self, database: PostgresDatabase, jobs: JobManager, worker: int, lease: Lease) -> None:
         self._database = database
         self._jobs = jobs
         self._worker = worker
@@ -218,18 +218,18 @@ class _Desk:
 
     async def beat(self, database: Database) -> None:
         """Let others know, by this database, that the worker is alive, and put back what nobody alive works on."""
-        more = ahead(self._lease)
+        more = self._lease.ahead
         if not await database.single(_BEAT, more, self._worker):
             self._is_gone = True
             return
-        told(self._lease, more)
+        self._lease.tell(more)
         self._beats += 1
         if self._beats % _SWEEPS == 0:
             await self.put_back(database)
 
     async def put_back(self, database: Database) -> None:
         """Put back what nobody alive works on; never what another is putting back."""
-        await database.single(_PUT_BACK, _TASK, float(self._lease))
+        await database.single(_PUT_BACK, _TASK, self._lease.seconds)
 
     async def idle(self, names: Sequence[str]) -> float:
         """For how many seconds nothing falls due, as far as is known."""

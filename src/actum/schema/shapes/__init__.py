@@ -10,7 +10,7 @@ doesn't say. Odd keys stand in quotes.
 """
 
 from .same_objects import free_name
-from .shape_reading import schema_of_shape
+from .shape_reading import FORMATS, WORDS, schema_of_shape
 from .shape_telling import MAP, UNKNOWN, Shapes, told
 
-__all__ = ["MAP", "UNKNOWN", "Shapes", "free_name", "schema_of_shape", "told"]
+__all__ = ["FORMATS", "MAP", "UNKNOWN", "WORDS", "Shapes", "free_name", "schema_of_shape", "told"]

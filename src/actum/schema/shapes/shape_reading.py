@@ -15,7 +15,7 @@ _DEEPEST = 32
 _TOKEN = re.compile(r"\s*(?:(?P<text>'(?:[^'\\\n]|\\[^\n])*')|(?P<word>\w+)|(?P<sign>[\[\]{}|?:,*…]))")
 _SAID = re.compile(r"\s*\([^()]*\)")
 """What is said of a field: for who reads it."""
-_WORDS: dict[str, JsonObject] = {
+WORDS: dict[str, JsonObject] = {
     "text": {"type": "string"},
     "num": {"type": "number"},
     "int": {"type": "integer"},
@@ -25,8 +25,11 @@ _WORDS: dict[str, JsonObject] = {
     "null": {"type": "null"},
     "any": {},
 }
-_NULL = _WORDS["null"]
-_TYPES = ", ".join(_WORDS)
+"""The words of the notation, with what each means."""
+FORMATS: dict[str, str] = {one["format"]: word for word, one in WORDS.items() if "format" in one}
+"""The words of texts that have a format, by that."""
+_NULL = WORDS["null"]
+_TYPES = ", ".join(WORDS)
 
 
 class _Token(NamedTuple):
@@ -111,9 +114,9 @@ class _Parser:
         if self._took("{"):
             return self._map(depth) if self._took("*") else self._object(depth)
         token = self._next
-        if token.kind == "word" and token.text in _WORDS:
+        if token.kind == "word" and token.text in WORDS:
             self._take()
-            return dict(_WORDS[token.text])
+            return dict(WORDS[token.text])
         if token.kind == "word" and token.text in self._names:
             self._take()
             self._used[token.text] = None
@@ -151,7 +154,7 @@ class _Parser:
         if key in properties:
             raise ValueError(f"the key at character {token.start} is there already")
         is_optional = self._took("?")
-        schema = self._union(depth + 1) if self._took(":") else dict(_WORDS["text"])
+        schema = self._union(depth + 1) if self._took(":") else dict(WORDS["text"])
         if not is_optional:
             required.append(key)
         properties[key] = _any_of([schema, _NULL]) if is_optional else schema

@@ -27,6 +27,7 @@ from ..types import (
 from ..walk import properties_of
 from .same_objects import Identities, Identity, free_name
 from .saying import saying
+from .shape_reading import FORMATS
 
 UNKNOWN = "an unknown shape"
 """What is told of a tool that declares nothing of its results."""
@@ -43,7 +44,6 @@ _LONGEST_KEY = 64
 _DEEPEST_NESTING = 6
 
 _WORDS: dict[type[Alternative], str] = {Number: "num", Whole: "int", Boolean: "bool", Null: "null"}
-_FORMATS = {"date-time": "time", "date": "date"}
 
 
 _MOST_SAID = 160
@@ -246,4 +246,4 @@ def _text(one: Text) -> str:
     values = one.values or ()
     if 0 < len(values) <= _MOST_VALUES and sum(map(len, values)) <= _LONGEST_VALUES:
         return "|".join(map(quoted, values))
-    return _FORMATS.get(one.format, "text")
+    return FORMATS.get(one.format, "text")
