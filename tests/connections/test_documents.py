@@ -308,6 +308,14 @@ def test_any_document_is_listed_or_refused(data: st.DataObject) -> None:
     offered(document)
 
 
+def test_values_to_choose_from_that_are_none_are_left_to_who_judges_the_schema() -> None:
+    document: Json = deepcopy(RICH)
+    document["components"]["schemas"]["Odd"] = {"type": "string", "nullable": True, "enum": None}
+    container, key = next((at, key) for at, key in places(document) if key == "schema")
+    container[key] = {"$ref": "#/components/schemas/Odd"}
+    offered(document)
+
+
 def offered(document: Json) -> None:
     """Whatever it is, it has an address or none, and each operation is offered or left out with a reason."""
     try:

@@ -294,9 +294,11 @@ async def elsewhere(store: SqlStore, other: Carried, over: Callable[[Transaction
     await own.aclose()
 
 
-def standing_still(work: Coroutine[Any, Any, None]) -> None:
+async def standing_still(store: SqlStore, work: Coroutine[Any, Any, None]) -> None:
     """Keep this loop from doing anything until the work of another thread has been done."""
     other = threading.Thread(target=lambda: asyncio.run(work))
+    async with store.database.transaction():
+        pass  # none is open now: who stands still in one keeps everybody from a file of SQLite
     other.start()
     other.join()
 
@@ -318,7 +320,7 @@ async def test_who_stands_still_for_a_while_keeps_what_it_carries(store: SqlStor
     await store.queue.push(Delivery(run=run, queue=run))
     async with served(store.queue, carried, lease=2 * LEASE):
         await until_all(carried, [run])
-        standing_still(elsewhere(store, other, has_been_heard_of))
+        await standing_still(store, elsewhere(store, other, has_been_heard_of))
         assert (other.runs, carried.cut) == ([], [])
         carried.open.set()
     assert carried.runs == [run]
@@ -336,7 +338,7 @@ async def test_who_stands_still_for_good_loses_it_to_others(store: SqlStore, cap
     await store.queue.push(Delivery(run=run, queue=run))
     async with served(store.queue, carried, lease=0.2):
         await until_all(carried, [run])
-        standing_still(elsewhere(store, other, has_been_taken))
+        await standing_still(store, elsewhere(store, other, has_been_taken))
         carried.open.set()
     assert "the loop has not answered" in caplog.text
 

@@ -123,7 +123,10 @@ class Started(logging.Handler):
             async with asyncio.timeout(_PATIENCE):
                 await process.communicate(f"{encode(event)}\n".encode())
         except TimeoutError:
-            process.kill()
-            await process.wait()
+            pass  # it is ended below
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         if process.returncode:
             tell(f"actum: --on {event['state']}: {command[0]} ended with {process.returncode} for run {event['run']}")

@@ -358,8 +358,8 @@ class Failure(NamedTuple):
     of: str
     call: Call | None = None
     job: Job | None = None
-    is_on_arrival: bool = False
-    """Whether it was refused as it arrived: judged by what is declared, before it has read anything (O11)."""
+    refused: Node | None = None
+    """The element that was refused as it arrived: judged by what is declared, before it has read anything (O11)."""
     returned: Any = MISSING
     """What it returned, where it was carried out and that can't be used (C15)."""
 
@@ -367,6 +367,12 @@ class Failure(NamedTuple):
     def outcome(self) -> Outcome:
         """What became of the call (C15)."""
         return "not made" if self.job is None else outcome_of(self.error, self.job)
+
+    @property
+    def writes(self) -> Sequence[Reference]:
+        """The paths that the call was to write."""
+        node = self.refused if self.job is None else self.job.node
+        return () if node is None else node.writes
 
     @property
     def marks(self) -> JsonObject:
@@ -388,7 +394,7 @@ class Failure(NamedTuple):
     @property
     def told(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
-        is_own = self.is_on_arrival or isinstance(self.error, NotAsExpected)
+        is_own = self.refused is not None or isinstance(self.error, NotAsExpected)
         return self.error.message if is_own else f"it failed: {code_of(self.error)}"
 
 

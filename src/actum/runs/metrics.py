@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError, StoreUnavailable
+from ..schema.installing import pip_install
 from .run_store import RunStore
 from .telling import FIELDS
 
@@ -138,7 +139,7 @@ async def served_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1") -
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError:
-        raise RunError("metrics need an extra: pip install 'actum[metrics]'") from None
+        raise RunError(f"metrics need an extra: {pip_install('metrics')}") from None
     registry = CollectorRegistry()
     registry.register(_collector(metrics))
     try:

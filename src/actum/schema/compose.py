@@ -73,8 +73,9 @@ def nullable(schema: JsonObject) -> JsonObject:
         return {"anyOf": [schema, {"type": "null"}]}
     kinds: list[Any] = kind if is_list(kind) else [kind]
     changed = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        changed["enum"] = [*schema["enum"], None]
+    values: Any = schema.get("enum")
+    if is_list(values) and None not in values:  # of a schema that nobody has judged yet it may be anything
+        changed["enum"] = [*values, None]
     return changed
 
 

@@ -84,7 +84,7 @@ class Intake:
         script.arrived(node.index, self._ground.journal)
         self._note_writes(node, call)
         self._ground.graph.refuse(node)
-        self._readiness.endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
+        self._readiness.endings.fail(Failure(error, f"{script.number}.{node.index}", call, refused=node))
         if call is not None and self._keeps_order(call):
             self._take_turns(script, node)
         self._readiness.pump()

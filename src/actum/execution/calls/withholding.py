@@ -89,9 +89,9 @@ class _Failed:
     def __init__(self, failures: Sequence[Failure]) -> None:
         self.jobs = {one.of: one.job for one in failures}
         self._writers: PathTree[list[str]] = PathTree(list)
-        for of, job in self.jobs.items():
-            for written in () if job is None else job.node.writes:
-                self._writers.way(written)[-1].append(of)
+        for one in failures:
+            for written in one.writes:
+                self._writers.way(written)[-1].append(one.of)
 
     def behind(self, read: Iterable[Reference], script: Script) -> set[str]:
         """Those that were to give what a call of an answer refers to."""
