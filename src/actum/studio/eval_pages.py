@@ -12,7 +12,7 @@ from ..errors import ActumError, IdeaError
 from ..evals import Judgement, Report
 from ..evals.gating import kept_report
 from ..evals.paid import append_lines
-from ..evals.verdicts import known_of, labels_beside, labels_file
+from ..evals.verdicts import labels_beside, labels_file, noted_in
 from ..ideas.ticks import RUN
 from ..schema.json import Json, is_list, is_object
 from .answering import PartNotFound, elsewhere, page
@@ -78,7 +78,7 @@ class EvalPages:
 
 def _rows_of_judges(folder: Path, report: Report) -> list[Judgement]:
     """What judges said, of each output once."""
-    judges: Any = known_of(folder).get("judges")
+    judges: Any = noted_in(folder).get("judges")
     rows = [row for row in report.rows if is_list(judges) and row.check in judges and row.state in {"pass", "fail"}]
     return list({(row.check, row.output): row for row in rows if row.output is not None}.values())
 
