@@ -387,3 +387,26 @@ def test_the_tree_shows_the_end_of_what_the_model_thinks_until_it_answers() -> N
     assert last.isprintable()
     tree.show(events.RequestFinished(solution=Solution(output=None), usage=Usage()))
     assert "[2J." not in drawn()
+
+
+def test_an_eval_shows_its_table_while_it_runs_and_takes_it_away(tmp_path: Path) -> None:
+    path = idea(tmp_path, *CHAIN, output="†calls.1")
+    (tmp_path / "checks.py").write_text(
+        "import time, pathlib\n"
+        "def slow(case, run):\n"
+        "    while case.name == 'last' and not pathlib.Path('go').exists():\n"
+        "        time.sleep(0.01)\n"
+        "    return True\n",
+        encoding="utf-8",
+    )
+    recorded = [{"double": {"n": n}, "gives": 2 * n} for n in (2, 4)]
+    cases = [{"name": name, "record": recorded, "expect": end} for name, end in (("first", 8), ("last", 9))]
+    told = {"idea": path.name, "cases": cases, "checks": [{"python": "checks.py:slow"}], "parallel": 1}
+    (tmp_path / "own.eval.json").write_text(json.dumps(told), encoding="utf-8")
+    with terminal("eval", "own.eval.json", "--versions", path.name, cwd=tmp_path) as screen:
+        screen.until("1 of 1")
+        assert "expect" in screen.seen
+        (tmp_path / "go").touch()
+        assert screen.wait() == 0
+        assert "1 of 2" in screen.seen.split("1 of 1")[-1]
+        assert "\x1b[2K" in screen.raw  # what stood there was taken away

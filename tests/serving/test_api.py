@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Idea, Runs, models
+from actum import HOLD, Agent, Ctx, Idea, Runs, models
 from actum.errors import StoreUnavailable
+from actum.runs.row import Row
 from actum.schema.validator import Validator
 from actum.serving import Served
 from actum.serving.callers import Quota
@@ -16,7 +17,7 @@ from actum.serving.hosting import Hosting
 from actum.serving.stops import HandleSpent, RunHeld, handle_of
 
 from ..runs.desks import Desk, Json, chain, plan
-from .house import house
+from .house import TOKEN, house
 
 pytestmark = pytest.mark.rule("L8")
 TAKES = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"], "additionalProperties": False}
@@ -374,3 +375,22 @@ async def test_without_slots_runs_are_left_to_workers() -> None:
             assert run["state"] == "queued"
         assert [one.state for one in await runs.list()] == ["queued"]
     assert desk.made == []
+
+
+async def test_tools_are_given_what_is_made_for_the_caller_of_a_run() -> None:
+    def of_caller(row: Row) -> str:
+        return f"what {row.tenant} has"
+
+    def held(ctx: Ctx[str]) -> str:
+        """What the caller has."""
+        return ctx.deps
+
+    idea = plan({"_tool": "held"}, output="†calls.0")
+    own = Served({"held": idea}, agent=Agent(None, tools=[held], deps=str), deps=of_caller, lease=2.0)
+    async with house(own, token={"ada": TOKEN, "eve": "another-token-of-the-tests"}) as client:
+        for caller, token in (("ada", TOKEN), ("eve", "another-token-of-the-tests")):
+            headers = {"authorization": f"Bearer {token}"}
+            run = (await client.ok("POST", "/runs", json={"idea": "held"}, headers=headers))["id"]
+            async with client.stream("GET", f"/runs/{run}/events", headers=headers) as answer:
+                await answer.aread()
+            assert (await client.ok("GET", f"/runs/{run}", headers=headers))["output"] == f"what {caller} has"

@@ -7,10 +7,12 @@ import json
 from typing import Any
 
 import pytest
+from mcp import Client as ClientOfMcp
 from mcp.shared.exceptions import MCPError
 
-from actum import errors
+from actum import Agent, Ctx, errors
 from actum.schema.json import encode
+from actum.serving import Served
 
 from ..tracing.spans import Spans, id_of, linked, parents
 from .hosts import ERAS, IDEAS, SENDING, Era, NotedTools, client_of, data, elicited, host_of, said
@@ -186,3 +188,14 @@ async def test_the_span_of_a_run_is_below_that_which_the_host_names_also_when_it
         assert linked(second) == [id_of(first)]
         await client.call_tool("looking", {"who": "Ann"}, meta={"traceparent": "odd"})
         assert [span.parent for span in spans.named("invoke_agent")[2:]] == [None]
+
+
+async def test_tools_are_given_what_is_made_for_a_run() -> None:
+    def held(ctx: Ctx[str]) -> str:
+        """What there is."""
+        return ctx.deps
+
+    idea = {"context": [{"type": "plan", "plan": [{"_tool": "held"}], "output": "†calls.0"}], "schema": {}}
+    own = Served({"held": idea}, agent=Agent(None, tools=[held], deps=str), deps=lambda: "a shop")
+    async with own.desk.runs, ClientOfMcp(own.mcp(), mode="legacy") as client:
+        assert await data(client, "held", {}) == {"result": "a shop"}

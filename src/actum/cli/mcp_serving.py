@@ -13,6 +13,7 @@ from ..app.idea import Idea
 from ..app.tools import Tools
 from ..execution.calls.approval import Approve
 from ..runs.held import Runner
+from ..runs.providing import Factory
 from .connecting import agree, started
 from .options import StoreName
 from .render.terminal import tell
@@ -35,7 +36,12 @@ async def serve_servers(file: str, approve: str, store: StoreName) -> int:
 
 
 async def over_stdio(
-    ideas: Mapping[str, Idea], place: str | None, options: object, agent: Runner, roots: Sequence[Path]
+    ideas: Mapping[str, Idea],
+    place: str | None,
+    options: object,
+    agent: Runner,
+    roots: Sequence[Path],
+    factories: Mapping[str, Factory] | None = None,
 ) -> None:
     """Serve until the host closes its end."""
     from ..runs.runs import Runs
@@ -45,7 +51,7 @@ async def over_stdio(
 
     assert isinstance(options, McpOptions)
     async with Runs(place or MEMORY) as runs:
-        await stdio(Host.of(ideas, runs, options, agent, roots).server())
+        await stdio(Host.of(ideas, runs, options, agent, roots, factories=factories).server())
 
 
 def approver_of_plans(approve: str) -> Approve | None:

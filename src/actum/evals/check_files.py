@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from ..errors import IdeaError, SchemaError
 from ..schema.json import Json, JsonObject, is_object
 from ..schema.types import Type
 from ..schema.validator import Validator
-from ..sources.modules import find_module
+from ..sources.modules import function_named, load_activities
 from .checks import LIMITS, OutputSchema, PythonCheck, RunCheck, Spending, condition
 from .complaints import Complaint
 from .judges import read_judge
@@ -93,7 +92,7 @@ class CheckReader:
         """A function of a file, `checks.py:polite`; with `at_least`, the score from which on it passes."""
         named = str(told["python"])
         try:
-            function = _function_of(named, self.folder)
+            function = function_named(named, lambda module: load_activities(module, self.folder, [self.folder]))
         except IdeaError as error:
             wrong(error.message)
             return None
@@ -108,30 +107,6 @@ class CheckReader:
 
 def _must(told: JsonObject) -> bool:
     return told.get("must") is True
-
-
-def _function_of(named: str, folder: Path) -> Any:
-    """The function that a text such as `checks.py:polite` names.
-
-    Raises:
-        IdeaError: there is no such file or function, or the file can't be run.
-    """
-    file, _, name = named.rpartition(":")
-    path = find_module(file, folder, [folder]) if file else None
-    if path is None:
-        raise IdeaError(f"a function is named by its file and its name, checks.py:polite; {named!r} names none")
-    spec = importlib.util.spec_from_file_location(f"actum_checks_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise IdeaError(f"{file} can't be run: {type(error).__name__}: {error}") from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise IdeaError(f"{file} has no function {name!r}")
-    return function
 
 
 _KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], RunCheck | None]] = {

@@ -88,6 +88,7 @@ class Eval:
         tell: Callable[[str], object] | None = None,
         judge: bool | None = None,
         approve: Approve | None = None,
+        deps: Any = None,
     ) -> Report:
         """Judge every case in every cell: each version with each model.
 
@@ -104,12 +105,13 @@ class Eval:
             tell: gets a line before anything is asked: how many runs are made, and about what they cost.
             judge: whether judges ask their models for what they haven't judged before; by default where runs are made.
             approve: who is asked about calls that are really made, where tools are `live: all`.
+            deps: what tools are given in their `Ctx` by calls that are really made.
 
         Raises:
             EvalError: a version, a model or the folder can't be used; nothing was asked.
         """
         folder = None if save is None else path_given(save)
-        options = EvalOptions(models, versions, repeat, folder, show, tell, judge, approve)
+        options = EvalOptions(models, versions, repeat, folder, show, tell, judge, approve, deps)
         return await evaluated(self.suite, options)
 
     async def rescore(self, folder: str | Path, *, judge: bool = False) -> Report:

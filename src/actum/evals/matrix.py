@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import kept
-from ..app.agent import Agent
+from ..app.agent import Agent, with_deps
 from ..app.idea import Idea
 from ..app.loading import Loaded
 from ..app.recorded import Besides, RecordedCall, RecordedTools, calls_on_record, with_record
@@ -100,6 +100,8 @@ class Trials:
     folder: Path
     answers: PaidAnswers
     approve: Approve | None = None
+    deps: Any = None
+    """What tools are given by calls that are really made."""
     _besides: dict[str, Besides] = field(default_factory=dict[str, Besides])
     """What was asked that is on no record, by the case's identity."""
     _known: defaultdict[str, dict[str, Json]] | None = None
@@ -176,7 +178,7 @@ class Trials:
         if cell.model is not None:
             agent.model = RepeatedModel(cell.model, self.answers, trial.repeat)
         agent.limits = _narrowed(agent.limits, limits)
-        return agent
+        return with_deps(agent, self.deps)
 
     async def _carried(
         self, path: Path, trial: Trial, agent: Agent, tools: RecordedTools, budget: Limits

@@ -64,6 +64,7 @@ class EvalOptions:
     tell: Callable[[str], object] | None = None
     judge: bool | None = None
     approve: Approve | None = None
+    deps: Any = None
 
 
 async def evaluated(suite: Suite, options: EvalOptions) -> Report:
@@ -134,7 +135,7 @@ class _Going:
         """Carry out what isn't over, and put everything together in the order of the cases."""
         notes = [*self.suite.notes, *await asyncio.to_thread(self._begin)]
         answers = PaidAnswers(self.folder / "answers.jsonl")
-        trials = Trials(self.suite, self.folder, answers, self.options.approve)
+        trials = Trials(self.suite, self.folder, answers, self.options.approve, self.options.deps)
         gates = {cell.model_name: asyncio.Semaphore(self.suite.parallel) for cell in self.cells}
         every = self._trials()
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..app.agent import Agent, assembled, is_agent
+from ..app.agent import Agent, assembled, is_agent, with_deps
 from ..app.assembly import Assembly
 from ..app.begun import as_begun
 from ..app.idea import Idea
@@ -81,12 +81,11 @@ class RunCarrier:
         self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], progress: RunProgress
     ) -> Ending:
         idea, agent = await self._prepared(await self._outermost(taken.source))
-        named = None if is_url(idea.context.origin) else idea.config.get("deps")
         async with (
-            provided(self.factories, named, agent, row) as given,
+            provided(self.factories, idea, row, agent) as deps,
             serving(self._servers(idea, agent), agent.tools) as tools,
         ):
-            agent = copy(given)
+            agent = copy(with_deps(agent, deps))
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
             own = idea if taken.source.child is None else submitted_idea(taken.source)

@@ -8,9 +8,11 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeAlias, cast
 
-from ..app.agent import Agent, assembled, with_deps
+from ..app.agent import Agent, assembled
+from ..app.idea import Idea
 from ..errors import RunError
 from ..protocol.activity import is_async
+from ..protocol.origin import is_url
 from ..protocol.raised import raised_words
 from .row import Row
 
@@ -38,23 +40,23 @@ def factories_of(given: Factory | Mapping[str, Factory] | None) -> Mapping[str, 
 
 @asynccontextmanager
 async def provided(
-    factories: Mapping[str, Factory], named: str | None, agent: Agent, row: Row
-) -> AsyncGenerator[Agent]:
-    """The agent with the `deps` of a run, as long as the block lasts.
+    factories: Mapping[str, Factory], idea: Idea, row: Row, agent: Agent | None = None
+) -> AsyncGenerator[Any]:
+    """The `deps` of a run, as long as the block lasts; None where nothing makes them.
 
     Args:
         factories: what makes them, by name.
-        named: the name that the run's Idea says; without it, the name of the type that the agent declares, or the only
-            factory that there is.
-        agent: stays as it is.
+        idea: may name its own, unless it is from a URL; without that, those of the type that the agent declares are
+            made, or what the only factory makes that there is.
         row: the run.
+        agent: what carries it out.
 
     Raises:
         RunError: there is no factory of that name, or it has failed.
     """
-    factory = _chosen(factories, named, agent, row.id)
+    factory = _chosen(factories, idea, agent, row.id)
     if factory is None:
-        yield agent
+        yield None
         return
     given = [row] if inspect.signature(factory).parameters else []
     async with AsyncExitStack() as stack:
@@ -65,16 +67,17 @@ async def provided(
                 deps = await (factory(*given) if is_async(factory) else asyncio.to_thread(factory, *given))
         except Exception as error:
             raise RunError(f"run {row.id}: its deps could not be made: {raised_words(error)}") from error
-        yield with_deps(agent, deps)
+        yield deps
 
 
-def _chosen(factories: Mapping[str, Factory], named: str | None, agent: Agent, run: str) -> Factory | None:
+def _chosen(factories: Mapping[str, Factory], idea: Idea, agent: Agent | None, run: str) -> Factory | None:
+    named = None if is_url(idea.context.origin) else idea.config.get("deps")
     if named is not None:
         if named not in factories:
             known = ", ".join(map(repr, filter(None, factories))) or "none by name"
             raise RunError(f"run {run} needs the deps {named!r}; its worker makes {known}: Worker(…, deps={{name: …}})")
         return factories[named]
-    declared = getattr(assembled(agent).needs, "__name__", "")
+    declared = "" if agent is None else getattr(assembled(agent).needs, "__name__", "")
     if declared in factories:
         return factories[declared]
     return next(iter(factories.values())) if len(factories) == 1 else None

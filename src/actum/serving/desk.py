@@ -22,6 +22,7 @@ from ..protocol.marks import without_run
 from ..protocol.message import kind_of
 from ..runs.handle import Run
 from ..runs.held import RunCarrier, Runner
+from ..runs.providing import Factory
 from ..runs.row import State
 from ..runs.runs import Runs
 from ..runs.submitting import read_given
@@ -49,6 +50,8 @@ class Desk:
     ideas: Mapping[str, Idea]
     runs: Runs
     agent: Runner = None
+    factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
+    """What makes the `deps` of runs, by name."""
     roots: Sequence[Path] = ()
     slots: int = 50
     lease: float = 4.0
@@ -97,8 +100,15 @@ class Desk:
                 await self.onlookers.forget()
 
     def _new_worker(self) -> Worker:
-        queues, roots = {"runs": self.slots}, self._all_roots
-        return Worker(self.runs, self.agent, queues=queues, lease=self.lease, drain=self.drain, roots=roots)
+        return Worker(
+            self.runs,
+            self.agent,
+            queues={"runs": self.slots},
+            lease=self.lease,
+            drain=self.drain,
+            roots=self._all_roots,
+            deps=self.factories,
+        )
 
     @property
     def carrier(self) -> RunCarrier:

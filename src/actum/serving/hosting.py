@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import urandom
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ..protocol.approvals import PRIVATE, Pending, Ruling
 from ..protocol.message import OF
 from ..runs.handle import Run
 from ..runs.held import Runner
+from ..runs.providing import Factory
 from ..runs.runs import Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
@@ -53,6 +54,7 @@ class Hosting:
         slots: how many are carried out at once, those among them that wait for the host's model.
         ttl: how many seconds a run may wait for its host.
         quota: how much one caller may ask for.
+        factories: what makes the `deps` of runs, by name.
     """
 
     runs: Runs
@@ -61,6 +63,7 @@ class Hosting:
     slots: int = 1_000
     ttl: float = TTL
     quota: Quota = UNBOUNDED
+    factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
 
     def __post_init__(self) -> None:
         self.asking: set[str] = set()
@@ -79,6 +82,7 @@ class Hosting:
             queues={self._queue: self.slots},
             drain=_DRAIN,
             roots=[*self.roots] or [Path.cwd()],
+            deps=self.factories,
         )
 
     @asynccontextmanager

@@ -12,6 +12,7 @@ from ..errors import IdeaError
 from ..execution.calls.approval import Approve
 from ..protocol.registry import Registry
 from ..runs.held import Runner
+from ..runs.providing import Factory, factories_of
 from ..runs.runs import Runs
 from ..sources.roots import folders
 from .callers import Callers, Quota
@@ -40,6 +41,8 @@ class Served:
         slots: how many runs are carried out here at once; 0 leaves them to workers.
         lease: after how many seconds of silence others go on with its runs; more on a slow machine.
         drain: how many seconds runs under way have to end when the server stops.
+        deps: makes what the tools of a run are given in their `Ctx`, as for `Worker`; the `tenant` of a run's `Row` is
+            its caller.
 
     Raises:
         IdeaError: an Idea can't be read, or its name can't be one.
@@ -56,11 +59,13 @@ class Served:
         slots: int = 50,
         lease: float = 4.0,
         drain: float = 30.0,
+        deps: Factory | Mapping[str, Factory] | None = None,
     ) -> None:
         self.desk = Desk(
             ideas=named_ideas(ideas),
             runs=store if isinstance(store, Runs) else Runs(store),
             agent=agent,
+            factories=factories_of(deps),
             roots=folders(roots),
             slots=slots,
             lease=lease,
@@ -127,7 +132,8 @@ class Served:
                 raise IdeaError("a graph calls the tools of an agent: name one, or give a registry")
             graph = self.desk.agent.tools
         options = McpOptions(model=model, graph=graph or None, approve=approve, place=place)
-        return Host.of(self.desk.ideas, self.desk.runs, options, self.desk.agent, self.desk.roots).server()
+        own = self.desk
+        return Host.of(own.ideas, own.runs, options, own.agent, own.roots, factories=own.factories).server()
 
 
 def _installed() -> Sequence[str]:

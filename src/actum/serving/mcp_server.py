@@ -20,6 +20,7 @@ from ..errors import ActumError
 from ..inspection.served import needs_model
 from ..runs.handle import Run
 from ..runs.held import Runner
+from ..runs.providing import Factory
 from ..runs.runs import Runs
 from ..schema.json import JsonObject, encode, is_object
 from . import replies, wire
@@ -79,14 +80,16 @@ class Host:
         options: McpOptions,
         agent: Runner,
         roots: Sequence[Path],
+        *,
         quota: Quota | None = None,
+        factories: Mapping[str, Factory] | None = None,
     ) -> Host:
         """What serves these Ideas, and plans over the tools of `options.graph`. Without `quota` nobody has one."""
         graph = None
         if options.graph is not None:
             graph = CarryOut(registry=options.graph, approve=options.approve or held_unless_reading)
         lies = [*roots, *(root for one in ideas.values() for root in one.roots)]
-        hosting = Hosting(runs=runs, agent=agent, roots=lies, quota=quota or UNBOUNDED)
+        hosting = Hosting(runs=runs, agent=agent, roots=lies, quota=quota or UNBOUNDED, factories=factories or {})
         return cls(ideas=ideas, hosting=hosting, graph=graph, model=options.model, place=options.place)
 
     def server(self, name: str = "actum") -> Server[Any]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import ActumError, IdeaError
 from .roots import root_of
@@ -74,6 +75,28 @@ def load_activities(name: str, base: Path, roots: Sequence[Path] | None = None) 
         raise IdeaError(f"the Activities {name!r}: no module {error.name!r}") from error
     except Exception as error:
         raise IdeaError(f"the Activities {name!r} can't be imported: {type(error).__name__}: {error}") from error
+
+
+def function_named(named: str, load: Callable[[str], str]) -> Callable[..., Any]:
+    """The function that a text such as `desk.py:shop` names.
+
+    Args:
+        named: a module, as for `find_module`, and the function in it.
+        load: imports a module and returns what it is called then.
+
+    Raises:
+        IdeaError: there is no such module or function, or the module fails.
+    """
+    module, _, name = named.rpartition(":")
+    if not module or not name:
+        raise IdeaError(f"a function is named by its module and its name, desk.py:shop; {named!r} names none")
+    try:
+        function = getattr(sys.modules[load(module)], name, None)
+    except IdeaError as error:
+        raise IdeaError(error.message.removeprefix("the Activities ")) from error
+    if not callable(function):
+        raise IdeaError(f"{module!r} has no function {name!r}")
+    return function
 
 
 def _wrong(name: str, reason: str) -> IdeaError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -20,9 +20,10 @@ from ...runs.kept_run import with_origin
 from ...schema.json import encode
 from ...sources.files import write_text
 from ..connecting import approver_of
+from ..given_deps import DepsNames, given_deps
 from ..options import JsonFlag
 from ..questions import Questions
-from ..render.run_display import renderer_of
+from ..render.matrix import LiveMatrix
 from ..render.terminal import say, say_json, tell
 
 Names = Annotated[str | None, Parameter(negative=())]
@@ -43,6 +44,7 @@ async def actum_eval(
     judge: Annotated[bool, Parameter(negative=())] = False,
     approve: Literal["ask", "all"] | None = None,
     keep_cases: str | None = None,
+    deps: DepsNames = None,
     json: JsonFlag = False,
 ) -> int:
     """Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew.
@@ -82,8 +84,10 @@ async def actum_eval(
     json
         Print one line of JSON for each verdict.
     """
+    table = LiveMatrix(is_shown=not json)
 
     def show(new: Sequence[Judgement]) -> None:
+        table.add(new)
         for row in new if json else ():
             say_json(row.to_dict())
 
@@ -92,18 +96,20 @@ async def actum_eval(
         if keep_cases is not None:
             tell(f"actum: {_kept_cases(suite, Path(keep_cases))} cases are kept in {keep_cases}")
             return 0
-        asking = Questions(renderer_of("eval", json=False, quiet=True))
+        asking = Questions(table)
         old = None if against is None else _baseline(against)
         report = await (
             suite.rescore(rescore, judge=judge)
             if rescore is not None
-            else suite.run(
+            else _made(
+                suite,
+                deps,
+                table,
                 models=_several(models),
                 versions=_several(versions),
                 repeat=repeat,
                 save=save,
                 show=show,
-                tell=lambda line: tell(f"actum: {line}"),
                 judge=judge or None,
                 approve=None if approve is None else approver_of(approve, asking, has_servers=True),
             )
@@ -120,6 +126,13 @@ async def actum_eval(
         for line in report_lines(report):
             say(line)
     return _code(suite, report, against if old is None else old)
+
+
+async def _made(suite: Eval, deps: Sequence[str] | None, table: LiveMatrix, **how: Any) -> Report:
+    """The report of runs that are made, or judged as they are kept, with a table that stands meanwhile."""
+    async with given_deps(deps, suite.suite.idea, suite.suite.name) as given:
+        with table:
+            return await suite.run(tell=lambda line: tell(f"actum: {line}"), deps=given, **how)
 
 
 def _write_page(report: Report, file: str, page: Path, folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ...app.agent import Agent, assembled
+from ...app.agent import Agent, assembled, with_deps
 from ...app.begun import Begun, approve_of
 from ...app.conversation import Conversation
 from ...app.idea import Idea
@@ -25,6 +25,7 @@ from ...protocol.turns import without_plans
 from ...runs.kept_run import KeptRun
 from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
+from ..given_deps import DepsNames, given_deps
 from ..options import (
     CommandError,
     DelegateRoots,
@@ -54,6 +55,7 @@ async def actum_hold_chat(
     most: int | None = None,
     summary: Flag = False,
     activities: Modules = None,
+    deps: DepsNames = None,
     root: DelegateRoots = None,
     mcp: McpFile = None,
 ) -> int:
@@ -99,7 +101,11 @@ async def actum_hold_chat(
     approve = approve or _as_begun(save)
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     given = input_of(loaded.idea.context, i or [], None)
-    async with servers_at(mcp, loaded.code.registry, loaded.code.servers):
+    async with (
+        given_deps(deps, loaded.idea, Path(idea).name) as own,
+        servers_at(mcp, loaded.code.registry, loaded.code.servers),
+    ):
+        agent = with_deps(agent, own)
         with ExitStack() as stack:
             if save is None:
                 context, _ = await assembled(agent).prepared(loaded.context, schema, input=given)

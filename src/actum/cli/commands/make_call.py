@@ -10,6 +10,7 @@ from ...protocol.config import Config
 from ...protocol.context import Context
 from ...schema.infer import jsonable
 from ..connecting import McpFile, servers_at
+from ..given_deps import DepsNames, given_deps
 from ..options import CommandError, Several, parameters_of
 from ..render.terminal import say_json
 
@@ -19,6 +20,7 @@ async def actum_make_call(
     /,
     *parameters: str,
     activities: Several = None,
+    deps: DepsNames = None,
     idea: str | None = None,
     model: str | None = None,
     mcp: McpFile = None,
@@ -46,7 +48,7 @@ async def actum_make_call(
     load_modules(loaded, asked.activities, code, loaded.roots)
     load_servers(loaded, asked.servers, code, loaded.roots)
     config = asked.over(Config())
-    async with servers_at(mcp, code.registry, code.servers):
+    async with given_deps(deps, loaded, tool) as own, servers_at(mcp, code.registry, code.servers):
         try:
             found = offered(loaded.context, code.registry, config.tools).find(tool)
         except UnknownTool as error:
@@ -65,6 +67,7 @@ async def actum_make_call(
             limits=asked.limits,
             roots=loaded.roots,
             config=config,
+            deps=own,
         )
         say_json(jsonable(value))
     return 0

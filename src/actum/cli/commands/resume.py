@@ -11,6 +11,7 @@ from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
 from ..connecting import McpFile, servers_at
+from ..given_deps import DepsNames, given_deps
 from ..keeping import RunName, is_file_of_run, run_at
 from ..options import (
     CommandError,
@@ -41,6 +42,7 @@ async def actum_resume(
     versions: str | None = None,
     store: StoreName = None,
     activities: Modules = None,
+    deps: DepsNames = None,
     root: DelegateRoots = None,
     mcp: McpFile = None,
 ) -> int:
@@ -85,10 +87,14 @@ async def actum_resume(
         questions.roots = loaded.roots
         return loaded.agent(decide)
 
-    async with servers_at(mcp, DEFAULT, code.servers), versions_at(versions, store) as saved:
+    async with (
+        given_deps(deps, kept_idea, run) as given,
+        servers_at(mcp, DEFAULT, code.servers),
+        versions_at(versions, store) as saved,
+    ):
         with renderer:
             result = await kept.resume(
-                run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew
+                run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew, deps=given
             )
         return finish(result, is_json=json)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import inspection, kept
-from ...app.agent import Agent
+from ...app.agent import Agent, with_deps
 from ...app.begun import Begun
 from ...app.loading import Code, Loaded, load_idea
 from ...app.planned import with_plans_approved
@@ -18,6 +18,7 @@ from ...protocol.usage import Usage
 from ...schema.json import JsonObject
 from ..attaching import attached
 from ..connecting import McpFile, approver_of, servers_at
+from ..given_deps import DepsNames, given_deps
 from ..options import (
     CommandError,
     InputFile,
@@ -53,6 +54,7 @@ async def actum_run(
     versions: str | None = None,
     store: StoreName = None,
     activities: Modules = None,
+    deps: DepsNames = None,
     tools: Several = None,
     root: Roots = None,
     mcp: McpFile = None,
@@ -101,7 +103,12 @@ async def actum_run(
     if versions is not None and save is None:
         raise CommandError("--versions needs --save FILE, to resume the run from")
     context = loaded.context.extended(along)
-    async with servers_at(mcp, loaded.code.registry, loaded.code.servers), versions_at(versions, store) as saved:
+    async with (
+        given_deps(deps, loaded.idea, Path(idea).name) as given_to_tools,
+        servers_at(mcp, loaded.code.registry, loaded.code.servers),
+        versions_at(versions, store) as saved,
+    ):
+        agent = with_deps(agent, given_to_tools)
         if approve == "plan":
             context, given = await _planned(loaded, context, given, questions)
         with renderer:

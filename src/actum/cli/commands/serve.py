@@ -19,6 +19,7 @@ from ...serving import Served
 from ...serving.extras import check_installed
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import McpFile, agree, servers_at
+from ..given_deps import DepsNames, factories_at
 from ..mcp_serving import over_stdio, place_beside
 from ..options import CommandError, Flag, ModulesOfAll, Roots, StoreName, runs_at, runs_place
 from ..render.terminal import tell
@@ -39,6 +40,7 @@ async def actum_serve(
     model: str | None = None,
     approve: Literal["all", "hold"] | None = None,
     activities: ModulesOfAll = None,
+    deps: DepsNames = None,
     root: Roots = None,
     mcp: McpFile = None,
     worker: Annotated[bool, Parameter(negative="--no-worker")] = True,
@@ -92,7 +94,7 @@ async def actum_serve(
     if not ideas:
         raise CommandError("name the Ideas to serve: their files, or NAME=FILE")
     check_installed("mcp" if stdio else "serve")
-    named, code = _named(ideas), Code.for_all(activities)
+    named, code, factories = _named(ideas), Code.for_all(activities), factories_at(deps)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     code.take_named()
     for idea in named.values():
@@ -108,12 +110,15 @@ async def actum_serve(
         options = McpOptions(model=keyless, graph=tools, approve=plans, place=place)
         if stdio:
             tell(f"actum: serving {', '.join(named)} over stdio")
-            await over_stdio(named, place, options, agent_for, roots)
+            await over_stdio(named, place, options, agent_for, roots, factories)
             return 0
         token, is_new = token_of(token_file)
         hosts = hosts_of(host, host_name or (), is_set=not is_new)
         async with runs_at(store, makes=True) as runs:
-            served = Served(named, agent=agent_for, store=runs, roots=roots, slots=slots if worker else 0, drain=drain)
+            how_many = slots if worker else 0
+            served = Served(
+                named, agent=agent_for, store=runs, roots=roots, slots=how_many, drain=drain, deps=factories
+            )
             served.desk.mcp = options
             parts = None if only is None else only.split(",")
             app = served.app(token=token, hosts=hosts, origins=origin or (), only=parts)

@@ -16,6 +16,7 @@ from ...runs.health import watched
 from ...runs.metrics import Metrics, is_observed, observe, served_metrics
 from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
+from ..given_deps import DepsNames, factories_at
 from ..log_lines import Started, commands_of, log_to_stderr
 from ..options import CommandError, ModulesOfAll, Roots, RunsHome, Several, pair_of, runs_at
 from ..render.terminal import tell
@@ -33,6 +34,7 @@ async def actum_serve_worker(
     model: str | None = None,
     approve: Literal["all", "hold"] = "all",
     activities: ModulesOfAll = None,
+    deps: DepsNames = None,
     root: Roots = None,
     lease: float = 4.0,
     drain: float = 30.0,
@@ -86,13 +88,22 @@ async def actum_serve_worker(
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     Code.for_all(activities).take_named()
 
+    factories = factories_at(deps)
     agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
     log_to_stderr(log)
     commands = commands_of(on or [])
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # what breaks is told above, in words
     async with runs_at(store, makes=True) as runs:
         serving = Worker(
-            runs, agent_for, queues=slots, lease=lease, drain=drain, roots=roots, tags=tag or [], keep=days
+            runs,
+            agent_for,
+            queues=slots,
+            lease=lease,
+            drain=drain,
+            roots=roots,
+            tags=tag or [],
+            keep=days,
+            deps=factories,
         )
         _stop_on_signals(serving, drain)
         tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")

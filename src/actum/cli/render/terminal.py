@@ -22,8 +22,9 @@ class Unwritable(ActumError):
     code = "unwritable"
 
 
-def _encodable(text: str, encoding: str) -> str:
+def _encodable(text: str, named: str | None) -> str:
     """A text with what the stream's encoding doesn't have written as in JSON, so that JSON stays the same value."""
+    encoding = named or "utf-8"  # what stands for the stream while something is drawn names none
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
