@@ -8,8 +8,7 @@ from markup import code, table
 
 from actum import Agent
 from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS, MOST_STEPS_OF_A_RUN
-from actum.dataflow.computing.function import MANY, Function
-from actum.dataflow.computing.functions import FUNCTIONS
+from actum.dataflow.computing.functions import FUNCTIONS, MANY, Function
 from actum.dataflow.computing.methods import METHODS
 
 STATE = {

@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from .execution.calls.invoking import Output
     from .models.prices import Price
     from .protocol.accounts import CallAccount
-    from .protocol.activity import Activity
+    from .protocol.activity import Activity, Ctx
     from .protocol.backoff import Backoff
     from .protocol.call import Call
-    from .protocol.config import Config, Limits
+    from .protocol.config import Config, Limits, Settings
     from .protocol.context import Context, Progress
-    from .protocol.ctx import Ctx
-    from .protocol.settings import Settings
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
@@ -89,10 +87,10 @@ _HOMES = {
     "Plans": "refine.learning:Plans",
     "Price": "models.prices:Price",
     "Config": "protocol.config:Config",
-    "Settings": "protocol.settings:Settings",
+    "Settings": "protocol.config:Settings",
     "Context": "protocol.context:Context",
     "Conversation": "app.conversation:Conversation",
-    "Ctx": "protocol.ctx:Ctx",
+    "Ctx": "protocol.activity:Ctx",
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",

@@ -19,8 +19,8 @@ from actum.execution.record.log_entries import (
     Inserted,
     OutputArrived,
     Restarted,
+    parse_entry,
 )
-from actum.execution.record.parsing import parse_entry
 from actum.execution.record.plans import standing_plans
 from actum.execution.record.recovery import recovered
 from actum.protocol.approvals import approval

@@ -14,7 +14,7 @@ from typing import Literal
 
 from actum import Agent, Config, Limits, Tools, errors, models
 from actum.models.hosts import HOSTS
-from actum.protocol.settings import Settings
+from actum.protocol.config import Settings
 
 MODELS = (
     "openai:gpt-4.1-nano",

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from actum import Agent, Config, Context, Idea, Limits, Tools, errors, events, models
-from actum.protocol.settings import Settings
+from actum.protocol.config import Settings
 from actum.schema.json import JsonObject as Json
 
 

@@ -18,9 +18,9 @@ from ..generation.compile import Handler
 from ..generation.model import Model
 from ..ideas.store import Store
 from ..messages import KINDS
+from ..protocol.activity import Ctx, Deps
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
-from ..protocol.ctx import Ctx, Deps
 from ..protocol.message import DATA_KINDS
 from ..protocol.registry import AnyTools
 from ..protocol.solution import Result, Solution

@@ -19,10 +19,9 @@ from ..execution.delegation.resolver import Resolver, SavedRequest
 from ..execution.delegation.spreading import Ancestor
 from ..execution.emitter import Emitter
 from ..execution.ground import Ring
-from ..execution.loop import Loop
+from ..execution.loop import Loop, request_once
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..execution.setup import Runtime, Setup
-from ..execution.single import request_once
 from ..execution.undoing import Doings
 from ..generation.compile import Frame, Handler
 from ..generation.model import Model, ModelRequest

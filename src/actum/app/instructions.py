@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import SchemaError
-from ..protocol.activity import is_async
+from ..protocol.activity import Ctx, is_async
 from ..protocol.context import Context
-from ..protocol.ctx import Ctx
 from ..protocol.raised import raised_words
 from ..schema.json import JsonObject, legible
 

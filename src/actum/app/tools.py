@@ -18,12 +18,11 @@ from ..execution.patterns import Pattern, Surroundings, run_calls
 from ..execution.undoing import Doings
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
-from ..protocol.activity import Activity
+from ..protocol.activity import Activity, Deps
 from ..protocol.backoff import Backoff
 from ..protocol.call import Call
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
-from ..protocol.ctx import Deps
 from ..protocol.message import instance_of
 from ..protocol.registry import Registry
 from ..protocol.scopes import scopes_of

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload, runt
 from ..dataflow.computing.allowance import Allowance
 from ..dataflow.computing.checker import ComputingMismatch, check_types
 from ..dataflow.computing.evaluator import ComputingError, computed_value
-from ..dataflow.computing.source import read_group
-from ..dataflow.computing.text import Computed, read_computed
+from ..dataflow.computing.text import Computed, read_computed, read_group
 from ..dataflow.computing.tokens import ComputingSyntax
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference, ReferenceSyntax

@@ -29,12 +29,11 @@ from .budget import Budget, Spent, check_price
 from .calls.intake import Intake
 from .calls.outcomes import Finished, GoOn, Outcome, Outcomes, Paused
 from .calls.readiness import Readiness
-from .emitter import Emitter
+from .emitter import Emitter, run_begun
 from .ground import Ground
 from .open_answers import OpenAnswers
 from .record import log_entries
 from .record.journal import Journal
-from .run_spans import run_begun
 from .script import Script, Wanted
 from .setup import Setup
 
@@ -327,3 +326,29 @@ def _begun(context: Context, run: str) -> tuple[Context, Marks]:
         return context, marks
     own = marks.marked(context.messages, run)
     return Context.checked(own, context.data_kinds, context.origin), Marks.of(own)
+
+
+async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:
+    """Ask once, again where the answer is unusable (L3), and give out what was answered as it was authored.
+
+    Raises:
+        SolutionError, ModelError, LimitExceeded: there was no usable answer.
+    """
+    model: Model | None = setup.runtime.model
+    assert model is not None
+    setup = await setup.contracted()
+    journal = Journal(setup.context, setup.runtime.handlers)
+    judge = setup.judge(budget)
+    script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
+    turn = Asking(script=script, journal=journal, calls=None, budget=budget, emit=emit)
+    try:
+        frame = setup.frame(setup.context)
+        check_price(budget.limits, chain_of(model))
+        answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries, begin=turn.begin)
+    except ActumError as error:
+        error.result = Result(output=None, context=setup.context, usage=budget.usage)
+        raise
+    output: Any = None
+    if answered.output is not None:
+        output = answered.authored if answered.output.expressions else answered.finished
+    return turn.script.solution(answered, output, journal.instances)

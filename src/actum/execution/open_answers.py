@@ -7,22 +7,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..dataflow.template import TextBounds, template
-from ..errors import ActumError, LimitExceeded, SolutionError
+from ..errors import ActumError, LimitExceeded, PlanFailed, PlanLeft, SolutionError, UnresolvedReference
 from ..events import RepairStarted
 from ..generation.ask import Judge
+from ..generation.offer import Toolset
 from ..protocol.approvals import is_decision
+from ..protocol.call import EXPECT
 from ..protocol.marks import Marks
-from ..protocol.message import OF
+from ..protocol.message import OF, OUTCOME, is_skip
+from ..protocol.place import Place
 from ..protocol.readings import with_filters
 from ..protocol.turns import turn_starts
-from ..schema.json import Json
-from . import programs
-from .asking import Asking
+from ..schema.json import Json, JsonObject, is_object
+from .asking import Asking, Texts
 from .calls.intake import Intake
 from .calls.outcomes import Finished, GoOn, Outcome, Outcomes
 from .ground import Ground
 from .job import Failure
-from .output_texts import Texts
 from .record import log_entries
 from .record.plans import standing_plans
 from .script import Script, Wanted
@@ -186,7 +187,7 @@ class OpenAnswers:
             number = plan.authored.number
             if "lazy" in (plan.mode, config.mode) or number in known:
                 continue
-            if config.repair is True and programs.had_effects(number, marks, messages, self._ground.toolset):
+            if config.repair is True and had_effects(number, marks, messages, self._ground.toolset):
                 self._calls.effects.add(number)
             script = self._arriving.resume(plan)
             script.turn = bisect(starts, plan.authored.start)
@@ -203,7 +204,7 @@ class OpenAnswers:
             return
         if (limited := next((one.error for one in failures if isinstance(one.error, LimitExceeded)), None)) is not None:
             raise limited
-        error, repair = programs.plan_failure(failures), self._runtime.config.repair
+        error, repair = plan_failure(failures), self._runtime.config.repair
         may_repair = repair == "always" or (repair and script.number not in self._calls.effects)
         if self._runtime.model is None or not may_repair:
             raise error
@@ -215,3 +216,46 @@ _WITHHELD = "Your last `output` was not delivered: something failed. What has be
 """What a model is told beside the errors, so that it repeats neither what is done nor what is not true."""
 _MAKE = "make what is missing, and answer the output again"
 _LEAVE = "don't repeat what was, or may have been; answer the output again"
+
+
+def plan_failure(failures: Sequence[Failure]) -> PlanFailed:
+    """The error of a program whose output is withheld; its cause is the first, in the order of places."""
+    first = next((one for one in failures if one.call is None and one.job is None), None) or min(failures, key=_rank)
+    more = sum(not _is_consequence(one) for one in failures if one is not first)
+    rest = f"; and {more} more failed" if more else ""
+    kind = PlanLeft if _is_expectation(first) else PlanFailed
+    error = kind(
+        f"the plan's output is withheld: {first.error.message}{rest}",
+        data={"cause": first.error.to_dict(), "outcome": first.outcome},
+    )
+    error.__cause__, error.result = first.error, first.error.result
+    return error
+
+
+def _rank(failure: Failure) -> tuple[bool, bool, int, int]:
+    place = Place.parse(failure.of)
+    return _is_consequence(failure), _is_expectation(failure), place.answer, place.index or 0
+
+
+def _is_consequence(failure: Failure) -> bool:
+    """Whether a call was not made only because another has failed."""
+    return isinstance(failure.error, UnresolvedReference) and failure.error.is_consequence
+
+
+def _is_expectation(failure: Failure) -> bool:
+    return failure.call is not None and EXPECT in failure.call
+
+
+def had_effects(number: int, marks: Marks, messages: Sequence[JsonObject], toolset: Toolset) -> bool:
+    """Whether a call of a plan had begun before this run that doesn't only read; of a delegate nobody knows it."""
+    places = [place for place in marks.left if place.answer == number]
+    left = [messages[at] for place in places for at in marks.left[place]]
+    return any(_had_effect(message, toolset) for message in left if not is_skip(message))
+
+
+def _had_effect(message: JsonObject, toolset: Toolset) -> bool:
+    call = message.get("_call") or message.get("call")
+    if not is_object(call) or "_tool" not in call or message.get(OUTCOME) == "not made":
+        return False
+    tool = toolset.tools.get(str(call["_tool"]))
+    return tool is None or not (tool.effects == "none" or toolset.is_latent(tool))

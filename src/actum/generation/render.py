@@ -8,9 +8,9 @@ from ..messages import KINDS, Block, Volatility
 from ..messages.block import BLOCK_SIGIL
 from ..messages.plan import open_calls
 from ..messages.role import RAW
+from ..protocol.applying import shown_order
 from ..protocol.context import Context
 from ..protocol.message import OF
-from ..protocol.numbering import shown_order
 from ..protocol.reader import READER
 from ..protocol.tool import Tool
 from ..protocol.turns import is_users

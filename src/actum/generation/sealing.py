@@ -11,6 +11,7 @@ from typing import Any
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
 from ..dataflow.reference import SIGIL, Path, Reference
+from ..protocol.applying import numbered_value
 from ..protocol.approvals import Decisions
 from ..protocol.context import Context
 from ..protocol.lineage import BROUGHT, marks_in, own_part
@@ -26,7 +27,6 @@ from ..protocol.message import (
     place_of,
     write_of,
 )
-from ..protocol.numbering import numbered_value
 from ..protocol.place import Place
 from ..protocol.scopes import data_message
 from ..schema.json import JsonObject, is_list, is_object

@@ -9,10 +9,10 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import exported
 from ..dataflow.reference import Reference
 from ..messages.kind import Trace
+from ..protocol.applying import numbered_value
 from ..protocol.call import EXPECT, VALUE
 from ..protocol.context import Context, Memory
 from ..protocol.message import NUMBER, OUTCOME, RESULT, RETURNED, failed_of, is_item, is_record, is_result, is_skip
-from ..protocol.numbering import numbered_value
 from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode, is_list
 from ..schema.quoting import told

@@ -14,7 +14,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Literal, TypeVar, cast, get_args
 
-from ..protocol.accepted import is_number_within, is_whole_within
+from ..protocol.config import is_number_within, is_whole_within
 from ..protocol.place import is_place
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, is_list, is_object

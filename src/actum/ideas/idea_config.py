@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..errors import IdeaError, SchemaError
-from ..protocol.accepted import check_fields
-from ..protocol.config import ACCEPTED, FIELDS, Config, Limits, Standing
+from ..protocol.config import ACCEPTED, FIELDS, Config, Limits, Standing, check_fields
 from ..schema.json import JsonObject, is_object
 from ..schema.naming import instead
 

@@ -16,11 +16,11 @@ from ..app.idea import Idea
 from ..errors import IdeaError
 from ..ideas.course import CallRow, CallState, Course, RequestRow, Sums
 from ..ideas.ticks import RUN, Tick, about_of, answers_of, ticks_of
+from ..protocol.applying import numbered_value
 from ..protocol.approvals import Decisions, Pending, pending
 from ..protocol.call import EXPECT, VALUE, Call
 from ..protocol.marks import Authored, Marks
 from ..protocol.message import OF, is_record, is_skip, write_of
-from ..protocol.numbering import numbered_value
 from ..protocol.place import Place
 from ..protocol.provenance import CODE, UNKNOWN, Origin, Provenance
 from ..protocol.usage import Usage

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..app.agent import Agent, assembled
 from ..errors import InvalidParameters
-from ..execution.delegation.handing import handed
+from ..execution.delegation.by_run import handed
 from ..execution.record.journal import Journal
 from ..generation.offer import offered
 from ..protocol.call import Call

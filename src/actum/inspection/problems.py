@@ -25,12 +25,12 @@ from ..messages.role import RAW
 from ..models.port import Wire
 from ..models.providers import provider_of, wire_of
 from ..protocol.call import Call
+from ..protocol.config import SETTINGS
 from ..protocol.context import Context
 from ..protocol.declaration import tool_names, tools_of, with_added
 from ..protocol.message import DATA_KINDS, RESULT, check_message
 from ..protocol.registry import Registry
 from ..protocol.scopes import notes_of, scope_path
-from ..protocol.settings import NAMES as SETTINGS
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..schema.links import links_of, opened

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage
-from ..protocol.settings import Settings
+from ..protocol.config import Settings
 from .fallback import Fallback
 from .prices import Price
 from .providers import load

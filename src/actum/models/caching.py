@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from ..generation.model import ModelRequest
-from ..protocol.settings import Caching
+from ..protocol.config import Caching
 from ..schema.json import encode
 
 _MOST = 10_000

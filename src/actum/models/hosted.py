@@ -23,7 +23,7 @@ from ..errors import ModelError, SchemaError
 from ..generation.gate import REFUSED
 from ..generation.model import ModelRequest, Reasoning, Usage
 from ..generation.request_media import Takes
-from ..protocol.settings import Settings
+from ..protocol.config import Settings
 from . import failures, prices
 from .caching import CacheMarks, Prefixes
 from .port import AnswerEnd, Endpoint, Wire, WireRequest

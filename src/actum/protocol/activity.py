@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, cast, get_origin, get_type_hints
 
 from typing_extensions import ParamSpec, TypeVar
 
@@ -16,12 +16,49 @@ from ..errors import InvalidParameters, SchemaError
 from ..schema.infer import adapter_of, is_plain, jsonable
 from ..schema.json import JsonObject, encode
 from .call import Call
-from .context import Context, Progress
-from .ctx import Ctx, is_ctx
+from .context import Context, Progress, unheard
 from .tool import Tool
+from .usage import Usage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+    from .approvals import Decision
+
+
+# A `Ctx`, an `Agent` or `Tools` without a type have deps of any.
+Deps_co = TypeVar("Deps_co", covariant=True, default=Any)
+Deps = TypeVar("Deps", default=Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Ctx(Generic[Deps_co]):
+    """What a tool's function that takes `ctx: Ctx[Deps]` first is given of its run; no model is told of it.
+
+    An agent's instructions are given one as well, with `deps` alone.
+
+    Args:
+        deps: what the run was given as `deps`, None where it was given nothing.
+        place: where the call stands in its run, for example "0.2": the third call of the first answer.
+        key: the idempotency key of the call, the same whenever it is made again.
+        usage: what the run had cost when the call began.
+        progress: tells how far the call is: `ctx.progress(3, 10, "reading")`.
+        approval: how the call was approved, with the `reason` if there is one, and the call that runs in its place as
+            `replacement`; None where nobody was asked.
+    """
+
+    deps: Deps_co = None  # pyright: ignore[reportAssignmentType] -- a run that was given nothing
+    place: str = ""
+    key: str = ""
+    usage: Usage = field(default_factory=Usage)
+    progress: Progress = unheard
+    approval: Decision | None = None
+
+
+def is_ctx(hint: object) -> bool:
+    """Whether an annotation is `Ctx`, with a type or without."""
+    return Ctx in (hint, get_origin(hint))
+
 
 ARGUMENTS = frozenset({"call", "tool", "context"})
 """The three arguments of the documents (A2)."""

@@ -14,11 +14,11 @@ from ..dataflow.fold import exported
 from ..dataflow.reference import CALLS, RESULTS, Path, Reference, ReferenceSyntax, call_index
 from ..errors import MessageError
 from ..schema.json import JsonObject, is_list, is_object
+from .applying import numbered_value
 from .call import ELSE, EXPECT, VALUE, WHEN
 from .context import Context
 from .marks import Authored, Marks
 from .message import NUMBER, RECORD, Write, failed_of, instance_of, is_record, is_skip, write_of
-from .numbering import numbered_value
 from .place import Place
 from .readings import Reading, derived_of, filters_of, readings, readings_in
 

@@ -8,12 +8,11 @@ from typing import Any, ParamSpec, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import SchemaError
 from .activity import Activity, Choice, check_function
-from .anew import is_made_anew
 from .backoff import Backoff
 from .declaration import is_count, parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
 from .tool import ANONYMOUS, Effects, Tool
-from .typed_function import MetaOptions, activity_of, check_options, registered
+from .typed_function import MetaOptions, activity_of, check_options, is_made_anew, registered
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from ..schema.json import JsonObject, encode
+from .applying import is_numbered
 from .approvals import PRIVATE, is_decision
 from .context import Context
 from .marks import Marks
 from .message import BY, NUMBER, OF, is_item, is_record, is_skip, place_of
-from .numbering import is_numbered
 from .place import Place
 
 _SAID = frozenset({"user", "assistant", "text", None, "image", "audio", "file", "output", "error"})

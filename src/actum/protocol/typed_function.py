@@ -1,9 +1,13 @@
-"""The interface that a typed function says: its name, its parameters and its result, and what a decorator adds."""
+"""The interface that a typed function says by its types and its docstring, what a decorator adds, whether it is new."""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
+import sys
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any, TypedDict, cast
 
 from ..errors import SchemaError
@@ -11,10 +15,8 @@ from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, described, schema_of
 from ..schema.json import JsonObject
 from ..schema.naming import instead
-from .activity import Activity, check_function, ctx_of, is_given, type_hints
-from .ctx import is_ctx
+from .activity import Activity, check_function, ctx_of, is_ctx, is_given, type_hints
 from .declaration import known_meta, parse_tool
-from .docstring import documented
 
 _SPELT = {"effects": "_effects", "timeout": "_timeout", "retries": "_retries", "delegate": "_delegate"}
 """The keywords of a decorator that are meta-properties."""
@@ -121,3 +123,87 @@ def _schema(annotation: object, mode: str, tool: str, path: str) -> JsonObject:
         return schema_of(adapter_of(annotation), mode)
     except SchemaError as error:
         raise SchemaError(error.message, tool=tool, path=path) from None
+
+
+_SECTION = re.compile(
+    r"""
+    ^(?: (?P<GOOGLE> (?:Args|Arguments|Params|Parameters):[ \t]*\n (?:[ \t]*\n)* [ \t]+\S (?:.*\n(?=\s))* .* )
+       | (?P<NUMPYDOC> (?:Other[ ])?Parameters[ \t]*\n---  [\s\S]* )
+       | (?P<REST> :(?:param|parameter|arg|argument|key|keyword)[ ][^:\n]+:  [\s\S]* ) )
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+"""A section of parameters, named as `docstring_parser` names its form, up to where another may begin."""
+
+
+def documented(function: Callable[..., Any]) -> tuple[str | None, dict[str, str]]:
+    """What stands before the parameters in a function's docstring, and the text of each parameter by its name.
+
+    A section that isn't well-formed is part of the text.
+    """
+    text = inspect.getdoc(function)
+    section = _SECTION.search(text) if text else None
+    if not text or not section:
+        return text, {}
+    parameters = _parameters(section.group(), section.lastgroup or "")
+    return (text[: section.start()].rstrip(), parameters) if parameters is not None else (text, {})
+
+
+def _parameters(section: str, form: str) -> dict[str, str] | None:
+    from docstring_parser import DocstringStyle, ParseError, parse
+
+    try:
+        # Behind an empty line: the indentation of a first line would not be counted.
+        entries = parse(f"\n{section}", DocstringStyle[form]).params
+    except ParseError:
+        return None
+    texts = {name.lstrip("*"): entry.description for entry in entries for name in entry.arg_name.split(", ")}
+    if not texts or not all(map(str.isidentifier, texts)):
+        return None
+    return {name: text for name, text in texts.items() if text}
+
+
+def is_made_anew(before: Callable[..., Any], after: Callable[..., Any]) -> bool:
+    """Whether a function takes the place of another one of its module and name.
+
+    So does what is defined again in a session or a notebook, or by loading its module again. Two definitions in one
+    file don't, nor two that one piece of code makes of different values: a copy that wasn't renamed, a loop.
+    """
+    one, other = _inner(before), _inner(after)
+    if one is None or other is None or _name(one) != _name(other):
+        return False
+    if hasattr(sys, "ps1"):
+        return True
+    if one is other:
+        return False
+    code: CodeType = one.__code__
+    if code is other.__code__:
+        return _values(before, one) == _values(after, other)
+    is_of_one_file = code.co_filename == other.__code__.co_filename == one.__globals__.get("__file__")
+    is_beside = one.__globals__ is other.__globals__ and code.co_firstlineno != other.__code__.co_firstlineno
+    return not (is_of_one_file and is_beside)
+
+
+def _inner(function: Callable[..., Any]) -> Any:
+    """What has the code: the function behind methods, partial calls and decorators; None if there is none."""
+    inner: Any = function
+    while True:
+        if isinstance(inner, functools.partial):
+            inner = inner.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] -- of any function
+        elif inspect.ismethod(inner):
+            inner = inner.__func__
+        elif hasattr(inner, "__wrapped__"):
+            inner = inner.__wrapped__
+        else:
+            return inner if inspect.isfunction(inner) else None
+
+
+def _name(function: Any) -> tuple[str, str]:
+    return function.__module__, function.__qualname__
+
+
+def _values(given: Any, inner: Any) -> tuple[object, ...]:
+    """What two functions of the same code can differ by."""
+    closed = [cell.cell_contents for cell in inner.__closure__ or ()]
+    bound = None if given is inner else given
+    return bound, list(map(id, closed)), inner.__defaults__, inner.__kwdefaults__

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..dataflow.computing.allowance import Allowance, Meter
-from ..dataflow.computing.failing import FAILURES
 from ..dataflow.computing.functions import FUNCTIONS
 from ..dataflow.computing.operands import is_number
+from ..dataflow.computing.places import FAILURES
 from ..dataflow.reference import print_path
 from ..errors import RefineError
 from ..schema.json import Json, encode, is_list, is_object

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import RunError
-from ..protocol.accepted import OBJECT, Accepted, choice, is_number_within, is_whole_within
+from ..protocol.config import OBJECT, Accepted, choice, is_number_within, is_whole_within
 from ..schema.json import Json, JsonObject, NotJson, plain
 
 LONGEST = 3_155_760_000.0

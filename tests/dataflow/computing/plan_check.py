@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from actum.dataflow.computing.checker import check_types
-from actum.dataflow.computing.source import Computation
-from actum.dataflow.computing.text import Computed, read_computed
+from actum.dataflow.computing.text import Computation, Computed, read_computed
 from actum.dataflow.reference import Reference
 from actum.schema.json import is_list, is_object
 from actum.schema.shapes import schema_of_shape

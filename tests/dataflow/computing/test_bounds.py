@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS
+from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS, expanded
 from actum.dataflow.computing.evaluator import (
     HEAVY,
     Allowance,
@@ -15,9 +15,7 @@ from actum.dataflow.computing.evaluator import (
     computed_value,
     items_within,
 )
-from actum.dataflow.computing.sizes import expanded
-from actum.dataflow.computing.source import read_group
-from actum.dataflow.computing.text import Computed
+from actum.dataflow.computing.text import Computed, read_group
 from actum.dataflow.computing.tokens import ComputingSyntax
 
 from ...effort import spread

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, computed_value
 from actum.dataflow.computing.places import as_authored
-from actum.dataflow.computing.source import read_group
-from actum.dataflow.computing.text import Computed
+from actum.dataflow.computing.text import Computed, read_group
 from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.dataflow.reference import Reference
 

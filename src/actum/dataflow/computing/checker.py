@@ -15,8 +15,7 @@ from ..reference import Reference
 from .constructs import CONSTRUCTS
 from .kind_types import check_format_type
 from .passes import Checker, ComputingMismatch
-from .source import Computation
-from .text import Computed
+from .text import Computation, Computed
 
 __all__ = ["Checked", "ComputingMismatch", "check_types"]
 

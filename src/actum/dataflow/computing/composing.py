@@ -8,11 +8,10 @@ from typing import Any, cast
 
 from ...schema.types import TEXT, Type, list_of, map_to, record_of, tuple_of, type_of_value, union
 from .access import object_key
-from .failing import failed_at
-from .frame import METER, Code, Frame
 from .kind_types import TEXTS, check_format_type, check_kind, items_of
 from .operands import ComputingError, items
-from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
+from .passes import METER, Checker, Code, Compiler, Construct, Constructs, Frame, Grammar, Names, Types
+from .places import failed_at
 from .written_values import formatted
 
 

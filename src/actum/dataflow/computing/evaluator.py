@@ -9,16 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from ..reference import Reference
-from .allowance import Allowance, Meter, RunAllowance
+from .allowance import HEAVY, Allowance, Meter, RunAllowance, items_within
 from .constructs import CONSTRUCTS
-from .failing import FAILURES, failure_of
-from .frame import Code
 from .operands import ComputingError
-from .passes import Compiler
-from .places import located
-from .sizes import HEAVY, items_within
-from .source import Computation
-from .text import Computed
+from .passes import Code, Compiler
+from .places import FAILURES, failure_of, located
+from .text import Computation, Computed
 from .written_values import formatted
 
 __all__ = ["HEAVY", "Allowance", "ComputingError", "Filter", "RunAllowance", "computed_value", "items_within"]

@@ -8,14 +8,12 @@ from typing import Any, cast
 
 from ...schema.types import Type, union
 from .allowance import Meter
-from .failing import FAILURES, failed_at
-from .frame import METER, Code, Frame
-from .function import Function
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS, Function
 from .habits import instead_of_call
 from .kind_types import items_of
 from .methods import METHODS_BY_NAME, method_type, runs, unknown
-from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
+from .passes import METER, Checker, Code, Compiler, Construct, Constructs, Frame, Grammar, Names, Types
+from .places import FAILURES, failed_at
 
 _KEY = "key"
 """The keyword behind which a lambda may stand."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...schema.json import is_list, is_object
 from ...schema.types import (
@@ -27,11 +28,58 @@ from ...schema.types import (
 )
 from . import picking, times
 from .allowance import Meter
-from .comparison_types import check_order, check_orderable
-from .function import MANY, Function, Named, taking
-from .kind_types import ALL, NUMBERS, TEXTS, WRITTEN, Kind, check_kind, is_whole, items_of, numeric, of_each
+from .kind_types import (
+    ALL,
+    NUMBERS,
+    TEXTS,
+    WRITTEN,
+    Kind,
+    check_kind,
+    check_order,
+    check_orderable,
+    is_whole,
+    items_of,
+    numeric,
+    of_each,
+)
 from .operands import LARGEST, ComputingError, bounded_number, is_number, items, kind, number, whole_number
 from .written_values import written
+
+MANY = 4_000
+"""More arguments than a source has characters."""
+
+Named: TypeAlias = Mapping[str, Type]
+Typing: TypeAlias = Callable[[str, Sequence[Type], Named], Type]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What the language has under one name; a method's first argument is its owner, which doesn't count."""
+
+    run: Callable[..., Any]
+    """Gives the value, of a `Meter` and the arguments; it spends its steps before."""
+    type: Typing
+    """Gives the type of the value, of what it is called in messages and of the types of the arguments; of `key` it is
+    given the type of what that makes of an item. What it refuses is a `Misfit`."""
+    example: str
+    about: str = ""
+    """What it does, where Python's doesn't do the same."""
+    _: KW_ONLY
+    least: int = 1
+    most: int = 1
+    keywords: tuple[str, ...] = ()
+
+
+def taking(kinds: Set[Kind], takes: str, gives: Type, count: int | None = None) -> Typing:
+    """The type of what gives one type, where the arguments, or the first `count`, are of some kinds."""
+
+    def typed(name: str, arguments: Sequence[Type], _: Named) -> Type:
+        for one in arguments[:count]:
+            check_kind(one, kinds, name, takes)
+        return gives
+
+    return typed
+
 
 _MOST_READ = 30
 """How many characters a number may have in a text."""

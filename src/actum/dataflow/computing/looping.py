@@ -9,12 +9,11 @@ from typing import Any, TypeAlias, cast
 from ...schema.json import is_list
 from ...schema.types import ANYTHING, List, Misfit, Type, in_words, list_of, map_to, union
 from .access import object_key
-from .failing import failed_at
-from .frame import METER, Code, Frame, Step
 from .functions import FUNCTIONS
 from .kind_types import TEXTS, check_kind, items_of
 from .operands import ComputingError, items, kind
-from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
+from .passes import METER, Checker, Code, Compiler, Construct, Constructs, Frame, Grammar, Names, Step, Types
+from .places import failed_at
 
 _Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp | ast.DictComp
 _Bind: TypeAlias = Callable[[Frame, Any], None]

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...schema.types import Misfit, Type
-from .frame import METER, Code
 from .places import as_authored, located
 from .tokens import ComputingSyntax, refused
+
+Frame: TypeAlias = list[Any]
+Code: TypeAlias = Callable[[Frame], Any]
+"""A node compiled: its value in a frame."""
+Step: TypeAlias = Callable[[Frame], None]
+
+METER = 0
+"""The place of the meter; those of the references follow."""
+
 
 Names: TypeAlias = frozenset[str]
 Types: TypeAlias = Mapping[str, Type]

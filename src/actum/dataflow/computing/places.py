@@ -1,4 +1,4 @@
-"""Where the nodes of a tree stand in the source, how deep they nest, and how one is told."""
+"""Where the nodes of a tree stand in the source, how deep they nest, how one is told, and which one failed (E6)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from typing import TypeVar, cast
 
 from ..reference import clip
+from .operands import ComputingError
 from .tokens import MOST_DEPTH, refused
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -58,3 +59,20 @@ def as_authored(node: ast.AST) -> str:
     source = vars(node).get("source")
     text = source[vars(node)["col_offset"] : vars(node)["end_col_offset"]] if source else ast.unparse(node)
     return clip(" ".join(text.split()), 60)
+
+
+FAILURES = (ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
+"""What Python's own operations raise; their messages may quote data, so none is passed on."""
+
+
+def failure_of(error: Exception) -> ComputingError:
+    """What has failed, in words that quote no value."""
+    return error if isinstance(error, ComputingError) else ComputingError("it can't be computed with these values")
+
+
+def failed_at(error: Exception, node: ast.AST) -> ComputingError:
+    """The failure of a node, at the innermost place that is known."""
+    failure = failure_of(error)
+    if failure.place is None:
+        failure.place = as_authored(node)
+    return failure

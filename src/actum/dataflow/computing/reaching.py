@@ -21,14 +21,12 @@ from ...schema.types import (
     union,
 )
 from .access import item_of, missing, slice_of
-from .failing import failed_at
-from .frame import METER, Code, Frame
 from .functions import FUNCTIONS
 from .habits import NAMED
 from .kind_types import check_kind, kinds_of, of_each
 from .operands import ComputingError
-from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
-from .places import may_miss
+from .passes import METER, Checker, Code, Compiler, Construct, Constructs, Frame, Grammar, Names, Types
+from .places import failed_at, may_miss
 
 
 def _check_name(grammar: Grammar, node: ast.Name, names: Names) -> None:

@@ -20,10 +20,10 @@ from ...protocol.elsewhere import is_elsewhere
 from ...protocol.raised import raised_words
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
+from ..emitter import asked
 from ..ground import Ground
 from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
-from ..run_spans import asked
 from ..threads import Threads
 from .admission import admit
 from .filling import resolved

@@ -6,27 +6,37 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ...dataflow.expression import MISSING
+from ...dataflow.computing.text import Computed
+from ...dataflow.expression import MISSING, references
+from ...dataflow.graph import Graph
 from ...dataflow.node import Status
-from ...errors import ActumError, ApprovalDenied, InvalidResult, LimitExceeded, NotAsExpected, UnresolvedReference
+from ...dataflow.reference import Reference, clip
+from ...errors import (
+    ActumError,
+    ApprovalDenied,
+    InvalidParameters,
+    InvalidResult,
+    LimitExceeded,
+    NotAsExpected,
+    UnresolvedReference,
+)
 from ...events import CallFailed, CallSkipped, CallWaiting
-from ...protocol.call import ELSE, Call
+from ...protocol.call import ELSE, EXPECT, Call
 from ...protocol.message import RETURNED, SKIPPED
 from ...protocol.place import Place
 from ...protocol.tool import EXPECTS
-from ...schema.json import legible
+from ...schema.json import encode, legible
+from ...schema.quoting import told
 from ...spans import Returned, Waits
 from ..budget import MESSAGE
+from ..emitter import end_call, fail_call
 from ..ground import Ground
 from ..job import Batch, Failure, Held, Job, Yield, outcome_of
 from ..record.journal import RETURNS
 from ..record.log_entries import FailedCall
-from ..run_spans import end_call, fail_call
 from .approval import Approvals
 from .attempts import Attempts
-from .expecting import check_expected, expected
-from .latent import Latent
-from .results import Results
+from .results import Latent, Results
 
 
 class Endings:
@@ -288,3 +298,39 @@ def _unhelped(failure: ActumError, problem: ActumError) -> ActumError:
     """A failure for which an `_else` was to stand that can't: the failure, which says why."""
     failure.add(f"; its '_else' failed, too: {problem.message}")
     return failure
+
+
+def check_expected(job: Job, value: Any, graph: Graph) -> None:
+    """Judge what an element expects, once its value is known.
+
+    Raises:
+        NotAsExpected: it is false, or the value doesn't have the shape; or what it reads was skipped.
+        InvalidParameters: it is neither true nor false.
+    """
+    answer = job.node.answer
+    direct = (one for one in job.template.expressions if isinstance(one, Computed | Reference))
+    if any(answer.has_skipped(reference) for one in direct for reference in references(one)):
+        raise NotAsExpected(f"{expected(job)} doesn't hold: what it reads was skipped")
+    if job.shape is not None:
+        complaint = job.shape.complaint(value, quotes=False)
+        if complaint is not None:
+            raise NotAsExpected(f"{expected(job)} doesn't hold: {complaint}")
+    elif not isinstance(value, bool):
+        why = f"a condition comes to true or false, and this one is {told(value)}: compare it with something"
+        raise InvalidParameters(why, path=EXPECT)
+    elif not value:
+        kinds = "; ".join(_kinds(job, graph))
+        raise NotAsExpected(f"{expected(job)} doesn't hold{f': {kinds}' if kinds else ''}")
+
+
+def expected(job: Job) -> str:
+    """What is expected, as it was authored."""
+    said = job.call[EXPECT]
+    return clip(said if isinstance(said, str) else encode(said))
+
+
+def _kinds(job: Job, graph: Graph) -> list[str]:
+    """What each reference of it has read, by kind and size."""
+    read = dict.fromkeys(one for each in job.template.expressions for one in references(each))
+    values = {one: graph.known.evaluate(one, job.node.answer, job.node.instance) for one in read}
+    return [f"{one} is {told(value)}" for one, value in values.items() if value is not MISSING]

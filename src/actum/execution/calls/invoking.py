@@ -16,12 +16,11 @@ from ...errors import LONGEST_MESSAGE, ActivityError, ActumError, InvalidResult,
 from ...events import CallProgress, CallRetried
 from ...messages import Media, MessageObject, is_message
 from ...protocol import elsewhere
-from ...protocol.activity import Activity
+from ...protocol.activity import Activity, Ctx
 from ...protocol.approvals import Decision
 from ...protocol.backoff import Backoff
 from ...protocol.call import Call
 from ...protocol.context import Context
-from ...protocol.ctx import Ctx
 from ...protocol.raised import is_uncertain, raised_words
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable

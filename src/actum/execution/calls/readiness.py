@@ -15,10 +15,10 @@ from ...events import CallReady, CallWaiting
 from ...protocol.call import EXPECT, VALUE, Call
 from ...protocol.tool import EXPECTS
 from ...spans import Cancelled
+from ..emitter import end_call
 from ..ground import Ground
 from ..isolated import Delegate
 from ..job import Carried, Held, Inline, Job, Otherwise, Yield
-from ..run_spans import end_call
 from ..script import Script
 from .admission import decided
 from .approval import Approvals, Approve
@@ -29,8 +29,7 @@ from .diagnosis import check_scopes
 from .endings import Endings
 from .filling import Computing, Item, Resolved
 from .items import Batches
-from .latent import Latent
-from .results import Results
+from .results import Latent, Results
 from .standstill import MOST_ROUNDS, Standstill
 from .workers import UnderWay, Workers
 

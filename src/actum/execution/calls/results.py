@@ -1,4 +1,4 @@
-"""What calls return, written into the journal; who carried them out (A4, C8, O3, O4, O5, O8, X0)."""
+"""What calls return, written into the journal; what the model writes itself, or owes (A4, C4, C8, O3-O5, O8, X0)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference, any_overlap
-from ...errors import InvalidResult, ScopeDenied
+from ...errors import InvalidParameters, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallStarted
 from ...protocol.accounts import LiveCalls
 from ...protocol.approvals import GATES
 from ...protocol.call import Call
 from ...protocol.provenance import CODE, MODEL
 from ...protocol.registry import Registry
-from ...schema.json import JsonObject, NotJson, is_list, is_object
+from ...schema.json import JsonObject, NotJson, encode, is_list, is_object
 from ...schema.weight import LEAST
 from ..budget import MESSAGE
+from ..emitter import begin_call
 from ..ground import Ground
 from ..job import OPENED_BETWEEN_RUNS, Job, Left, Yield
 from ..record.journal import RETURNS
-from ..run_spans import begin_call
+from .invoking import misfit
 
 
 class Results:
@@ -194,3 +195,49 @@ def _maker(job: Job, delegate: Any) -> str:
     if delegate is not None:
         return f"delegate {delegate}"
     return MODEL if job.is_latent else CODE
+
+
+class Latent:
+    """The calls of one run that its model carries out inline."""
+
+    def __init__(self, ground: Ground, results: Results) -> None:
+        self._ground = ground
+        self._results = results
+        self.owed: dict[str, Job] = {}
+
+    def answered(self, job: Job, call: Call) -> Yield | None:
+        """The result that the model wrote with a call, or that the tool fixes; None where the model owes it.
+
+        Raises:
+            InvalidParameters: it doesn't fit the tool's `_output`.
+        """
+        if job.tool.output is None:
+            return Yield()
+        if call.output is None and not job.tool.accepts_null:
+            self._ground.graph.settle(job.node, Status.OWED)
+            self.owed[_owing(job)] = job
+            return None
+        if (message := misfit(call.output, job.tool)) is not None:
+            raise InvalidParameters(message, tool=job.tool.name, path="_output")
+        return Yield(value=call.output)
+
+    def pay(self, job: Job) -> None:
+        """Let the call that was owed end as this one has, with which the model has answered it."""
+        owed = self.owed.pop(_owing(job), None)
+        if owed is not None:
+            self._ground.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
+
+    def settle(self) -> None:
+        """Take what other calls have written meanwhile for the results that are owed at those paths."""
+        for key, job in list(self.owed.items()):
+            if job.node.status is not Status.OWED:
+                del self.owed[key]
+            elif job.targets and (value := self._results.standing(job)) is not None:
+                self._ground.graph.settle(job.node, Status.DONE, value[0])
+                del self.owed[key]
+
+
+def _owing(job: Job) -> str:
+    """What a call that the model owes and the call that answers it share."""
+    rest = {key: value for key, value in job.call.items() if key not in {"_output", "_reasoningForCall"}}
+    return encode(rest, sort_keys=True)

@@ -10,15 +10,15 @@ from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import SCALARS, Fold, OutputMethod
-from ...dataflow.reference import RESULTS, Reference
+from ...dataflow.reference import RESULTS, Path, Reference
 from ...dataflow.reference import call_index as numbered_index
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
-from ...protocol.applying import Rank
+from ...protocol.applying import Numbering, Rank, numbered_value
 from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
-from ...protocol.call import Call
+from ...protocol.call import DERIVED, Call
 from ...protocol.context import Context, Memory, absorb
-from ...protocol.lineage import NONE, WHOLE, Marks, at, marks_in
+from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
 from ...protocol.marks import without_output
 from ...protocol.message import (
     NUMBER,
@@ -32,10 +32,8 @@ from ...protocol.message import (
     write_of,
     written_message,
 )
-from ...protocol.numbering import Numbering, numbered_value
 from ...protocol.place import Place
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
-from .brought import Brought, says_source
 from .crossing import Crossing
 from .folded import Folding
 from .log_entries import Appended, Began, Heard, Inserted, ResultsShown, Withheld
@@ -331,3 +329,32 @@ def _now() -> str:
 @lru_cache(maxsize=2)
 def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+
+
+class Brought:
+    """Takes in the messages of one journal."""
+
+    def __init__(self, data_kinds: Collection[str]) -> None:
+        self._data_kinds = data_kinds
+        self._marks: dict[str, Marks] = {}
+        """Of results that say where they come from, what they say, by the places of their calls."""
+        self.has_derived = False
+        """Whether anything may be derived that is there."""
+
+    def of(self, place: str, path: Path) -> Marks:
+        """What is known of where a part of what the call at a place has left comes from."""
+        return at(self._marks.get(place, WHOLE), path)
+
+    def note(self, message: JsonObject) -> None:
+        """Note what a message says of where its value comes from."""
+        write = write_of(message, 0, self._data_kinds)
+        value = numbered_value(message) if "data" in message else MISSING
+        marks = write.marks if write is not None else marks_in(message, value)
+        self.has_derived = self.has_derived or any(one.is_derived for one in marks.values())
+        if OF in message and "_call" in message:
+            self._marks[message[OF]] = marks
+
+
+def says_source(message: JsonObject) -> bool:
+    """Whether a message says where its value comes from; of most, calls have brought it."""
+    return BROUGHT in message or DERIVED in message or "_output" in message.get("_call", ())
