@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Context, Idea, Limits, Runs, errors, kept, models, tools
+from actum.ideas.file import identified
 from actum.ideas.idea_config import IdeaConfig
-from actum.ideas.own_meta import identified
 from actum.protocol.config import FIELDS, Standing
 from actum.schema.json import JsonObject as Json
 

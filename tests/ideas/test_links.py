@@ -16,8 +16,8 @@ from actum.ideas.address import parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
 from actum.protocol.tool import Tool
+from actum.schema.gathering import linked, links_of, opened
 from actum.schema.json import JsonObject as Json
-from actum.schema.links import linked, links_of, opened
 from actum.schema.validator import Validator
 from actum.storage.open import open_store
 

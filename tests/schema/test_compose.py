@@ -16,9 +16,9 @@ from actum.schema.closing import closed
 from actum.schema.compose import compose
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import copy, encode
-from actum.schema.ordering import with_ordered_required
 from actum.schema.referring import or_reference, takes_references
 from actum.schema.validator import Validator
+from actum.schema.walk import with_ordered_required
 
 from ..effort import trials
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.schema.shapes import UNKNOWN, Shapes, schema_of_shape, told
-from actum.schema.types import misfit_between, type_of, type_of_value
+from actum.schema.type_reading import misfit_between, type_of, type_of_value
 from actum.schema.validator import Validator
 
 from ..effort import trials

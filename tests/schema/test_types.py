@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from actum.schema.types import ANYTHING, Misfit, in_words, is_optional, member, misfit_between, type_of, type_of_value
+from actum.schema.type_reading import misfit_between, type_of, type_of_value
+from actum.schema.types import ANYTHING, Misfit, in_words, is_optional, member
 from actum.schema.validator import Validator
 
 from ..effort import trials

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.sources.public_hosts import is_inner_name, is_public, literal_address
+from actum.sources.network import is_inner_name, is_public, literal_address
 
 PRIVATE = [
     *["127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1"],

@@ -9,7 +9,8 @@ from ..dataflow.reference import SIGIL, Path, ReferenceSyntax, print_path, scan_
 from ..errors import SchemaError, SolutionError
 from ..events import AnyEvent, RequestStarted, Retried, TextDelta
 from ..schema.infer import shape_of
-from ..schema.types import Misfit, Text, type_of
+from ..schema.type_reading import type_of
+from ..schema.types import Misfit, Text
 from ..schema.types import member as type_at
 from .stream import Stream
 

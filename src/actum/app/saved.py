@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 
 from ..errors import DelegateError, IdeaError
 from ..ideas.address import parse_address
-from ..ideas.file import RUN, IdeaText, plan_of, read_idea, write_idea
+from ..ideas.file import RUN, IdeaText, identified, plan_of, read_idea, write_idea
 from ..ideas.idea_config import IdeaConfig
 from ..ideas.library import Library
-from ..ideas.own_meta import identified
 from ..protocol.config import Config, Limits, Standing
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool

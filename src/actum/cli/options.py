@@ -21,7 +21,8 @@ from ..protocol.context import Context
 from ..runs.kept_run import Versions
 from ..runs.run_places import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
-from ..schema.types import ANYTHING, Misfit, Object, Text, Type, member, type_of
+from ..schema.type_reading import type_of
+from ..schema.types import ANYTHING, Misfit, Object, Text, Type, member
 from ..schema.walk import properties_of
 from ..sources.files import read_text
 from ..storage.open import check_store, default_store, open_store

@@ -24,7 +24,8 @@ from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject, encode, is_list, is_object, plain
-from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, type_of, union
+from ..schema.type_reading import type_of
+from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, union
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
 from .case import Case

@@ -25,7 +25,8 @@ from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.shapes import MAP, told
-from ..schema.types import List, type_of
+from ..schema.type_reading import type_of
+from ..schema.types import List
 from ..schema.walk import DEFINITIONS, definitions_of
 from .primer import primer
 

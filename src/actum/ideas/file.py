@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
@@ -10,9 +10,9 @@ from ..dataflow.dollars import as_it_is
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
 from ..protocol.message import BY, DATA_KINDS
+from ..schema.gathering import opened
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject, decode, is_list, is_object
-from ..schema.links import opened
 from ..schema.validator import Validator
 from .layout import laid_out
 from .positions import Positions
@@ -179,3 +179,36 @@ def parse_text(text: str, name: str) -> Any:
         raise IdeaError(f"{name}: {error}") from None
     except RecursionError:
         raise IdeaError(f"{name}: nests too deeply") from None
+
+
+_MARKS = ("_call", "_of")
+_LEFT = frozenset({"approval", "error", "output", "suspended"})
+
+
+def identified(messages: Iterable[JsonObject], meta: JsonObject) -> list[JsonObject]:
+    """The messages of an Idea with its `meta` among them.
+
+    A `meta` message of theirs decides, unless it is an older version of the same identity. What a run has left is
+    given back as it is: messages are counted in it.
+    """
+    own = list(messages)
+    identity = {key: value for key, value in meta.items() if key != RUN}
+    if not identity:
+        return own
+    said = [index for index, message in enumerate(own) if message.get("type") == "meta"]
+    for index in said:
+        if _is_same(own[index]["meta"], identity):
+            own[index] = {**own[index], "meta": identity}
+    if said or any(_is_left(message) for message in own):
+        return own
+    return [{"type": "meta", "meta": identity}, *own]
+
+
+def _is_same(said: object, identity: JsonObject) -> bool:
+    if not is_object(said) or "path" not in identity:
+        return False
+    return all(said.get(key) == identity.get(key) for key in ("domain", "path"))
+
+
+def _is_left(message: JsonObject) -> bool:
+    return message.get("type") in _LEFT or any(mark in message for mark in _MARKS)

@@ -32,10 +32,11 @@ from ..protocol.message import DATA_KINDS, RESULT, check_message
 from ..protocol.registry import Registry
 from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool
+from ..schema.gathering import links_of, opened
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
-from ..schema.links import links_of, opened
 from ..schema.naming import instead
-from ..schema.types import Misfit, member, type_of
+from ..schema.type_reading import type_of
+from ..schema.types import Misfit, member
 from ..schema.validator import Validator
 from .isolation import declared_scopes
 from .plan_problems import JsonPath, Premises, plan_problems

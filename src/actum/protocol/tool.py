@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import Expression, parse
 from ..schema.json import JsonObject, encode, is_object
-from ..schema.types import ANYTHING, Type, type_of
+from ..schema.type_reading import type_of
+from ..schema.types import ANYTHING, Type
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
 from .call import DERIVED, META

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import re
+from collections.abc import Container, Iterator, Mapping
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
 from .components import components
 from .json import JsonObject, encode
-from .ordering import with_ordered_required
-from .walk import DEFINITIONS, Schema, reference_to, references, retargeted, subschemas
+from .walk import DEFINITIONS, Schema, reference_to, references, retargeted, subschemas, with_ordered_required
 
 _LEFT_BEHIND = {*DEFINITIONS, "$schema", "$id"}
 _DEFINED = tuple(f"#/{keyword}/" for keyword in DEFINITIONS)
@@ -142,3 +142,46 @@ def _followed(reference: str, names: dict[str, str]) -> str:
 def _refers_to_root(schema: object) -> bool:
     """Whether it refers to its whole document, or to a part of it that is not a definition."""
     return any(one == "#" or (one.startswith("#/") and not one.startswith(_DEFINED)) for one in references(schema))
+
+
+_SCHEME = "idea:"
+
+
+def links_of(schema: object) -> list[str]:
+    """The addresses that a schema's references lead to, each once."""
+    links = (reference.partition("#")[0] for reference in references(schema) if reference.startswith(_SCHEME))
+    return list(dict.fromkeys(links))
+
+
+def opened(schema: Schema) -> Schema:
+    """A schema that takes anything where it refers to another Idea: what can be judged of it by itself."""
+    return retargeted(schema, lambda reference: None if reference.startswith(_SCHEME) else reference)
+
+
+def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
+    """A schema with the schemas that it refers to among its `$defs`; `targets` lead nowhere else themselves."""
+    parts, definitions = gathered({"": schema, **targets})
+    names: dict[str, str] = {}
+    known = {encode(definition): name for name, definition in definitions.items()}
+    for address in targets:
+        if (same := known.get(encode(parts[address]))) is not None:  # it refers to its own root, or is one of another
+            names[address] = same
+            continue
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", address.removeprefix(_SCHEME)).strip("_")
+        taken = {*definitions, *names.values()}
+        names[address] = next(name for name in _numbered(stem) if name not in taken)
+
+    def followed(reference: str) -> str:
+        address, _, inner = reference.partition("#")
+        return f"#/$defs/{names[address]}{inner}" if address in names else reference
+
+    definitions |= {names[address]: parts[address] for address in targets if names[address] not in definitions}
+    return retargeted({**parts[""], "$defs": definitions}, followed)
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}_{number}"
+        number += 1

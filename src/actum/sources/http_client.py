@@ -11,8 +11,7 @@ from httpcore2 import AsyncConnectionPool, AsyncNetworkStream
 
 from ..errors import DelegateError, DelegateForbidden
 from ..protocol.origin import told
-from .network import Network
-from .public_hosts import is_inner_name, literal_address
+from .network import Network, is_inner_name, literal_address
 
 Client: TypeAlias = httpx2.AsyncClient
 Answer: TypeAlias = httpx2.Response

@@ -16,21 +16,8 @@ from actum.dataflow.computing.text import Computation, Computed, read_computed
 from actum.dataflow.reference import Reference
 from actum.schema.json import is_list, is_object
 from actum.schema.shapes import schema_of_shape
-from actum.schema.types import (
-    ANYTHING,
-    BOOLEAN,
-    NULL,
-    List,
-    Misfit,
-    Type,
-    list_of,
-    member,
-    misfit_between,
-    record_of,
-    type_of,
-    type_of_value,
-    union,
-)
+from actum.schema.type_reading import misfit_between, type_of, type_of_value
+from actum.schema.types import ANYTHING, BOOLEAN, NULL, List, Misfit, Type, list_of, member, record_of, union
 
 SUITES = Path(__file__).parents[2] / "suites"
 _REFERENCE = re.compile(r"†\w+(?:\.\w+)*\Z")

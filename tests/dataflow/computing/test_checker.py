@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from actum.dataflow.computing.checker import Checked, ComputingMismatch, check_types
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, computed_value
 from actum.dataflow.computing.tokens import ComputingSyntax
-from actum.schema.types import NULL, Type, in_words, misfit_between, type_of, type_of_value, union
+from actum.schema.type_reading import misfit_between, type_of, type_of_value
+from actum.schema.types import NULL, Type, in_words, union
 from actum.schema.validator import Validator
 
 from ...effort import trials

@@ -6,7 +6,8 @@ import ast
 import math
 from typing import Any, cast
 
-from ...schema.types import TEXT, Type, list_of, map_to, record_of, tuple_of, type_of_value, union
+from ...schema.type_reading import type_of_value
+from ...schema.types import TEXT, Type, list_of, map_to, record_of, tuple_of, union
 from .access import object_key
 from .kind_types import TEXTS, check_format_type, check_kind, items_of
 from .operands import ComputingError, items

@@ -21,22 +21,8 @@ from ...protocol.reader import READER, as_asked, is_read
 from ...protocol.scopes import notes_of
 from ...protocol.tool import EXPECTS, Tool
 from ...schema.json import JsonObject, is_list, is_object
-from ...schema.types import (
-    ANYTHING,
-    BOOLEAN,
-    NULL,
-    TEXT,
-    List,
-    Misfit,
-    Type,
-    list_of,
-    member,
-    misfit_between,
-    record_of,
-    type_of,
-    type_of_value,
-    union,
-)
+from ...schema.type_reading import misfit_between, type_of, type_of_value
+from ...schema.types import ANYTHING, BOOLEAN, NULL, TEXT, List, Misfit, Type, list_of, member, record_of, union
 from ..ground import Ground
 from ..job import ERROR, ITEM, Batch, Job, Otherwise
 from ..script import Script

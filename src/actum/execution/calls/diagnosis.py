@@ -20,7 +20,8 @@ from ...protocol.lineage import is_named
 from ...protocol.message import RESULT
 from ...protocol.scopes import notes_of
 from ...schema.json import JsonObject, is_list, is_object
-from ...schema.types import ANYTHING, Misfit, Object, member, type_of
+from ...schema.type_reading import type_of
+from ...schema.types import ANYTHING, Misfit, Object, member
 from ..job import ITEM, NO_ELEMENT, Job
 from ..record.journal import Journal
 from ..script import Script

@@ -9,8 +9,7 @@ from typing import Any
 
 from ...errors import ActumError, DelegateError, Fenced, LimitExceeded
 from ...generation.render import scope_hint
-from ...ideas.file import plan_of
-from ...ideas.own_meta import identified
+from ...ideas.file import identified, plan_of
 from ...protocol import lineage
 from ...protocol.call import Call
 from ...protocol.context import Context, marked

@@ -10,8 +10,8 @@ from ...protocol.context import Context
 from ...protocol.declaration import parse_tool
 from ...protocol.origin import told
 from ...protocol.tool import Tool
+from ...schema.gathering import linked, links_of
 from ...schema.json import JsonObject
-from ...schema.links import linked, links_of
 from .resolver import Resolver, SavedRequest
 
 

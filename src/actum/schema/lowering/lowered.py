@@ -3,21 +3,128 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Literal
+from itertools import chain, count
+from typing import Any, Literal, TypeAlias
 
-from ..json import JsonObject, encode
-from ..walk import properties_of
+from ..json import JsonObject, encode, is_list, is_object
+from ..walk import Slot, Subschema, held, properties_of, required_of, subschemas
 from .call_list import Wrapped, lowered_calls, offered_calls
-from .dialects import LADDER, Dialect, Rung
+from .dialects import LADDER, Dialect, Rung, SizeLimits
 from .remarks import Note
 from .restoring import AnswerShapes
-from .sharing import state_references_once
-from .size import exceeded
+from .scalars import DEMANDING, REFERENCE_WORDS, REFERENCES
 from .strict import Strict
 from .verbatim import Verbatim
+
+_MOST_STEPS = 200
+SMALL_ENUM = 250
+"""An enum of more strings than this is limited in its characters too (OpenAI)."""
+
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class Size:
+    """What a schema holds, with the path where each count grew last."""
+
+    properties: int = 0
+    names: int = 0
+    enum_values: int = 0
+    optional: int = 0
+    unions: int = 0
+    large_enum: int = 0
+    depth: int = 0
+    at: dict[str, Path] = field(default_factory=dict[str, Path])
+    within: SizeLimits = field(default_factory=SizeLimits)
+
+    def add(self, what: str, amount: int, path: Path) -> None:
+        """Count, and keep the first path beyond the limit."""
+        value = getattr(self, what) + amount
+        setattr(self, what, value)
+        self.reach(what, value, path)
+
+    def reach(self, what: str, value: int, path: Path) -> None:
+        """Note a value that is not summed up, but whose greatest counts."""
+        setattr(self, what, max(value, getattr(self, what)))
+        most = getattr(self.within, what)
+        if most is not None and value > most:
+            self.at.setdefault(what, path)
+
+
+_WORDS = {
+    "properties": "properties in all",
+    "depth": "levels of nesting",
+    "names": "characters of names and literal values",
+    "enum_values": "enum values in all",
+    "large_enum": "characters in one enum",
+    "optional": "optional properties in all",
+    "unions": "unions in all",
+}
+
+
+def exceeded(schema: JsonObject, limits: SizeLimits) -> tuple[str, ...]:
+    """The limits that a lowered schema exceeds: the path where it does, the number and the limit, a line each."""
+    if limits == SizeLimits():
+        return ()
+    size = Size(within=limits)
+    for one in subschemas(schema):
+        if one.keyword == "$defs":
+            size.add("names", len(str(one.path[-1])), one.path)
+        _measure(one, size)
+    if limits.depth is not None:
+        size.reach("depth", *_depth(schema))
+    return tuple(
+        f"{'/'.join(map(str, ('#', *at)))}: {getattr(size, what)} {_WORDS[what]}, limit {getattr(limits, what)}"
+        for what, at in size.at.items()
+    )
+
+
+def _measure(one: Subschema, size: Size) -> None:
+    schema, path, _ = one
+    required = set(required_of(schema))
+    for name in properties_of(schema):
+        inner = (*path, "properties", name)
+        size.add("properties", 1, inner)
+        size.add("names", len(name), inner)
+        size.add("optional", name not in required, inner)
+    values: list[Any] = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    characters = sum(len(value if isinstance(value, str) else encode(value)) for value in values)
+    size.add("names", characters, path)
+    size.add("enum_values", len(schema.get("enum", ())), path)
+    if len(values) > SMALL_ENUM:
+        size.reach("large_enum", characters, path)
+    size.add("unions", "anyOf" in schema or is_list(schema.get("type")), path)
+
+
+def _depth(root: JsonObject) -> tuple[int, Path]:
+    """The deepest nesting of objects and lists, and its path; a cycle counts once."""
+    # By recursion, which ends far below every limit: a chain of definitions may be of any length.
+    known: dict[str, tuple[int, Path]] = {}
+    definitions: JsonObject = root.get("$defs", {})
+
+    def of(schema: Any, path: Path, steps: int = 0) -> tuple[int, Path]:
+        if not is_object(schema) or steps > _MOST_STEPS:
+            return 0, path
+        if "$ref" in schema:
+            name = str(schema["$ref"]).removeprefix("#/$defs/")
+            if name not in known:
+                known[name] = (0, path)
+                known[name] = of(definitions.get(name), ("$defs", name), steps + 1)
+            return known[name]
+        level = int(schema.get("type") in ("object", "array"))
+        inner = (of(slot.schema, path + slot.steps, steps + 1) for slot in held(schema) if slot.keyword != "$defs")
+        deepest = max(inner, default=(0, path), key=_first)
+        return (level + deepest[0], deepest[1]) if deepest[0] else (level, path)
+
+    return of(root, ())
+
+
+def _first(pair: tuple[int, Path]) -> int:
+    return pair[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,3 +222,40 @@ def choose(
         if not lowered.problems:
             return lowered
     return lower(composed(last.references), dialect, last)
+
+
+_NAME = "ref"
+_WIRES = frozenset(
+    encode({"type": "string", key: said})
+    for key, said in (
+        *(("pattern", pattern) for pattern in (*REFERENCES.values(), *DEMANDING.values())),
+        *(("description", f"({words})") for words in REFERENCE_WORDS.values()),
+    )
+)
+"""How a reference is said on the wire."""
+
+
+def state_references_once(lowered: JsonObject, definitions: JsonObject) -> None:
+    """Replace references by a `$ref` to one definition, if that is shorter."""
+    found: dict[str, list[Slot]] = {}
+    for part in (lowered, *definitions.values()):
+        for slot in _strings(part):
+            if (text := encode(slot.schema)) in _WIRES:
+                found.setdefault(text, []).append(slot)
+    for text, slots in found.items():
+        name = next(one for one in chain([_NAME], (f"{_NAME}{n}" for n in count(2))) if one not in definitions)
+        link = {"$ref": f"#/$defs/{name}"}
+        if len(slots) * (len(text) - len(encode(link))) > len(text) + len(name) + len('"":,'):
+            definitions[name] = slots[0].schema
+            for slot in slots:
+                slot.put(dict(link))
+
+
+def _strings(schema: Any) -> Iterator[Slot]:
+    waiting = held(schema) if is_object(schema) else []
+    while waiting:
+        slot = waiting.pop()
+        one = slot.schema
+        if one.get("type") == "string" and len(one) == 2:
+            yield slot
+        waiting += held(one)

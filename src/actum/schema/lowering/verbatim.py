@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..json import JsonObject, is_list, is_object
-from ..ordering import required_in_order
-from ..walk import DEFINITIONS, HOLDS, properties_of, required_of
+from ..walk import DEFINITIONS, HOLDS, properties_of, required_in_order, required_of
 from .definitions import Definitions
 from .merging import kinds, takes_null
 from .remarks import Remarks

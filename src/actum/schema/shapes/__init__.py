@@ -9,8 +9,7 @@ list, `{*: T}` a map, `'a'|'b'` one of these texts; `…` is more that isn't tol
 doesn't say. Odd keys stand in quotes.
 """
 
-from .same_objects import free_name
 from .shape_reading import FORMATS, WORDS, schema_of_shape
-from .shape_telling import MAP, UNKNOWN, Shapes, told
+from .shape_telling import MAP, UNKNOWN, Shapes, free_name, told
 
 __all__ = ["FORMATS", "MAP", "UNKNOWN", "WORDS", "Shapes", "free_name", "schema_of_shape", "told"]

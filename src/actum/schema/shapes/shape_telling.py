@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..gathering import gathered
-from ..json import JsonObject
+from ..json import JsonObject, encode, is_object
 from ..quoting import quoted, spelled
-from ..types import (
-    Alternative,
-    Boolean,
-    DeclaredField,
-    List,
-    Null,
-    Number,
-    Object,
-    Text,
-    Type,
-    Undeclared,
-    Whole,
-    type_of,
-)
-from ..walk import properties_of
-from .same_objects import Identities, Identity, free_name
-from .saying import saying
+from ..type_reading import type_of
+from ..types import Alternative, Boolean, DeclaredField, List, Null, Number, Object, Text, Type, Undeclared, Whole
+from ..walk import mapped, properties_of
 from .shape_reading import FORMATS
 
 UNKNOWN = "an unknown shape"
@@ -247,3 +234,79 @@ def _text(one: Text) -> str:
     if 0 < len(values) <= _MOST_VALUES and sum(map(len, values)) <= _LONGEST_VALUES:
         return "|".join(map(quoted, values))
     return FORMATS.get(one.format, "text")
+
+
+_LONGEST = 60
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_EMPTY = re.compile(
+    r"(?:an?|the|of|for|in|on|at|to|by|is|are|was|be|its?|this|that|and|or|as|with|from|which|whose|where"
+    r"|value|field|key|name|text|string|number|integer|boolean|list|object|date|time|given)\Z"
+)
+"""Words that say nothing of a field."""
+
+
+def saying(schema: Any, key: str) -> str:
+    """The first sentence of a field's description, if it is short and says what the name doesn't; else nothing."""
+    description = schema.get("description") if is_object(schema) else None
+    if not isinstance(description, str):
+        return ""
+    sentence = re.split(r"(?<=\w)[.;](?:\s|$)", " ".join(description.split()), maxsplit=1)[0].rstrip(".")
+    if not 0 < len(sentence) <= _LONGEST or not sentence.isprintable() or re.search(r"[(){}\[\]\"†¶]", sentence):
+        return ""
+    own = {part.lower() for part in _PARTS.findall(key)}
+    words = [word.lower() for word in _WORD.findall(sentence)]
+    if "of" in words and own >= {word for word in words[: words.index("of")] if not _EMPTY.match(word)}:
+        return ""  # the status of the order
+    told = {word for word in words if not _EMPTY.match(word)}
+    is_known = all(any(word.startswith(part) or part.startswith(word) for part in own) for word in told)
+    return "" if is_known else sentence
+
+
+_LONGEST_NAME = 40
+
+
+class Identity(NamedTuple):
+    """What tells objects apart: what they are called in their schemas, and what these say."""
+
+    title: str
+    content: str
+
+
+class Identities:
+    """The identities of the objects of schemas that share their definitions."""
+
+    def __init__(self, definitions: JsonObject) -> None:
+        self._of: dict[int, tuple[Object, Identity]] = {}
+        self._defined = {id(one): name for name, one in definitions.items()}
+        self._called = {_content(one): name for name, one in reversed(list(definitions.items())) if is_object(one)}
+
+    def of(self, one: Object) -> Identity:
+        """The identity of an object; one without a title is called as the definition that says the same."""
+        if id(one) not in self._of:
+            content = _content(one.schema or {})
+            title = one.title or self._defined.get(id(one.schema)) or self._called.get(content, "")
+            self._of[id(one)] = one, Identity(title, content)
+        return self._of[id(one)][1]
+
+
+def free_name(title: str, taken: Mapping[str, Any]) -> str:
+    """A name for a type that isn't taken: the title as one word, which no word of the notation is like."""
+    word = re.sub(r"\W", "", title).lstrip("_0123456789")[:_LONGEST_NAME]
+    word = word[:1].upper() + word[1:] if word.isidentifier() and word.isprintable() else "Type"
+    name, number = word, 2
+    while name in taken:
+        name, number = f"{word}_{number}", number + 1
+    return name
+
+
+def _content(schema: JsonObject) -> str:
+    return encode(mapped(schema, _bare), sort_keys=True)
+
+
+def _bare(schema: JsonObject) -> JsonObject:
+    return {
+        key: value
+        for key, value in schema.items()
+        if key not in ("title", "description", "examples") or is_object(value)
+    }

@@ -1,14 +1,16 @@
-"""A type is what is known of a value without having it: the alternatives of what it may be, or nothing at all."""
+"""What is known of a value without having it: what it may be, or nothing at all; and of its parts (O11, E5)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from difflib import get_close_matches
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from ..json import JsonObject
+from .json import JsonObject, index_of
+from .quoting import quoted, spelled
 
 _MOST_ALTERNATIVES = 64
 """A type of more alternatives than this is anything, so that comparing two of them stays cheap."""
@@ -215,3 +217,135 @@ def union(*types: Type) -> Type:
 def later(*types: Type) -> Type:
     """The union of types that are not to be read before it is asked for, as one of them may hold it."""
     return types[0] if len(set(types)) == 1 else Type(lambda: union(*types).declared)
+
+
+_MOST_VALUES = 8
+_WORDS = {
+    Text: "a text",
+    Number: "a number",
+    Whole: "a whole number",
+    Boolean: "true or false",
+    Null: "null",
+    List: "a list",
+    Object: "an object",
+}
+_EVERYTHING = {Text, Number, Boolean, List, Object}
+
+
+def in_words(type: Type) -> str:
+    """What a value may be, as a message says it: `a list`, `a text or null`."""
+    return words_of(type.alternatives)
+
+
+def words_of(alternatives: tuple[Alternative, ...] | None) -> str:
+    """As `words`, of some of a type's alternatives."""
+    kinds = list(dict.fromkeys(one.__class__ for one in alternatives or ()))
+    if not kinds or _EVERYTHING.issubset(kinds):
+        return "anything"
+    if Number in kinds and Whole in kinds:
+        kinds.remove(Whole)
+    return " or ".join(_WORDS[kind] for kind in kinds)
+
+
+def values_told(one: Text) -> str:
+    """The texts that it may be, the first of many."""
+    values = one.values or ()
+    told = ", ".join(quoted(value, 40) for value in values[:_MOST_VALUES])
+    return f"{told}, …" if len(values) > _MOST_VALUES else told
+
+
+_MOST_KEYS = 12
+_MOST_COMPARED = 500
+
+Segment: TypeAlias = str | int
+
+
+class Misfit(ValueError):
+    """A value of this type can't be used so, whatever it is; says why, and what is there (E6)."""
+
+
+def member(type: Type, segment: Segment) -> Type:
+    """The type of what a key or an index of a value holds; an optional key may hold null (E2).
+
+    Raises:
+        Misfit: no alternative but null has such a part; with what is declared.
+    """
+    alternatives = type.apart_from_null
+    if alternatives is None:
+        return ANYTHING
+    parts = [one for alternative in alternatives if (one := _part(alternative, segment)) is not None]
+    if not parts:
+        raise Misfit(_complaint(alternatives, segment))
+    return union(*parts)
+
+
+def is_optional(type: Type, segment: Segment) -> bool:
+    """Whether this is a declared key that may be missing."""
+    declared = (one.fields.get(str(segment)) for one in type.alternatives or () if isinstance(one, Object))
+    return any(one is not None and not one.is_required for one in declared)
+
+
+def _part(alternative: Alternative, segment: Segment) -> Type | None:
+    """The type of a part of one alternative; None if it has no such part."""
+    if isinstance(alternative, Object):
+        field = alternative.fields.get(str(segment))
+        if field is None:
+            return None if isinstance(segment, int) and _is_map(alternative) else alternative.rest
+        return field.type if field.is_required else union(field.type, NULL)
+    index = _index(segment)
+    if index is None:
+        return None
+    if isinstance(alternative, List):
+        return _item(alternative, index)
+    return TEXT if isinstance(alternative, Text) else None
+
+
+def _is_map(alternative: Object) -> bool:
+    """Whether its keys are its own, and what they hold is declared: it has no positions (O11)."""
+    return alternative.rest is not None and alternative.rest is not ANYTHING
+
+
+def _item(alternative: List, index: int) -> Type | None:
+    row = alternative.row
+    if row is None:
+        return alternative.item
+    return row[index] if -len(row) <= index < len(row) else None
+
+
+def _index(segment: Segment) -> int | None:
+    if isinstance(segment, int):
+        return segment
+    return index_of(segment)
+
+
+def _complaint(alternatives: tuple[Alternative, ...], segment: Segment) -> str:
+    """What is wrong, told of the alternative that says most."""
+    for one in alternatives:
+        if isinstance(one, Object):
+            return _missing(one, segment)
+    key = segment if isinstance(segment, int) else quoted(segment, 60)
+    for one in alternatives:
+        if isinstance(one, List) and _index(segment) is not None:
+            return f"no item {key}, it has {len(one.row or ())}"
+        if segment == "length" and isinstance(one, List | Text):
+            return f"{words_of((one,))} has no {key}; write len(…)"
+        if isinstance(one, List):
+            return f"a list has no {key}; use one(x for x in … if …), an index or a comprehension"
+    return f"{words_of(alternatives)} has no {key}"
+
+
+def _missing(one: Object, segment: Segment) -> str:
+    key = str(segment)
+    if isinstance(segment, int) and _is_map(one):
+        return f"an object has no positions: name a key, as in ['{key}'], or take one(….values())"
+    if not one.fields:
+        return f"no {quoted(key, 60)}, it is empty"
+    near = get_close_matches(key[:60], islice(one.fields, _MOST_COMPARED), 1, 0.5)
+    meant = f" (did you mean {quoted(near[0], 60)}?)" if near else ""
+    return f"no {quoted(key, 60)}{meant}, it has {keys_told(one)}"
+
+
+def keys_told(one: Object) -> str:
+    """The declared keys of an object, the first of many."""
+    told = ", ".join(spelled(key) for key in islice(one.fields, _MOST_KEYS))
+    return f"{told}, …" if len(one.fields) > _MOST_KEYS else told
