@@ -38,6 +38,7 @@ def suite(folder: Path, *checks: Any, **more: Any) -> Eval:
     return Eval("desk.json", cases=["runs/ana.json"], checks=[*checks], folder=folder, **more)
 
 
+@pytest.mark.rule("V21")
 async def test_a_model_stands_for_named_tools_and_no_gate_counts_that(folder: Path) -> None:
     def answer(request: ModelRequest) -> Any:
         told = " ".join(message["content"] for message in request.messages)
@@ -68,6 +69,7 @@ def own_tools(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.rule("V21")
 async def test_live_reads_are_the_same_after_a_kill(folder: Path) -> None:
     live = suite(folder, "†output.mean == 48.5", tools={"live": "reads"})
     await live.run(models=[model("a", FAR)], save=folder / "out")
@@ -76,6 +78,7 @@ async def test_live_reads_are_the_same_after_a_kill(folder: Path) -> None:
     assert called(folder) == ["weather"]
 
 
+@pytest.mark.rule("V21")
 async def test_effects_are_live_only_where_somebody_is_asked(folder: Path) -> None:
     live = suite(folder, "†output.note == 'o-1 paid back'", tools={"live": "all"})
     with pytest.raises(errors.EvalError, match=r"tools\.live: all runs effects: only `actum eval --approve` lets it"):
@@ -96,6 +99,7 @@ async def test_effects_are_live_only_where_somebody_is_asked(folder: Path) -> No
     assert called(folder) == ["refund", "refund"]
 
 
+@pytest.mark.rule("V21", "V22")
 async def test_nothing_is_live_behind_an_effect_that_is_only_on_record(folder: Path) -> None:
     plan = {**PAID, "calls": [*PAID["calls"], {"_then": True}, {"_tool": "stock", "item": "a"}]}
     case = Case(name="one", input={"email": "a"}, record=[{"refund": {"order": "o-1"}, "gives": "done"}])
@@ -109,6 +113,7 @@ TEAM = {"type": "tool", "tool": {"ask_desk": {"email": {"type": "string"}, "_del
 ASK = {"calls": [{"_tool": "ask_desk", "email": "ana@example.com"}], "output": {"note": "†calls.0.note", "mean": 1}}
 
 
+@pytest.mark.rule("V22")
 async def test_a_delegate_is_one_recorded_call_until_its_idea_changes(folder: Path) -> None:
     def say(text: str) -> None:
         context = [{"type": "input"}, {"type": "text", "text": text}]
@@ -134,3 +139,48 @@ async def test_a_delegate_is_one_recorded_call_until_its_idea_changes(folder: Pa
     report = await one.run(models=[asking])
     assert [row.state for row in report.rows] == ["fail"]
     assert len(asking.requests) == 3  # it ran
+
+
+@pytest.mark.rule("V22", "V23")
+async def test_a_delegate_that_runs_asks_its_own_model_once_for_all_cells(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = model("own", {"output": {"note": "warm", "mean": 2}})
+    monkeypatch.setattr("actum.app.machine.as_model", lambda name: own if name == "test:own" else None)
+
+    def say(text: str) -> None:
+        context = [{"type": "input"}, {"type": "text", "text": text}]
+        Idea(context=context, schema=SCHEMA, config={"model": "test:own"}).save("helper.json")
+
+    say("Say how warm.")
+    Idea(context=[TEAM, {"type": "text", "text": "Ask the desk."}], schema=SCHEMA).save("team.json")
+    idea = Idea.load("team.json")
+    await kept.start("runs/team.json", idea, ready(idea, "team.json", model=model("m", ASK)).agent())
+    say("Say how cold.")
+    one = Eval("team.json", cases=["runs/team.json"], checks=["'warm' in †output.note"], folder=folder)
+    before = len(own.requests)
+    report = await one.run(models=[model("a", ASK), model("b", ASK)], save=folder / "out")
+    assert [row.state for row in report.rows] == ["pass", "pass"]
+    assert len(own.requests) == before + 1
+    names = [json.loads(line)["name"] for line in (folder / "out" / "answers.jsonl").read_text().splitlines()]
+    assert sorted(names) == ["a", "b", "own"]
+
+
+@pytest.mark.rule("V22")
+async def test_a_reading_is_on_record_for_the_same_value_and_question_else_the_model_reads(folder: Path) -> None:
+    def asking(question: str) -> Any:
+        read = {"_tool": "read", "of": "†calls.0.city", "ask": question, "as": "{answer}"}
+        plan = {**PLAN, "calls": [PLAN["calls"][0], read], "output": {"note": "†calls.1.answer", "mean": 1}}
+
+        def answered(request: ModelRequest) -> Any:
+            told = " ".join(str(message["content"]) for message in request.messages)
+            return plan if "How warm will it be" in told else {"output": {"answer": f"read: {question}"}}
+
+        return answered
+
+    await keep(folder, "cy", "ana@example.com", asking("which city"), asking("which city"))
+    one = Eval("desk.json", cases=["runs/cy.json"], checks=["'read' in †output.note"], folder=folder)
+    same, other = model("same", asking("which city")), model("other", asking("which land"))
+    report = await one.run(models=[same, other])
+    assert [(row.state, row.verdict.why) for row in report.rows] == [("pass", ""), ("pass", "")]
+    assert (len(same.requests), len(other.requests)) == (1, 2)

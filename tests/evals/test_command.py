@@ -38,6 +38,7 @@ def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return warm.run([sys.executable, "-m", "actum", *arguments], cwd=cwd)
 
 
+@pytest.mark.rule("V1", "V2", "V31", "V32")
 def test_kept_runs_are_judged_in_a_table_a_page_and_for_ci(folder: Path) -> None:
     done = actum("eval", "desk.eval.yaml", "--html", "out.html", "--junit", "out.xml", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -55,6 +56,7 @@ def test_kept_runs_are_judged_in_a_table_a_page_and_for_ci(folder: Path) -> None
     assert called(folder) == []
 
 
+@pytest.mark.rule("V3", "V10")
 def test_exit_codes_say_what_a_gate_and_a_must_found(folder: Path) -> None:
     (folder / "must.yaml").write_text(
         f"{FILE}  - must: †output.mean == 21.5\n  - must: †output.mean < 0", encoding="utf-8"
@@ -71,6 +73,7 @@ def test_exit_codes_say_what_a_gate_and_a_must_found(folder: Path) -> None:
     ]
 
 
+@pytest.mark.rule("V17", "V27", "V31")
 def test_models_are_asked_once_and_their_runs_judged_again(folder: Path) -> None:
     recorded = folder / "answers.jsonl"
     answer = json.dumps(PLAN)
@@ -114,6 +117,7 @@ def _requests(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.rule("V1")
 def test_a_plugin_of_pytest_makes_each_case_a_test(folder: Path) -> None:
     command = [
         sys.executable,
@@ -131,6 +135,7 @@ def test_a_plugin_of_pytest_makes_each_case_a_test(folder: Path) -> None:
     assert "from: fail: weather: city was retyped" in done.stdout
 
 
+@pytest.mark.rule("V7")
 def test_cases_are_kept_as_files_without_secrets_and_what_is_dropped(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +152,7 @@ def test_cases_are_kept_as_files_without_secrets_and_what_is_dropped(
     assert "expect                 2 of 2" in again.stdout, again.stderr
 
 
+@pytest.mark.rule("V30")
 def test_a_gate_says_first_what_is_not_compared(folder: Path) -> None:
     recorded = folder / "answers.jsonl"
     told = [

@@ -38,6 +38,7 @@ def asked(folder: Path) -> int:
     return count
 
 
+@pytest.mark.rule("V25")
 def test_killed_anywhere_it_goes_on_to_the_same_report_and_pays_at_most_the_request_under_way_twice(
     folder: Path,
 ) -> None:
@@ -64,6 +65,7 @@ def suite(folder: Path, **more: Any) -> Eval:
     return Eval("desk.json", cases=["runs/*.json"], expect="recorded", folder=folder, **more)
 
 
+@pytest.mark.rule("V25")
 async def test_a_version_or_a_case_that_has_changed_runs_anew_and_that_is_said(folder: Path) -> None:
     first = model("m", PLAN)
     save = folder / "out"
@@ -103,6 +105,7 @@ async def test_names_that_files_cannot_have_do_not_meet_in_one(folder: Path) -> 
     assert len({row.run for row in report.rows}) == 4
 
 
+@pytest.mark.rule("V4")
 async def test_the_same_case_twice_is_tried_once_and_that_is_said(folder: Path) -> None:
     cases = [Case(name=name, input={"email": "a"}, tags=[name]) for name in ("one", "two")]
     own = Eval("desk.json", cases=cases, checks=["†output.mean == 1"], folder=folder)
@@ -111,6 +114,7 @@ async def test_the_same_case_twice_is_tried_once_and_that_is_said(folder: Path) 
     assert report.notes == ["two is the same case as one, and not tried again"]
 
 
+@pytest.mark.rule("V24")
 async def test_a_run_that_the_budget_cuts_says_nothing_and_goes_on_with_more(folder: Path) -> None:
     def rounds(request: ModelRequest) -> Any:
         is_second = any("find_customer" in message["content"] for message in request.messages[1:])
@@ -126,6 +130,7 @@ async def test_a_run_that_the_budget_cuts_says_nothing_and_goes_on_with_more(fol
     assert len(asking.requests) == 4
 
 
+@pytest.mark.rule("V24")
 async def test_money_is_no_budget_where_a_price_is_not_known(folder: Path) -> None:
     class Unpriced(models.Scripted):
         has_price = False
@@ -144,6 +149,7 @@ async def test_what_it_will_come_to_is_told_before_anything_is_asked(folder: Pat
     assert told == ["0: 6 runs a cell, at most 6; about 6 requests by what the cases' runs have used"]
 
 
+@pytest.mark.rule("V20")
 async def test_a_run_that_waits_for_a_decision_is_unknown_and_held_tools_are_answered(folder: Path) -> None:
     tools = (folder / "desk_tools.py").read_text(encoding="utf-8")
     (folder / "desk_tools.py").write_text(
@@ -160,6 +166,7 @@ async def test_a_run_that_waits_for_a_decision_is_unknown_and_held_tools_are_ans
     assert "unanswerable: it waits for a decision" in report.rows[0].verdict.why
 
 
+@pytest.mark.rule("V24")
 async def test_ideas_may_stand_for_versions_with_a_config_of_their_own(folder: Path) -> None:
     idea = Idea.load("desk.json")
     versions = ["desk.json", {"name": "brief", "idea": "desk.json", "config": {"reasoning": True}}, idea]

@@ -55,6 +55,7 @@ def with_model(found: Eval, model: models.Scripted) -> Eval:
     return Eval._of(replace(found.suite, columns=Columns(checks=checks)))  # pyright: ignore[reportPrivateUsage]
 
 
+@pytest.mark.rule("V15", "V17", "V23")
 async def test_a_judge_is_asked_only_where_that_is_said_and_never_twice(folder: Path) -> None:
     model = models.Scripted([scored], name="j", repeat_last=True)
     judged = with_model(suite(folder, at_least=0.8), model)
@@ -71,6 +72,7 @@ async def test_a_judge_is_asked_only_where_that_is_said_and_never_twice(folder: 
     assert len(model.requests) == 2
 
 
+@pytest.mark.rule("V16")
 async def test_a_judge_without_labels_is_advisory_and_in_no_gate(folder: Path) -> None:
     judged = with_model(suite(folder), models.Scripted([scored], name="j", repeat_last=True))
     report = await judged.run(judge=True)
@@ -78,6 +80,7 @@ async def test_a_judge_without_labels_is_advisory_and_in_no_gate(folder: Path) -
     assert report.notes == ["tone: advisory, since no output that it judged has a label"]
 
 
+@pytest.mark.rule("V16")
 async def test_agreement_with_people_is_told(folder: Path) -> None:
     outputs = [Idea.load(f"runs/{name}.json").meta["run"]["output"] for name in ("ana", "bo")]
     lines(
@@ -91,6 +94,7 @@ async def test_agreement_with_people_is_told(folder: Path) -> None:
     ]
 
 
+@pytest.mark.rule("V16")
 def test_thirty_labels_ten_of_each_kind_and_kappa_make_a_judge_count() -> None:
     judge = JudgeIdea(name="tone", idea=Idea(context=[]))
     assert judge.counts(Agreement(both_pass=15, both_fail=15))
@@ -99,6 +103,7 @@ def test_thirty_labels_ten_of_each_kind_and_kappa_make_a_judge_count() -> None:
     assert not judge.counts(Agreement(both_pass=10, both_fail=10, only_judge=5, only_people=5))
 
 
+@pytest.mark.rule("V15")
 def test_what_is_no_judge_is_refused(folder: Path) -> None:
     told = json.loads((folder / "judges/tone.json").read_text(encoding="utf-8"))
     told["schema"] = {"type": "object", "properties": {"mark": {}}}

@@ -49,6 +49,7 @@ async def held(folder: Path) -> None:
     await kept.start(folder / "runs" / "desk-9.json", idea, lambda _: agent, input={"email": "a"})
 
 
+@pytest.mark.rule("V4", "V10")
 def test_each_refusal_has_its_words_and_all_are_told_at_once(folder: Path) -> None:
     asyncio.run(keep(folder, "bill-3", "ana@example.com"))
     (folder / "bill.json").write_text((folder / "desk.json").read_text(encoding="utf-8"), encoding="utf-8")
@@ -95,6 +96,7 @@ def line(**more: Any) -> str:
     return json.dumps({"input": {"email": "a"}, **more}) + "\n"
 
 
+@pytest.mark.rule("V4", "V6")
 @pytest.mark.parametrize(
     ("file", "text", "told"),
     [

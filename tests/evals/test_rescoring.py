@@ -36,6 +36,7 @@ async def verdicts(folder: Path, *checks: Any, **more: Any) -> dict[str, dict[st
     return found
 
 
+@pytest.mark.rule("V2", "V9")
 async def test_expressions_read_the_output_the_input_and_the_calls(folder: Path) -> None:
     found = await verdicts(
         folder,
@@ -52,12 +53,14 @@ async def test_expressions_read_the_output_the_input_and_the_calls(folder: Path)
     }
 
 
+@pytest.mark.rule("V9")
 async def test_only_true_passes_and_what_cannot_be_computed_is_broken(folder: Path) -> None:
     report = await suite(folder, "†output.mean", "†state.x == 1", "†called[9].tool == 'a'").run()
     assert {row.state for row in report.rows} == {"broken"}
     assert "neither true nor false" in report.rows[0].verdict.why
 
 
+@pytest.mark.rule("V12")
 async def test_a_reference_is_told_from_the_same_value_retyped(folder: Path) -> None:
     wanted = {"calls": {"want": [{"weather": {"city": {"from": "find_customer.city"}}}]}}
     report = await suite(folder, wanted).run()
@@ -66,6 +69,7 @@ async def test_a_reference_is_told_from_the_same_value_retyped(folder: Path) -> 
     assert bo.verdict.why == 'weather: city was retyped, "Lisbon": a reference to find_customer.city was wanted'
 
 
+@pytest.mark.rule("V12")
 async def test_calls_that_are_wanted_forbidden_ordered_and_counted(folder: Path) -> None:
     found = await verdicts(
         folder,
@@ -81,6 +85,7 @@ async def test_calls_that_are_wanted_forbidden_ordered_and_counted(folder: Path)
     }  # fmt: skip
 
 
+@pytest.mark.rule("V11", "V13")
 async def test_limits_schemas_and_functions(folder: Path) -> None:
     @check
     def names_city(case: Case, run: JudgedRun) -> bool:
@@ -117,6 +122,7 @@ async def test_limits_schemas_and_functions(folder: Path) -> None:
     }
 
 
+@pytest.mark.rule("V8")
 async def test_what_a_case_expects_with_tolerances_and_effects(folder: Path) -> None:
     lines(
         folder / "cases.jsonl",
@@ -142,6 +148,7 @@ async def test_what_a_case_expects_with_tolerances_and_effects(folder: Path) -> 
     }
 
 
+@pytest.mark.rule("V6")
 async def test_cases_from_a_table_have_the_types_of_the_schemas(folder: Path) -> None:
     (folder / "cases.csv").write_text(
         "name,input.email,expect.mean,expect.note\na,ana@example.com,21.5,\nb,bo@example.com,,7\n", encoding="utf-8"
@@ -153,17 +160,20 @@ async def test_cases_from_a_table_have_the_types_of_the_schemas(folder: Path) ->
     ]
 
 
+@pytest.mark.rule("V14")
 async def test_a_must_that_is_missed_is_told_apart(folder: Path) -> None:
     report = await suite(folder, {"must": "†output.note == 'For Oslo'"}).run()
     assert [row.case for row in report.missed_musts] == ["ana"]
 
 
+@pytest.mark.rule("V1")
 async def test_one_case_is_a_test_with_the_difference_as_its_message(folder: Path) -> None:
     one = suite(folder, "†output.mean == 3")
     with pytest.raises(AssertionError, match=r"output\.mean: fail: †output\.mean is 21\.5"):
         (await one.once(one.cases[0])).assert_passed()
 
 
+@pytest.mark.rule("V4", "V10")
 def test_everything_that_is_wrong_is_told_at_once_with_its_place(folder: Path) -> None:
     lines(
         folder / "cases.jsonl",
@@ -212,6 +222,7 @@ oracle: x
         assert any(part in one for one in told), (part, told)
 
 
+@pytest.mark.rule("V5")
 async def test_a_run_that_waits_or_of_another_idea_is_no_case(folder: Path) -> None:
     other = folder / "other.json"
     other.write_text((folder / "desk.json").read_text(encoding="utf-8"), encoding="utf-8")

@@ -11,6 +11,7 @@ import pytest
 from actum.evals.statistics import Agreement, bootstrapped, holm, sign_test, wilson, worse_test
 
 
+@pytest.mark.rule("V26")
 def test_wilson_of_97_in_100_is_what_the_books_say() -> None:
     found = wilson(97, 100)
     assert round(found.low, 3) == 0.915
@@ -20,6 +21,7 @@ def test_wilson_of_97_in_100_is_what_the_books_say() -> None:
     assert wilson(5, 5).high == pytest.approx(1.0)
 
 
+@pytest.mark.rule("V26")
 @pytest.mark.parametrize(
     ("better", "worse", "p"), [(0, 0, 1.0), (3, 0, 0.25), (0, 1, 1.0), (5, 5, 1.0), (0, 5, 0.0625)]
 )
@@ -27,11 +29,13 @@ def test_the_sign_test_is_exact(better: int, worse: int, p: float) -> None:
     assert sign_test(better, worse) == pytest.approx(p)
 
 
+@pytest.mark.rule("V29")
 def test_one_check_needs_five_cases_that_became_worse() -> None:
     assert worse_test(0, 5) == pytest.approx(0.03125)
     assert worse_test(0, 4) == pytest.approx(0.0625)
 
 
+@pytest.mark.rule("V26")
 def test_a_thousand_tables_are_as_scipy_has_them() -> None:
     stats: Any = import_module("scipy.stats")
     chance = random.Random(1)
@@ -48,11 +52,13 @@ def test_a_thousand_tables_are_as_scipy_has_them() -> None:
         assert (wilson(passed, of).low, wilson(passed, of).high) == pytest.approx((interval.low, interval.high))
 
 
+@pytest.mark.rule("V26")
 def test_holm_adjusts_the_smallest_most_and_never_falls() -> None:
     assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "c": 0.06, "b": 0.06})
     assert holm({}) == {}
 
 
+@pytest.mark.rule("V26")
 def test_a_bootstrap_is_the_same_for_one_seed_and_holds_the_mean() -> None:
     values = [0.0, 1.0, 1.0, 0.5, 1.0, 0.0, 1.0]
     found = bootstrapped(values, seed=3)

@@ -14,11 +14,13 @@ TESTS = Path(__file__).parents[1]
 MANIFEST = tomllib.loads((TESTS / "rules" / "rules.toml").read_text(encoding="utf-8"))
 PAGE = TESTS.parent / "docs" / "protocol.md"
 PLANNED = "*(planned)*"
+BESIDE = frozenset({"V"})
+"""The groups of rules that are not of the protocol: V is of evals."""
 
 
-def rules() -> dict[str, str]:
-    """Every rule with what it demands."""
-    groups = [name for name in MANIFEST if name not in {"planned", "amended"}]
+def rules(*, of_protocol: bool = False) -> dict[str, str]:
+    """Every rule with what it demands; those of the protocol alone stand on its page."""
+    groups = [name for name in MANIFEST if name not in {"planned", "amended"} and not (of_protocol and name in BESIDE)]
     return {rule: text for name in groups for rule, text in MANIFEST[name].items()}
 
 

@@ -65,6 +65,8 @@ class Reach:
     """Those for other servers, by host."""
     handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
     data_kinds: frozenset[str] = DATA_KINDS
+    around: Callable[[Model], Model] | None = None
+    """Makes of a model that a delegate names what is asked in its place."""
 
     @classmethod
     def of(cls, config: Config, registered: Registry, fetcher: Fetcher | None = None, **more: Any) -> Reach:
@@ -300,5 +302,10 @@ class Assembly:
             ring=self.ring,
             deps=self.deps,
         )
-        machine = LocalMachine(registered=self.reach.registered, delegates=self.delegates, tokens=self.reach.tokens)
+        machine = LocalMachine(
+            registered=self.reach.registered,
+            delegates=self.delegates,
+            tokens=self.reach.tokens,
+            around=self.reach.around,
+        )
         return Caller(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,8 @@ class LocalMachine:
     delegates: Collection[str] = ()
     tokens: Mapping[str, str] = field(default_factory=dict[str, str])
     """The tokens for other servers, by their hosts, in addition to those of ACTUM_TOKENS."""
+    around: Callable[[Model], Model] | None = None
+    """Makes of a model that is named what is asked in its place."""
     _models: dict[str, Model] = field(default_factory=dict[str, Model])
 
     def remote(self, address: str, config: Config) -> Remote:
@@ -53,7 +55,8 @@ class LocalMachine:
             ModelError: it isn't available; the message says what is missing.
         """
         if name not in self._models:
-            self._models[name] = as_model(name)
+            own = as_model(name)
+            self._models[name] = own if self.around is None else self.around(own)
         return self._models[name]
 
     def registry(

@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from ..execution.calls.invoking import judged
 from ..execution.ground import Ground
 from ..execution.isolated import Suspension
 from ..execution.job import Carried, Carry, Job, Yield
+from ..generation.model import Model
 from ..ideas.course import Course
 from ..ideas.ticks import about_of, answers_of, ticks_of
 from ..protocol.accounts import CallAccount, LiveCalls, accounts
@@ -28,6 +29,7 @@ from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.marks import Authored
 from ..protocol.place import Place
+from ..protocol.reader import Reader
 from ..protocol.tool import Tool
 from ..schema.json import Json, JsonObject, encode
 from .agent import Agent, assembled
@@ -199,9 +201,12 @@ class RecordedTools:
         calls: the record.
         besides: what may answer others; None where nothing may. What really reads or does something is not asked once
             an effect was answered from the record: the world has not seen that one.
+        asks_reader: whether a model reads anew what it has not read on record: another value, question or shape.
     """
 
-    def __init__(self, calls: Iterable[RecordedCall], *, besides: Besides | None = None) -> None:
+    def __init__(
+        self, calls: Iterable[RecordedCall], *, besides: Besides | None = None, asks_reader: bool = False
+    ) -> None:
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._makers: defaultdict[str, set[str]] = defaultdict(set)
         for one in calls:
@@ -209,6 +214,7 @@ class RecordedTools:
             if one.maker:
                 self._makers[one.tool].add(one.maker)
         self._besides = besides
+        self._asks_reader = asks_reader
         self._given: Counter[int] = Counter()
         self._effects: list[_Effect] = []
         self._assembly: Assembly | None = None
@@ -302,6 +308,8 @@ class RecordedTools:
     async def _missing(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:
         besides, tool = self._besides or Besides(), job.tool
         is_live = all(one.is_real for one in self._effects)
+        if self._asks_reader and isinstance(tool, Reader):
+            return await carry(job, call)
         if tool.name in besides.simulated:
             self.simulated[tool.name] = None
             self._note_effect(job, call, ground, is_real=False)
@@ -339,10 +347,14 @@ class RecordedTools:
         return max(known, key=lambda one: sum(arguments.get(key) == value for key, value in one.items()), default=None)
 
 
-def with_record(agent: Agent, tools: RecordedTools) -> Agent:
-    """The agent with these in the place of what carries its calls out; nobody is asked to approve them."""
+def with_record(agent: Agent, tools: RecordedTools, around: Callable[[Model], Model] | None = None) -> Agent:
+    """The agent with these in the place of what carries its calls out; nobody is asked to approve them.
+
+    `around` makes of a model that a delegate names what is asked in its place.
+    """
     own = copy(agent)
     own.approve = _agreed
+    own._reach = replace(own._reach, around=around)  # pyright: ignore[reportPrivateUsage] -- of this package
     tools._assembly = assembled(own)  # pyright: ignore[reportPrivateUsage] -- of this module
     own._ring = tools.ring  # pyright: ignore[reportPrivateUsage] -- of this package
     return own

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 from ..app.idea import Idea
+from ..app.recorded import RecordedCall, calls_on_record
 from ..dataflow.expression import MISSING
 from ..schema.json import Json, JsonObject, encode, is_list, is_object, plain
 from .attacks import Attack
@@ -91,3 +92,19 @@ def parsed_case(told: Json, wrong: Complaint, run: Idea | None = None) -> Case |
         return None
     own: dict[str, Any] = {key: value for key, value in told.items() if key != "run"}
     return Case(run=run, **own)
+
+
+def recorded_for(case: Case, reads: Collection[str]) -> list[RecordedCall]:
+    """The calls that are on a case's record: those of its run, then those that it says itself (V22).
+
+    Args:
+        case: what is tried.
+        reads: the names of the tools that only read; all others have effects.
+    """
+    given: list[RecordedCall] = []
+    for told in case.record:
+        tool = next(key for key in told if key != "gives")
+        arguments: Any = told[tool]
+        own: JsonObject = arguments if is_object(arguments) else {}
+        given.append(RecordedCall(tool=tool, arguments=own, value=told.get("gives")))
+    return given if case.run is None else [*calls_on_record(case.run, case.name, reads), *given]

@@ -6,9 +6,8 @@ import asyncio
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from .. import kept
 from ..app.agent import Agent, with_deps
 from ..app.idea import Idea
 from ..app.loading import Loaded
-from ..app.recorded import Besides, RecordedCall, RecordedTools, calls_on_record, with_record
+from ..app.recorded import Besides, RecordedTools, with_record
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, LimitExceeded
 from ..execution.calls.approval import Approve
@@ -25,8 +24,8 @@ from ..generation.offer import offered
 from ..ideas.file import write_idea
 from ..protocol.config import Limits
 from ..protocol.context import Context
-from ..schema.json import Json, JsonObject, is_object
-from .case import Case
+from ..schema.json import Json, JsonObject
+from .case import Case, recorded_for
 from .judged import JudgedRun, judged_run, missed_call
 from .paid import PaidAnswers, RepeatedModel, append_lines, lines_in, mend
 from .report import KEPT, cell_name
@@ -115,12 +114,12 @@ class Trials:
             ActumError: it can't even begin.
         """
         case = trial.case
-        record = self._record(case, trial.cell.reads)
+        record = recorded_for(case, trial.cell.reads)
         if case.attack is None:
-            tools = RecordedTools(record, besides=self._asked_besides(case))
+            tools = RecordedTools(record, besides=self._asked_besides(case), asks_reader=True)
         else:  # nothing is really done here, whatever the eval says
-            tools = RecordedTools(case.attack.planted(record) or record)
-        agent = with_record(self._agent(trial, limits), tools)
+            tools = RecordedTools(case.attack.planted(record) or record, asks_reader=True)
+        agent = with_record(self._agent(trial, limits), tools, partial(self._asked_once, trial))
         path = trial.file(self.folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         failed = await self._carried(path, trial, agent, tools, limits)
@@ -165,20 +164,18 @@ class Trials:
             )
         return self._besides[case.identity]
 
-    def _record(self, case: Case, reads: frozenset[str]) -> Sequence[RecordedCall]:
-        given = [_recorded_by_hand(one) for one in case.record]
-        if case.run is None:
-            return given
-        return [*calls_on_record(case.run, case.name, reads), *given]
-
     def _agent(self, trial: Trial, limits: Limits) -> Agent:
         cell = trial.cell
         assert cell.loaded is not None
         agent = cell.loaded.agent()
         if cell.model is not None:
-            agent.model = RepeatedModel(cell.model, self.answers, trial.repeat)
+            agent.model = self._asked_once(trial, cell.model)
         agent.limits = _narrowed(agent.limits, limits)
         return with_deps(agent, self.deps)
+
+    def _asked_once(self, trial: Trial, model: Model) -> Model:
+        """A model whose answers are paid for once: that of the cell, or one that a delegate names (V23)."""
+        return RepeatedModel(model, self.answers, trial.repeat)
 
     async def _carried(
         self, path: Path, trial: Trial, agent: Agent, tools: RecordedTools, budget: Limits
@@ -207,13 +204,6 @@ class Trials:
             own = idea.context
             idea = replace(idea, context=Context([*own.messages, *case.messages], origin=own.origin))
         await kept.start(path, replace(idea, solution=None), lambda _: agent, input=case.input)
-
-
-def _recorded_by_hand(told: JsonObject) -> RecordedCall:
-    """A call of a case's own `record`: {tool: {parameter: value}, gives: …}."""
-    tool = next(key for key in told if key != "gives")
-    arguments: Any = told[tool]
-    return RecordedCall(tool=tool, arguments=arguments if is_object(arguments) else {}, value=told.get("gives"))
 
 
 def _narrowed(own: Limits, budget: Limits) -> Limits:

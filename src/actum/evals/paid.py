@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ class PaidAnswers:
     path: Path | None = None
     spent: Usage = field(default_factory=Usage)
     known: dict[str, JsonObject] = field(default_factory=dict[str, Any])
+    asking: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    """Held while an answer is on its way: who asks the same meanwhile waits for it."""
 
     def __post_init__(self) -> None:
         if self.path is None:
@@ -83,6 +86,11 @@ class RepeatedModel(WrappedModel):
             ModelError: the model's own.
         """
         key = self._key(request)
+        async with self._answers.asking[key], closing(self._answered(key, request)) as answer:
+            async for item in answer:
+                yield item
+
+    async def _answered(self, key: str, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         if (known := self._answers.known.get(key)) is not None:
             for delta in known["deltas"]:
                 await asyncio.sleep(0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 from ..app.coercion import blocking
 from ..app.idea import Idea
 from ..errors import ActumError
+from ..runs.handle import Run
 from ..runs.runs import Runs
 from ..schema.json import JsonObject
 from .case import Case
@@ -21,6 +22,7 @@ from .judged import judged_run
 _KEYS = ("runs", "idea", "tenant", "since", "where", "sample", "seed", "scan", "expect", "take", "drop")
 _SPANS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_SCANNED = 10_000
+_PAGE = 200
 
 
 def sampled(told: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
@@ -58,25 +60,33 @@ async def _found(
     wrong: Complaint,
 ) -> list[tuple[str, Idea]]:
     """The runs of one tenant that are over and match, those that are drawn of them; one by one, since they are long."""
-    scan: Any = told.get("scan", _MOST_SCANNED)
     named: Any = told.get("idea")
     matching: list[str] = []
     tenants: set[str] = set()
     async with Runs(str(told["runs"])) as runs:
-        for state in ("done", "failed"):
-            for run in await runs.list(state=state, tenant=told.get("tenant"), most=scan):
-                source = await runs.store.source(run.id)
-                if source is None or (since is not None and run.row.created < since):
-                    continue
-                tenants.add(source.tenant)
-                idea = await run.idea()
-                is_wanted = named is None or _is_called(idea, str(named))
-                if is_wanted and (where is None or _holds(where, run.id, idea)):
-                    matching.append(run.id)
-        if "tenant" not in told and len(tenants) > 1:
-            wrong('several tenants have runs there: say whose, tenant: "acme"')
-            return []
+        async for run in _listed(runs, told.get("tenant"), told.get("scan", _MOST_SCANNED)):
+            if since is not None and run.row.created < since:
+                break
+            if run.row.state not in {"done", "failed"}:
+                continue
+            tenants.add(run.row.tenant)
+            if "tenant" not in told and len(tenants) > 1:
+                wrong('several tenants have runs there: say whose, tenant: "acme"')
+                return []
+            idea = await run.idea()
+            is_wanted = named is None or _is_called(idea, str(named))
+            if is_wanted and (where is None or _holds(where, run.id, idea)):
+                matching.append(run.id)
         return [(one, await (await runs.get(one)).idea()) for one in sorted(drawn(sorted(matching)))]
+
+
+async def _listed(runs: Runs, tenant: str | None, most: int) -> AsyncGenerator[Run]:
+    """The newest runs of a tenant, or of all, page by page."""
+    last: Run | None = None
+    while most > 0 and (page := await runs.list(tenant=tenant, before=last, most=min(most, _PAGE))):
+        for run in page:
+            yield run
+        last, most = page[-1], most - len(page)
 
 
 def _is_called(run: Idea, name: str) -> bool:

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from ..app.idea import Idea
 from ..app.loading import Code, ready
-from ..app.recorded import calls_on_record
 from ..app.retracing import Unasked
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, MessageError, SchemaError
@@ -28,7 +27,7 @@ from ..schema.type_reading import type_of
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, union
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
-from .case import Case
+from .case import Case, recorded_for
 from .case_files import RECORDED, CaseReader
 from .check_files import CheckReader
 from .checks import Columns, Expected, PythonCheck, RunCheck, Withstood, condition, margin
@@ -122,7 +121,8 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     )
     cases, notes = _once_each(_named_apart(list(_cases_of(told.get("cases"), reader, wrong))))
     attacks = parsed_attacks(told.get("attacks", []), folder, wrong.at("attacks"))
-    cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, toolset.reading))]
+    if not wrong.noted:  # what is wrong with a record is told first
+        cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, toolset.reading))]
     own = list(_own_checks(cases, toolset, all_known=tools is not None))
     named = list(_checks_of(told.get("checks", []), CheckReader(types, tools, folder), wrong))
     columns = _named_apart([*own, *named, *_withstood(attacks, types, wrong.at("attacks"))])
@@ -190,7 +190,7 @@ def _cases_of(told: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]
 def _attacked(cases: Sequence[Case], attack: Attack, reads: Collection[str]) -> Iterator[Case]:
     """The cases in whose record the text of an attack can be planted, each with it."""
     for case in cases:
-        if case.run is not None and attack.planted(calls_on_record(case.run, case.name, reads)) is not None:
+        if attack.planted(recorded_for(case, reads)) is not None:
             yield replace(case, name=f"{case.name} + {attack.name}", attack=attack)
 
 
