@@ -14,13 +14,15 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from actum import Agent, Config, Tools, models
+from actum import Agent, Config, Tools, kept, models
+from actum.cli.dispatch import run_command
 from actum.generation.answer_parser import AnswerParser
 from actum.messages import KINDS
 from actum.schema import validator
@@ -28,6 +30,7 @@ from actum.schema.json import JsonObject as Json
 from actum.schema.lowering import OPENAI, lowered
 
 from .effort import thorough
+from .evals.desk import PLAN, desk, keep
 
 
 class Opens(BaseModel):
@@ -125,6 +128,29 @@ def test_a_run_costs_no_more_than_it_did(case: str) -> None:
     found = counted(CASES[case])
     dearer = {what: (found[what], most) for what, most in BUDGETS[case].items() if found[what] > most * 1.1}
     assert not dearer, f"counted, and what it may be: {dearer}"
+
+
+def test_a_replay_of_three_requests_costs_no_more_than_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_registry: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    desk(tmp_path)
+    find, weather = PLAN["calls"]
+    answers = [[find], [{**weather, "city": "Lisbon"}], []]
+    said = [{"calls": one, "output": None if one else {"note": "x", "mean": 1}} for one in answers]
+    counts: Counter[str] = Counter()
+
+    async def replays() -> None:
+        run = await keep(tmp_path, "three", "ana@example.com", *said)
+        assert await asyncio.to_thread(run_command, ["pin", "desk_tools.py"]) == 0
+        for _ in range(2):
+            replay = await kept.replay(run)
+            assert (replay.is_same, len(replay.requests)) == (True, 3)
+        with counting(counts):
+            await kept.replay(run)
+
+    asyncio.run(replays())
+    assert counts["calls in all"] <= 4_400 * 1.1
 
 
 @pytest.mark.parametrize(

@@ -322,7 +322,9 @@ async def test_arguments_are_known_by_their_values_however_they_were_written(fol
     refund = {"_tool": "refund", "order": f"{{†calls.0.city}} {long}"}
     cities = {"_tool": "weather", "_each": [{"city": "Lisbon"}, {"city": "Oslo"}], "city": "†each.city", "days": 3}
     await keep(folder, "cy", "ana@example.com", {"calls": [PLAN["calls"][0], refund], "output": whole})
-    await keep(folder, "di", "ana@example.com", {"calls": [cities], "output": {"note": "x", "mean": "†calls.0[1].mean"}})
+    await keep(
+        folder, "di", "ana@example.com", {"calls": [cities], "output": {"note": "x", "mean": "†calls.0[1].mean"}}
+    )
     (folder / "called.txt").unlink()
     typed = {"calls": [PLAN["calls"][0], {**refund, "order": f"Lisbon {long}"}], "output": whole}
     one = {"calls": [{"_tool": "weather", "city": "Oslo", "days": 3}], "output": {"note": "x", "mean": "†calls.0.mean"}}
