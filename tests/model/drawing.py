@@ -123,6 +123,8 @@ class Case:
     answers: list[Json]
     replies: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
     repair: Any = False
+    broken: dict[int, int] = field(default_factory=dict[int, int])
+    """The answers that come to nothing at first, after so many per cent of their text, and then come whole (L3)."""
 
     @property
     def world(self) -> World:
@@ -186,7 +188,8 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     if draw(st.booleans()):
         answers.append(draw(answers_(features, instances=instances, has_results=True, first=10)))
     if draw(st.integers(0, 3)):
-        return Case(context, answers, draw(replies_()))
+        broken = draw(st.dictionaries(st.integers(0, 1), st.integers(0, 99), max_size=2))
+        return Case(context, answers, draw(replies_()), broken=broken)
     first = answers.pop(0)
     output = {} if first["output"] is None else {"output": first["output"]}
     context.append({"type": "plan", "plan": first["calls"], **output})

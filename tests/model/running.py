@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, events
 from actum.models import ModelRequest
 
-from .drawing import GATE, Talk
+from .drawing import GATE, Case, Talk
 from .values import END, Json
 from .world import READER, Failure, World, named
 
@@ -41,7 +41,7 @@ class Seen:
     log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """When calls began and ended, in order."""
     requests: list[tuple[str, tuple[Any, ...], Json]] = field(default_factory=list[tuple[str, tuple[Any, ...], Json]])
-    """What was asked: in which tool's delegate, the blocks, the data."""
+    """What was asked: in which tool's delegate, the blocks, the data; but not what came to nothing."""
     result: Any = None
     error: BaseException | None = None
 
@@ -51,9 +51,13 @@ class Desk:
 
     name = "drawn"
 
-    def __init__(self, world: World, answers: list[Json], schedule: Schedule) -> None:
+    def __init__(
+        self, world: World, answers: list[Json], schedule: Schedule, broken: Mapping[int, int] | None = None
+    ) -> None:
         self.world = world
         self.answers = answers
+        self.broken = dict(broken or {})
+        """The answers that are still to come to nothing, after so many per cent of their text."""
         self.schedule = schedule
         self.seen = Seen(schedule)
         self.asked: Counter[str] = Counter()
@@ -125,19 +129,23 @@ class Desk:
         own = next((text for text in blocks if text.startswith("¶input")), "") if of else ""
         key = f"{of} {own}"
         number = self.asked[key]
-        self.seen.requests.append((of, tuple(_shown(blocks)), _data(blocks)))
+        broken = None if of else self.broken.pop(number, None)
+        if broken is None:
+            self.seen.requests.append((of, tuple(_shown(blocks)), _data(blocks)))
         answers = self.world.replies.get(of, ()) if of else self.answers
         answer = answers[number] if number < len(answers) else END
         if of == READER.name:
             answer = self.world.read(_data(blocks)["input"])
         text = json.dumps(answer, ensure_ascii=False)
         size = self.schedule.chunk or len(text)
+        if broken is not None:
+            text = text[: len(text) * broken // 100]
         self.streaming += 1
         try:
             for start in range(0, len(text), size):
                 await asyncio.sleep(0)
                 yield text[start : start + size]
-            self.asked[key] += 1
+            self.asked[key] += broken is None
         finally:
             self.streaming -= 1
 
@@ -236,9 +244,10 @@ def bench_of(world: World) -> Bench:
     return _BENCHES.setdefault(id(world.tools), Bench(world))
 
 
-async def ran(world: World, context: list[Json], answers: list[Json], schedule: Schedule) -> Seen:
+async def ran(case: Case, schedule: Schedule) -> Seen:
     """What is seen of one run to its end."""
-    return await bench_of(world).ran(Desk(world, answers, schedule), context)
+    world = case.world
+    return await bench_of(world).ran(Desk(world, case.answers, schedule, case.broken), case.context)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from ..generation.compile import Frame
 from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call
 from ..protocol.config import Limits
+from ..protocol.context import Context
 from ..protocol.place import Place
 from ..protocol.usage import Usage
 from ..schema.json import Json
@@ -108,6 +109,9 @@ class Asking(Paying):
     """What has come of the calls of its run, where any are made."""
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
+    shown: tuple[Context, Sequence[Call], Sequence[Call]] | None = None
+    """What the first request showed, and each that asks again does: the context, what waits and what is owed. What has
+    ended since depends on delays; its results would have their numbers by them (M9)."""
     texts: Texts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -181,7 +185,11 @@ class Asking(Paying):
 
     def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
         """Spend a request, and make it: on the last one only an output can be answered, or what it waits for (L5)."""
-        waiting, owed = self.outcomes.open_calls(self.script) if self.outcomes is not None else ([], [])
+        if self.shown is None:
+            waiting, owed = self.outcomes.open_calls(self.script) if self.outcomes is not None else ([], [])
+            self.journal.show()
+            self.shown = self.journal.context(), waiting, owed
+        context, waiting, owed = self.shown
         # How many requests readers and delegates have made, data decide: of those a planner that is sealed isn't told.
         made = (self.own.usage if frame.is_sealed else self.budget).requests
         # Without tools there is nothing to plan by it, and it would stand behind the question (W28).
@@ -190,8 +198,6 @@ class Asking(Paying):
         if self.budget.is_last(made) and made and not owed:
             frame = frame.last()
         self.budget.ask()
-        self.journal.show()
-        context = self.journal.context()
         request = frame.request(context, waiting=waiting, owed=owed, notices=notices)
         if self.emit.sink:
             self.emit(

@@ -49,7 +49,13 @@ def listed(message: JsonObject, ranks: Mapping[Place, Rank]) -> Rank | None:
         return None
     if RANK in message:
         return rank_of(Place.parse(message[RANK]))
-    return ranks.get(place) or rank_of(place) if ranks else rank_of(place)
+    return rank_in(ranks, place) or rank_of(place)
+
+
+def rank_in(ranks: Mapping[Place, Rank], place: Place) -> Rank | None:
+    """Where a corrected answer lists a call, or the call for an item; None where it lists it nowhere."""
+    own = ranks.get(place.parent or place) if ranks else None
+    return None if own is None else (*own[:2], -1 if place.item is None else place.item)
 
 
 def key_of(message: JsonObject, rank: Rank) -> Key:
@@ -158,8 +164,6 @@ def _is_new(message: JsonObject) -> bool:
     return SHOWN not in message and ("_call" in message or (message.get("type") == "error" and OF in message))
 
 
-def _order(message: JsonObject) -> tuple[float, float, float]:
-    place = place_of(message)
-    if place is None:
-        return -1, 0, 0
-    return place.answer, inf if place.index is None else place.index, -1 if place.item is None else place.item
+def _order(message: JsonObject) -> Rank:
+    place = Place.parse(message[RANK]) if RANK in message else place_of(message)
+    return (-1, 0, 0) if place is None else rank_of(place)

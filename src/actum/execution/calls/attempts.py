@@ -89,8 +89,7 @@ class Attempts:
         script: Script = job.script
         place = script.places[job.node.index] = first.place
         script.kept.pop(place, None)
-        if first.node.writes:
-            self._ground.journal.move(place, script.number, job.node.index)
+        self._ground.journal.move(place, script.number, job.node.index)
         if first.node.status is Status.READY:
             self._ground.graph.take(job.node)
             self._ground.graph.withdraw(first.node)  # it writes in the turn of the one that has taken its place

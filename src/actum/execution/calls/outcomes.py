@@ -178,7 +178,7 @@ def withholding(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
     """The failures that the output can't be delivered beside.
 
     Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
-    excused calls have failed for.
+    excused calls have failed for, but for what the output itself reads without an alternative (O7).
     """
     if not ground.failures:
         return ()
@@ -188,6 +188,8 @@ def withholding(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
         for choice in _choices(expression):
             if ground.graph.known.evaluate(choice, script, instance) is not MISSING:
                 excused |= failed.behind(references(choice), script)
+    needed = (one for own in wanted.output.expressions for part in _needed(own) for one in references(part))
+    excused -= failed.behind(needed, wanted.script)
     if excused:
         _spread(excused, failed)
     return [one for one in ground.failures if one.of not in excused]
@@ -240,6 +242,18 @@ def _choices(expression: Expression) -> Iterator[First]:
                 yield from _choices(part)
         case _:
             return
+
+
+def _needed(expression: Expression) -> Iterator[Expression]:
+    """What is read without an alternative."""
+    match expression:
+        case Each(parts=parts):
+            for part in parts:
+                yield from _needed(part)
+        case First():
+            return
+        case _:
+            yield expression
 
 
 class _Failed:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...dataflow.expression import MISSING
@@ -10,10 +11,10 @@ from ...dataflow.fold import UnfitWrite
 from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference, overlaps
 from ...errors import InvalidParameters
-from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_of
+from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_in, rank_of
 from ...protocol.call import Call
 from ...protocol.context import Memory, absorb
-from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, kind_of, write_of
+from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, kind_of, place_of, write_of
 from ...protocol.place import Place
 from ...schema.json import JsonObject
 
@@ -27,6 +28,9 @@ class Folding:
         self._memory = Memory()
         self._ranks: dict[Place, Rank] = {}
         """Where calls are listed that a corrected answer has moved (L3)."""
+        self._left: defaultdict[Place, list[int]] = defaultdict(list)
+        """The indices of what calls have left of late, by place, of the messages that are `_noted`."""
+        self._noted = 0
         self._landed = Landed()
         self._made: dict[str, int] = {}
         """How often calls that have written were made again, by place (O4)."""
@@ -39,7 +43,7 @@ class Folding:
 
     def rank(self, place: Place) -> Rank:
         """Where a call is listed."""
-        return self._ranks.get(place) or rank_of(place)
+        return rank_in(self._ranks, place) or rank_of(place)
 
     @property
     def memory(self) -> Memory:
@@ -108,29 +112,43 @@ class Folding:
         self._made[of] = self._made.get(of, -1) + 1
 
     def listing(self, of: str) -> JsonObject:
-        """The marks of a write that isn't the first of its call, or whose call a corrected answer has moved (O8)."""
+        """The marks of what isn't the first that its call leaves, or whose call a corrected answer has moved (O8)."""
         marks: JsonObject = {}
-        if self._ranks and (rank := self._ranks.get(Place.parse(of))) is not None:
-            marks[RANK] = f"{rank[0]}.{rank[1]}"
+        if self._ranks and (rank := rank_in(self._ranks, Place.parse(of))) is not None:
+            marks[RANK] = _written(rank)
         if again := self._made.get(of, 0):
             marks[AGAIN] = again
         return marks
 
     def move(self, place: Place, answer: int, index: int) -> int | None:
         """Let a call be listed where a corrected answer lists it (L3); the index of the first message so marked."""
-        rank = self._ranks[place] = answer, index, -1
-        of, first = str(place), None
-        for back in range(len(self._messages) - 1, -1, -1):
-            message = self._messages[back]
-            if _is_between(message, self._ranks):
-                break
-            if message.get(OF) == of and (write := write_of(message, back, self.data_kinds)) is not None:
-                # It belongs to what the correction leaves, which is shown later.
-                own = {key: value for key, value in message.items() if key != SHOWN}
-                self._messages[back] = {**own, RANK: f"{answer}.{index}"}
-                first = back
-                self._note_landed(write, of, rank, is_fresh=False)
-        return first
+        self._ranks[place] = answer, index, -1
+        own = self._left_by(place)
+        for at in own:
+            message = self._messages[at]
+            of = Place.parse(message[OF])
+            # It belongs to what the correction leaves, which is shown later.
+            left = {key: value for key, value in message.items() if key != SHOWN}
+            self._messages[at] = {**left, RANK: _written(self.rank(of))}
+            if (write := write_of(message, at, self.data_kinds)) is not None:
+                self._note_landed(write, str(of), self.rank(of), is_fresh=False)
+        return own[0] if own else None
+
+    def inserted(self) -> None:
+        """A message was put between others."""
+        self._left.clear()
+        self._noted = 0
+
+    def _left_by(self, place: Place) -> Sequence[int]:
+        """The indices of what a call has left behind what a caller has added last."""
+        for at in range(self._noted, len(self._messages)):
+            message = self._messages[at]
+            if "_call" in message and (own := place_of(message)) is not None:
+                self._left[own.parent or own].append(at)
+            elif is_between(message):
+                self._left.clear()
+        self._noted = len(self._messages)
+        return self._left.get(place, ())
 
     def _fold_all(self) -> None:
         """Fold the messages that a run begins with, and note what calls had written (M6, O8)."""
@@ -178,6 +196,12 @@ class Folding:
 
     def _note_landed(self, write: Write, of: str, rank: Rank, *, is_fresh: bool) -> None:
         self._landed.write(write.reference, (self._requests, self._made.get(of, 0), rank), is_fresh=is_fresh)
+
+
+def _written(rank: Rank) -> str:
+    """A rank as the place that a mark names."""
+    answer, index, item = rank
+    return f"{answer}.{index}" if item < 0 else f"{answer}.{index}.{item}"
 
 
 def _is_between(message: JsonObject, ranks: Mapping[Place, Rank]) -> bool:

@@ -211,8 +211,6 @@ class Journal:
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
         if reference.kind == RESULT:
             self.folding.leave()
-        else:
-            message |= self.folding.listing(of)
         self.add({**message, **marks} if marks else message)
         self.writes += 1
         return write
@@ -248,7 +246,7 @@ class Journal:
                 raise ScopeDenied("it would write gates, which a call can't open", tool=call.tool)
         except MessageError as error:
             raise InvalidResult(f"it returned a bad message: {error.message}", tool=call.tool) from None
-        self.add({**checked, **self.folding.listing(of)} if write is not None else checked)
+        self.add(checked)
         self.writes += 1
         return write
 
@@ -271,6 +269,7 @@ class Journal:
         if self._trace:
             message = {**message, TRACE: self._trace}
         self._messages.insert(index, message)
+        self.folding.inserted()
         self._not_shown = min(self._not_shown, index)
         self.tell(Inserted(index, message))
         self.crossing.forget()
@@ -286,6 +285,8 @@ class Journal:
         """Append a message that was judged before, and folded if it carries data."""
         if self._untold:
             message, self._untold = {**message, TRACE: self._untold}, ""
+        if OF in message and ("_call" in message or message["type"] == "error"):
+            message |= self.folding.listing(message[OF])
         self._messages.append(message)
         if self.is_recorded:
             self.tell(Appended(message))
