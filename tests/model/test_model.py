@@ -97,7 +97,7 @@ def _place(model: Run, seen: Seen) -> None:
     for place, *own in seen.begun:
         known = free.get(canonical(own))
         places[place] = known.pop(0) if known else f"once more: {place}"
-    seen.begun = [(places[place], *own) for place, *own in seen.begun]
+    seen.begun = [(places[place], activity, made, crossed) for place, activity, made, crossed in seen.begun]
     seen.log = [(sign, places[place]) for sign, place in seen.log]
 
 
@@ -188,7 +188,8 @@ FOUND: list[Json] = json.loads(Path(__file__).with_name("found.json").read_text(
 async def test_what_was_found_is_gone(found: Json, schedule: Schedule) -> None:
     context = [*CONTEXT, *INSTANCES, *found.get("context", [])]
     if "turns" not in found:
-        await compare(Case(context, found["answers"], ANSWERED), [schedule])
+        broken = {int(number): share for number, share in found.get("broken", {}).items()}
+        await compare(Case(context, found["answers"], ANSWERED, broken=broken), [schedule])
         return
     cuts = {int(turn): events for turn, events in found.get("cuts", {}).items()}
     await compare_talk(Talk(context, found["turns"], ANSWERED, frozenset(found.get("held", ())), cuts), schedule)

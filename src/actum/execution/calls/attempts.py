@@ -17,7 +17,7 @@ from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
 from ...schema.json import encode
 from ..ground import Ground
-from ..job import Job
+from ..job import Failure, Job
 from ..script import Script
 
 
@@ -28,6 +28,8 @@ class Attempts:
         self._ground = ground
         self._started: defaultdict[str, deque[Job]] = defaultdict(deque)
         """By digest."""
+        self._not_made: dict[str, Failure] = {}
+        """Why calls were not made, by place."""
         self._script: Script | None = None
         """The attempt under way, where there was another before it."""
         self._put_off: list[tuple[deque[Node], Node]] = []
@@ -36,6 +38,10 @@ class Attempts:
     def keep(self, job: Job) -> None:
         """Take in a call that has started in an answer that begins again."""
         self._started[authored_digest(job, self._ground.jobs)].append(job)
+
+    def put_aside(self, failure: Failure) -> None:
+        """Why a call was not made counts only in an attempt that repeats it: a denial, what wasn't as expected."""
+        self._not_made[failure.of] = failure
 
     def kept(self) -> dict[Place, Call]:
         """The calls that no later attempt has named yet, by place."""
@@ -70,6 +76,7 @@ class Attempts:
                         self._adopt(job)
                     self._script.arrived(job.node.index, self._ground.journal)
         self._started.clear()
+        self._not_made.clear()
         self._script, self._ground.is_corrected = None, False
         for queue, node in self._put_off:
             queue.append(node)
@@ -97,6 +104,8 @@ class Attempts:
             first.followers = (*first.followers, job)
         else:
             self._ground.graph.settle(job.node, first.node.status, first.node.value, first.node.written)
+            if (failure := self._not_made.pop(str(place), None)) is not None:
+                self._ground.failures.append(failure)
         return True
 
     def lead(self, job: Job) -> None:

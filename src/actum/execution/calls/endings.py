@@ -61,6 +61,7 @@ class Endings:
 
     def finish(self, job: Job, result: Yield) -> None:
         """Write down what a call has returned; its path holds it once those listed before it have written (O8)."""
+        job.is_started = True  # it leaves a message under its place, which is taken then
         try:
             job.left = self._results.write(job, result)
         except ActumError as error:
@@ -183,7 +184,7 @@ class Endings:
         if job.tool is EXPECTS:
             self.refuse(job, NotAsExpected(f"{expected(job)} doesn't hold: {why}"))
             return
-        job.is_started = True  # it leaves a message under its place, which is taken then
+        job.is_started = True  # as above
         self._ground.graph.settle(job.node, Status.SKIPPED)
         self._count(MESSAGE)
         self._ground.journal.record(job.call, job.of, dict(SKIPPED), job.marks)

@@ -172,8 +172,12 @@ class Intake:
             if not job.is_started:
                 self._ground.graph.settle(job.node, Status.SKIPPED)
                 del self._ground.jobs[job.node.number]
-        failures = self._ground.failures
-        self._ground.failures = [one for one in failures if one.job is not None and one.job.has_begun]
+        failures, self._ground.failures = self._ground.failures, []
+        for one in failures:
+            if one.job is not None and one.job.has_begun:
+                self._ground.failures.append(one)
+            elif one.job is not None:
+                attempts.put_aside(one)
         self._ground.graph.close(script)
         # The places of what has started are taken: the next attempt is an answer of its own.
         kept = attempts.kept()
