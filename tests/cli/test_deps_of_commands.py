@@ -124,16 +124,17 @@ def test_what_makes_nothing_is_refused_in_one_line(
 def test_a_worker_gives_each_run_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["submit", "lamp.json", "--id", "one", "--tenant", "Eve"]) == 0
     command = [sys.executable, "-m", "actum", "worker", "--deps", "desk.py:of_tenant"]
-    with warm.popen(command, cwd=folder) as process:
-        try:
-            assert run_command(["follow", "one", "-q"]) == 0
-        finally:
-            process.kill()
+    process = warm.popen(command, cwd=folder)
+    try:
+        assert run_command(["follow", "one", "-q"]) == 0
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
     assert '"lamp of Eve"' in capsys.readouterr().out
 
 
 def test_an_eval_gives_it_to_calls_that_are_really_made(folder: Path) -> None:
-    suite = {"idea": "lamp.json", "cases": [{"name": "lamp"}], "checks": ["†output == 'lamp of Ada'"]}
+    suite: dict[str, Any] = {"idea": "lamp.json", "cases": [{"name": "lamp"}], "checks": ["†output == 'lamp of Ada'"]}
     (folder / "shop.eval.json").write_text(json.dumps({**suite, "tools": {"live": "reads"}}), encoding="utf-8")
     done = actum("eval", "shop.eval.json", "--versions", "lamp.json", "--deps", "desk.py:shop")
     assert done.returncode == 0, done.stderr

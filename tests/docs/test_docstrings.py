@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -86,6 +87,11 @@ def test_help_of_an_agent_is_of_its_public_names() -> None:
             "stream_text",
         ),
     }
+
+
+def test_help_of_an_agent_fits_a_screen() -> None:
+    told = pydoc.plain(pydoc.render_doc(actum.Agent)).partition("Data descriptors defined here")[0]
+    assert len(told.splitlines()) <= 95  # what stands below is Python's own
 
 
 def test_no_docstring_that_users_see_cites_a_rule() -> None:

@@ -289,8 +289,8 @@ async def test_a_text_is_planted_in_a_record_that_a_case_says_itself(folder: Pat
 @pytest.mark.rule("V7")
 async def test_runs_of_a_store_are_those_of_one_tenant_and_the_newest(folder: Path) -> None:
     whole = json.loads((folder / "runs" / "ana.json").read_text(encoding="utf-8"))
-    plan = {"type": "plan", "plan": [], "output": {"note": "x", "mean": 1}}
-    idea = {"context": [plan], "schema": whole["schema"]}
+    plan: dict[str, Any] = {"type": "plan", "plan": [], "output": {"note": "x", "mean": 1}}
+    idea: dict[str, Any] = {"context": [plan], "schema": whole["schema"]}
     async with Runs(folder / "runs.db") as runs:
         worker = Worker(runs, Agent(None, tools=[]))
         serving = asyncio.create_task(worker.serve())

@@ -64,12 +64,9 @@ class Agent(Generic[Deps]):
     Args:
         model: a name, for example "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
         tools: the registry, or a list of functions; the process-wide `actum.tools` if none is given.
-        config: how requests are made; limits: what a run may spend.
-        approve: is asked before every call.
-        delegates: what the names in `_delegate` mean: an Idea, a dict or a path.
-        roots: the folders that delegates' paths may lead into.
-        resolver: finds delegates its own way, instead of `delegates`, `roots` and `fetcher`.
-        fetcher: fetches delegates from URLs; bounds and cache are its own.
+        config: how requests are made; limits: what a run may spend; approve: is asked before every call.
+        delegates: what the names in `_delegate` mean: an Idea, a dict or a path. `roots` are the folders that paths may
+            lead into, `fetcher` fetches URLs, `resolver` finds delegates its own way instead of these three.
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one.
         tokens: for other servers that carry out delegates, by host, in addition to those of ACTUM_TOKENS.
         message_types: further message types: a handler, or `dict` for a data kind with the short form.
@@ -77,8 +74,11 @@ class Agent(Generic[Deps]):
         plans: refined plans that answer before the model is asked (`Plans`); None asks it always.
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
 
-    Raises:
-        IdeaError: there is no store where `store` says.
+    All ways to run take a `context`: one text, messages as dicts or objects, texts among them, or a `Context`; and a
+    `schema` of the output: a type, of which it is an instance then, a JSON Schema, or None for any JSON. `input` are
+    values by name for the context's `input`; `deps` what tools get as `ctx.deps`, of which no model is told. Raised are
+    `MessageError` and `SchemaError` where what was given is malformed (`IdeaError`: there is no such store) and nothing
+    was asked, else the `ActumError` that ended the run; its `result` is what had been done.
     """
 
     def __init__(
@@ -151,19 +151,7 @@ class Agent(Generic[Deps]):
     async def run(
         self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
-        """Run until there is an output.
-
-        Args:
-            context: messages as dicts or message objects, texts of the user among them; a `Context`; or one text.
-            schema: of the output: a JSON Schema, a Pydantic model or any type, of which the output is an instance then;
-                None for any JSON.
-            input: values by name for the `input` of the context; None where it takes none.
-            deps: what its tools are given as `ctx.deps`, its delegates' as well; no model is told of it.
-
-        Raises:
-            MessageError, SchemaError: what was given is malformed, or `deps` misses; nothing was asked.
-            ActumError: what ended the run; its `result` is what had been done.
-        """
+        """Run until there is an output, or an error; takes `context`, `schema`, `input` and `deps` as `Agent` says."""
         if self.plans is not None:
             return await self.plans.run(with_deps(self, deps), context, schema, input)
         own = assembled(with_deps(self, deps))
@@ -201,10 +189,9 @@ class Agent(Generic[Deps]):
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
 
-        Args:
-            context: as for `run`, and so are `schema`, `input` and `deps`.
-            record: takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash;
-                a `Record` is also asked before every effect whether the run is still this process's own.
+        `context`, `schema`, `input` and `deps` as for `run`. `record` takes what the run leaves, entry by entry, so
+        that it can be continued after a crash; a `Record` is also asked before every effect whether the run is still
+        this process's own.
         """
         own = with_deps(self, deps)
         if self.plans is not None:
@@ -222,17 +209,9 @@ class Agent(Generic[Deps]):
     ) -> AsyncGenerator[str]:
         """The text of the output, piece by piece: at once where no call can still fail, else when they are done.
 
-        A run that ends without an output gives no text. Closing the iterator early cancels the run.
-
-        Args:
-            context: as for `run`, and so are `schema`, `input` and `deps`; a text by default.
-            member: the path of the text in an output that is more than a text, for example `answer` or
-                `items[0].title`.
-
-        Raises:
-            SchemaError: the schema has no text there.
-            SolutionError: an answer broke off when text of it had been given, and the next one says other words.
-            ActumError: as `run`.
+        `context`, `schema` (a text by default), `input` and `deps` as for `run`. `member` is the path of the text in an
+        output that is more than a text, for example `items[0].title`; SchemaError: there is none. A run without an
+        output gives no text; SolutionError: an answer broke off and the next one says other words.
         """
         return text_pieces(self.stream(context, schema, input=input, deps=deps), member_of(schema, member))
 
@@ -247,11 +226,7 @@ class Agent(Generic[Deps]):
     def run_sync(
         self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
-        """`run` for scripts and notebooks: outside an event loop, or beside the one that is running.
-
-        Args:
-            context: as for `run`, and so are `schema`, `input` and `deps`.
-        """
+        """`run` for scripts and notebooks; takes `context`, `schema`, `input` and `deps` as that does."""
         return blocking(self.run(context, schema, input=input, deps=deps))
 
     @overload
@@ -277,21 +252,11 @@ class Agent(Generic[Deps]):
         summary: bool = False,
         deps: Deps | None = None,
     ) -> Conversation:
-        """Turns over one context, which begins with this one or goes on with that of an earlier conversation.
+        """Turns over one `context`, which begins with this one or goes on with that of an earlier conversation.
 
-        Args:
-            context: as for `run`.
-            schema: of what is answered, a text by default; or its type as `output`.
-            output: its type.
-            member: the path of the text in it (see `stream_text`).
-            most: cuts the oldest turns where the context is longer than so many characters.
-            summary: the model writes down in short what it is about to lose: one request more, which spends from the
-                turn that comes next.
-            deps: as for `run`, of each turn.
-
-        Raises:
-            MessageError: a message is malformed, or data of the kind `earlier`, which is that of the summary.
-            SchemaError: a `summary` is asked for without `most`.
+        `schema`, or its type as `output`, is of what is answered: a text by default; `member` the path of the text in
+        it; `deps` are each turn's. `most` cuts the oldest turns where all are longer than so many characters; with
+        `summary` (SchemaError: without `most`) the model writes down what it is about to lose, a request more.
         """
         answer = schema if output is None else output
         if summary and most is None:
@@ -312,11 +277,7 @@ class Agent(Generic[Deps]):
     async def request(self, context: Given, schema: Any = None, *, input: Inputs = None) -> Solution[Any]:
         """Ask exactly once, again where the answer is unusable; nothing is carried out.
 
-        Args:
-            context: as for `run`, and so are `schema` and `input`.
-
-        Raises:
-            SchemaError: there is no model. Otherwise as `run`.
+        It takes `context`, `schema` and `input` as `run` does.
         """
         if self.model is None:
             raise SchemaError("a request needs a model, and the agent has none")
@@ -333,16 +294,11 @@ class Agent(Generic[Deps]):
     async def resume(
         self, context: Given | SavedIdea, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
-        """Continue a run that was cut, from its context alone; calls that have left messages aren't made again.
+        """Continue a run that was cut, from its `context` alone: `result.context`, or an Idea that has it.
 
-        What a kept run was begun with is kept to: as in `kept.resume`, the stricter of that and `approve` decides.
-        Limits count from the beginning of a kept run; a context alone doesn't hold what was spent, and they count anew.
-
-        Args:
-            context: what the run had left, `result.context`; or an Idea whose context that is.
-            schema: as for `run`; of an Idea, its own by default.
-            input: other values for the `input`; seldom needed, as the context has those of before.
-            deps: as for `run`.
+        Calls that have left messages aren't made again. What a kept run was begun with is kept to (`kept.resume`); its
+        limits count from its beginning, those of a mere context anew. `schema` is by default that of the Idea, `input`
+        that of before; `deps` as for `run`.
         """
         if isinstance(context, SavedIdea):
             own = schema if schema is not None else context.schema
@@ -355,9 +311,6 @@ class Agent(Generic[Deps]):
         """Decorates a function that says what every run begins with: `(ctx: Ctx[Deps]) -> str`, or without `ctx`.
 
         It is a system message of the run's context; the next turn, or who goes on with the run, asks the function anew.
-
-        Raises:
-            SchemaError: it takes something else.
         """
         check_instructions(function)
         self._instructions = (*self._instructions, function)
@@ -367,10 +320,9 @@ class Agent(Generic[Deps]):
     def override(
         self, *, model: Model | str | None = None, tools: AnyTools | None = None, deps: Deps | None = None
     ) -> Generator[Self]:
-        """The agent with another model, other tools or other `deps` while the block lasts: for tests.
+        """The agent with another `model`, other `tools` or other `deps` while the block lasts: for tests.
 
-        What is None stays. These `deps` come before those that a run is given. Runs that begin elsewhere meanwhile
-        have the same.
+        What is None stays; these `deps` come before those of a run. Runs that begin elsewhere meanwhile have the same.
         """
         before = self.model, self.tools, self._deps
         self.model = self.model if model is None else as_model(model)
@@ -382,19 +334,11 @@ class Agent(Generic[Deps]):
             self.model, self.tools, self._deps = before
 
     def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
-        """The exact JSON Schema that the model would be given.
-
-        Raises:
-            DelegateError: a delegate that is resolved beforehand is not available. Otherwise as `run`.
-        """
+        """The exact JSON Schema that the model would be given."""
         return assembled(self).first_request(context, schema)[1].schema
 
     def render(self, context: Given = (), schema: Any = None) -> list[dict[str, Any]]:
-        """The exact messages that the model would be given.
-
-        Raises:
-            MessageError: an image, audio or a file can't be read, or the model takes none. Otherwise as `compose`.
-        """
+        """The exact messages that the model would be given. MessageError: media can't be read, or it takes none."""
         frame, request = assembled(self).first_request(context, schema)
         if any("media" in message for message in request.messages):
             request = blocking(frame.sent(request))

@@ -17,6 +17,7 @@ from .. import __version__, errors
 from .options import CommandError
 from .render.interrupting import INTERRUPTED
 from .render.terminal import Unwritable, give_up, tell
+from .spelling import spelled
 
 WRONG = (errors.RunError, errors.IdeaError, errors.EvalError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
@@ -114,5 +115,5 @@ def _is_wrong(error: errors.ActumError) -> bool:
 
 
 def _say(message: str, code: int) -> int:
-    tell(f"actum: error: {message}")
+    tell(f"actum: error: {spelled(message)}")
     return code

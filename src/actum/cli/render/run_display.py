@@ -8,6 +8,7 @@ from typing import Any
 from ...protocol.solution import Result
 from ...schema.infer import jsonable
 from ..options import CommandError
+from ..spelling import spelled
 from .interrupting import Interruptible
 from .lines import JsonLines, Lines, Renderer, Silent
 from .terminal import say_json, tell
@@ -48,7 +49,7 @@ def tell_outcome(result: Result[Any]) -> int:
     if result.waiting:
         tell(f"actum: waiting for {', '.join(result.waiting)}")
     if result.output is None and result.errors:
-        tell(f"actum: error: {result.errors[0].message}")
+        tell(f"actum: error: {spelled(result.errors[0].message)}")
     if result.output is None and (result.waiting or result.errors):
         return WAITS if result.waiting else FAILED
     return PRODUCED
