@@ -16,6 +16,7 @@ from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.delegation import Delegation
 from ..execution.patterns import Pattern, Surroundings, run_calls
 from ..execution.undoing import Doings
+from ..execution.within import Within, within_call
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity, Deps
@@ -123,10 +124,15 @@ class Tools(Registry, Drawn, Generic[Deps]):
         if wrong := [call for call in calls if not isinstance(call, Mapping)]:  # pyright: ignore[reportUnnecessaryIsInstance] -- as below
             raise CallError(f"a call is an object, {_CALL}, not {wrong[0]!r}")
         check_approver(approve)
+        within = within_call()
+        if within is not None and within.answer is not None:
+            return [await within.answer(call) for call in calls]
         own, config = as_context(context), config or Config()
+        asked = as_model(model) or (None if within is None else within.model)
+        deps = within.deps if deps is None and within is not None else deps
         assembly = Assembly(
-            model=as_model(model),
-            tools=self,
+            model=asked,
+            tools=self._knowing(calls, within),
             config=config,
             limits=limits or Limits(),
             approve=approve,
@@ -136,11 +142,12 @@ class Tools(Registry, Drawn, Generic[Deps]):
             reach=Reach.of(config, DEFAULT),
             deps=deps,
         )
-        budget, emit = Budget(assembly.limits), assembly.emitter()
+        shared = within.budget if within is not None and limits is None else None
+        budget, emit = shared or Budget(assembly.limits), assembly.emitter()
         doings = Doings() if pattern == "all" else None
         delegation = assembly.delegation(own, budget, emit, doings)
         group = [Call(call) for call in calls]
-        toolset = _with_model(await self._offered(own, config, delegation, group), delegation, own)
+        toolset = _with_model(await _offered(own, assembly, delegation, group), delegation, own)
         around = Surroundings(
             context=own,
             toolset=toolset,
@@ -151,18 +158,27 @@ class Tools(Registry, Drawn, Generic[Deps]):
             parallel=config.parallel,
             trace=emit.trace,
             deps=deps,
+            model=asked,
+            run="" if within is None else within.run_of(calls),
         )
         return await run_calls(group, around, pattern)
 
-    async def _offered(
-        self, context: Context, config: Config, delegation: Delegation, calls: Sequence[Call]
-    ) -> Toolset:
-        """The tools, those that are called resolved beforehand if they or the config ask for it (D8)."""
-        toolset = replace(_unheld(offered(context, self, config.tools)), is_upfront=config.upfront)
-        called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
-        contracts = {tool.name: await delegation.contract(tool) for tool in called if tool.is_upfront(config.upfront)}
-        resolved = _unheld(offered(context, self, config.tools, contracts)) if contracts else toolset
-        return replace(resolved, is_upfront=config.upfront)
+    def _knowing(self, calls: Sequence[Mapping[str, Any]], within: Within | None) -> Registry:
+        """What knows the tools of the calls: these tools, or those of the run whose call is carried out."""
+        outer = None if within is None else within.registry
+        if outer is None or all(call.get("_tool") in self for call in calls):
+            return self
+        return outer if any(call.get("_tool") in outer for call in calls) else self
+
+
+async def _offered(context: Context, assembly: Assembly, delegation: Delegation, calls: Sequence[Call]) -> Toolset:
+    """The tools, those that are called resolved beforehand if they or the config ask for it (D8)."""
+    registry, config = assembly.tools, assembly.config
+    toolset = replace(_unheld(offered(context, registry, config.tools)), is_upfront=config.upfront)
+    called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
+    contracts = {tool.name: await delegation.contract(tool) for tool in called if tool.is_upfront(config.upfront)}
+    resolved = _unheld(offered(context, registry, config.tools, contracts)) if contracts else toolset
+    return replace(resolved, is_upfront=config.upfront)
 
 
 def _listed(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

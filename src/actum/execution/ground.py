@@ -9,6 +9,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.node import Answer, Node, Status
 from ..dataflow.reference import CALLS, call_index
 from ..dataflow.template import TextBounds
+from ..generation.model import Model
 from ..generation.offer import Toolset
 from ..protocol.config import Limits
 from ..protocol.context import Context
@@ -41,6 +42,7 @@ class Ground:
         doings: Doings | None = None,
         ring: Ring | None = None,
         deps: Any = None,
+        model: Model | None = None,
     ) -> None:
         self.journal = journal
         self.toolset = toolset
@@ -53,6 +55,8 @@ class Ground:
         """What answers calls in the place of what would carry them out, as for a replay."""
         self.deps = deps
         """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
+        self.model = model
+        """Whom calls may ask that functions of tools make themselves."""
         self.reading = TextBounds(journal.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)

@@ -65,7 +65,14 @@ class Loop:
         self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace, said=said)
         runtime = setup.runtime
         self._ground = Ground(
-            self._journal, self._frame.toolset, budget, emit, runtime.doings, runtime.ring, runtime.deps
+            self._journal,
+            self._frame.toolset,
+            budget,
+            emit,
+            runtime.doings,
+            runtime.ring,
+            runtime.deps,
+            runtime.model,
         )
         self._readiness = Readiness(
             self._ground,

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
 from ..events import AnyEvent, CallFailed, CallFinished
+from ..generation.model import Model
 from ..generation.offer import Toolset
 from ..protocol.call import Call
 from ..protocol.context import Context
@@ -46,6 +47,9 @@ class Surroundings:
     trace: Tracer | None = None
     """What makes spans of the calls; None where nobody traces."""
     deps: Any = None
+    model: Model | None = None
+    run: str = ""
+    """The id that the keys of the calls are made of; one of its own where there is none."""
 
 
 async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Pattern) -> list[Any]:
@@ -56,10 +60,10 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         AllCallsFailed: no call succeeded (`any`).
         LimitExceeded: the time ran out.
     """
-    group, run, journal = _Group(pattern, len(calls)), urandom(16).hex(), Journal(around.context)
+    group, run, journal = _Group(pattern, len(calls)), around.run or urandom(16).hex(), Journal(around.context)
     emit = Emitter(group.see, trace=around.trace, run=run)
     readiness = Readiness(
-        Ground(journal, around.toolset, around.budget, emit, around.doings, deps=around.deps),
+        Ground(journal, around.toolset, around.budget, emit, around.doings, deps=around.deps, model=around.model),
         delegate=around.delegate,
         approve=around.approve,
         parallel=around.parallel,

@@ -134,10 +134,9 @@ async def refine(
         RefineError: nothing could be derived; its code says why.
         IdeaError: a file can't be read.
     """
-    own = idea if isinstance(idea, Idea) else Idea.load(idea)
-    agent, toolset = _prepared(own, str(idea), tools)
+    own, agent, toolset = prepared_for(idea, tools)
     settled = Settled(dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, ""), frozenset(ignore))
-    examples, left_out = _examples(runs, toolset)
+    examples, left_out = examples_among(runs, toolset)
     author = Author.of(own.context.messages, toolset.tools, own.schema)
     shape, found, why = _derived(examples, author, settled)
     left_out |= {one.name: why for one in examples if one not in shape.examples}
@@ -179,12 +178,11 @@ async def prove(
         RefineError: the Idea has no plan, or a run is no example; its code says why.
         IdeaError: a file can't be read.
     """
-    own = plan if isinstance(plan, Idea) else Idea.load(plan)
+    own, agent, toolset = prepared_for(plan, tools)
     plans = [message for message in own.context.messages if message.get("type") == "plan"]
     if not plans or plans[-1].get("output") is None:
         raise RefineError(f"{plan} has no plan with an output", code="not_proved")
-    agent, toolset = _prepared(own, str(plan), tools)
-    examples, left_out = _examples(runs, toolset)
+    examples, left_out = examples_among(runs, toolset)
     replays = Replays(agent, toolset, own, same or {})
     problems = [await replays.problem(plans[-1], example) for example in examples]
     told = zip(examples, problems, strict=True)
@@ -208,18 +206,23 @@ def _requests(examples: Sequence[Example]) -> float:
     return sum(asked) / len(asked)
 
 
-def _prepared(idea: Idea, name: str, tools: AnyTools | None) -> tuple[Agent, Toolset]:
-    """An agent without a model, and the tools of the Idea."""
-    loaded = ready(idea, name, model=Unasked(None), code=Code.to_run())
+def prepared_for(idea: str | Path | Idea, tools: AnyTools | None) -> tuple[Idea, Agent, Toolset]:
+    """The Idea, an agent without a model, and the tools of the Idea.
+
+    Raises:
+        IdeaError: the file can't be read.
+    """
+    own = idea if isinstance(idea, Idea) else Idea.load(idea)
+    loaded = ready(own, str(idea), model=Unasked(None), code=Code.to_run())
     agent = loaded.agent()
     agent.model = None
     if tools is not None:
         agent.tools = type(agent.tools).of(tools)
     registry: Registry = agent.tools
-    return agent, offered(loaded.context, registry, loaded.config.tools)
+    return own, agent, offered(loaded.context, registry, loaded.config.tools)
 
 
-def _examples(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple[list[Example], dict[str, str]]:
+def examples_among(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple[list[Example], dict[str, str]]:
     """The runs that can be examples, in an order of their own, and why each other one is left out."""
     found: list[Example] = []
     left_out: dict[str, str] = {}

@@ -13,7 +13,7 @@ from ...errors import IdeaError, RefineError
 from ...ideas.address import parse_address
 from ...ideas.file import read_idea
 from ...inspection.wording import short
-from ...refine import Plans, Refined, ShelvedPlan, refine
+from ...refine import Plans, Refined, ShelvedPlan, as_python, refine
 from ...refine import never as mark_never
 from ...refine import prove as prove_plan
 from ...schema.json import JsonObject
@@ -34,6 +34,7 @@ async def actum_refine(
     ignore: _Leaves = None,
     same: _Leaves = None,
     prove: str | None = None,
+    python: str | None = None,
     never: str | None = None,
     plans: str | None = None,
     approve: str | None = None,
@@ -64,6 +65,8 @@ async def actum_refine(
         How a part of the output is compared: output.ids=set, output.mean=number:1e-9 or output.note=any.
     prove
         An Idea with a plan that was edited: it alone is proved by the runs.
+    python
+        The file for the plan as a typed Python function, such as desk.py; its tests are written beside it.
     never
         A kept run from which nothing is to be derived.
     plans
@@ -85,13 +88,20 @@ async def actum_refine(
             raise CommandError("name the runs: actum refine runs/desk-*.json --idea desk.json")
         ways = {leaf: way for leaf, _, way in (one.partition("=") for one in same or [])}
         if prove is not None:
-            return await _reported(await prove_plan(prove, runs, same=ways), save, is_json=json)
-        settled = {leaf: text for leaf, _, text in (one.partition("=") for one in [*(confirm or []), *(expect or [])])}
-        found = await refine(runs, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways)
+            found = await prove_plan(prove, runs, same=ways)
+        else:
+            settled = {
+                leaf: text for leaf, _, text in (one.partition("=") for one in [*(confirm or []), *(expect or [])])
+            }
+            found = await refine(runs, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways)
+        code = await _reported(found, save, is_json=json)
+        if python is not None and not code:
+            written = await as_python(found, runs, python, idea=str(idea or prove), same=ways)
+            tell(f"{written.path}, proved by {len(found.examples)} runs; its tests: {written.save()}")
+        return code
     except RefineError as error:
         tell(f"actum: {error.code}: {error.message}")
         return _NOTHING
-    return await _reported(found, save, is_json=json)
 
 
 def _shelved(place: str, approve: str | None, tenant: str, *, is_json: bool) -> int:

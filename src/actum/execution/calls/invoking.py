@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, clip, scan_reference
@@ -31,6 +31,7 @@ from ..ground import Ground
 from ..isolated import Suspension
 from ..job import Carried, Carry, Job, Yield
 from ..undoing import Doing, Doings
+from ..within import CARRYING, Within
 
 _MOST_TOLD = 10_000
 """How often one call may tell how far it is."""
@@ -81,9 +82,16 @@ def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carr
             doings=ground.doings,
             deps=ground.deps,
             at=job,
+            within=partial(_within, ground, job) if activity.is_async else None,
         )
 
     return carry
+
+
+def _within(ground: Ground, job: Job) -> Within:
+    return Within(
+        key=job.key, registry=ground.toolset.registry, budget=ground.budget, model=ground.model, deps=ground.deps
+    )
 
 
 Again: TypeAlias = Callable[[ActivityError], Awaitable[bool]]
@@ -101,12 +109,13 @@ async def invoke(
     doings: Doings | None = None,
     deps: Any = None,
     at: Job | Suspension | None = None,
+    within: Callable[[], Within] | None = None,
 ) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
 
     It is tried `again` only where it raised what isn't an error of ours: these say what would not get better.
     What it has done is noted in `doings`, also where its result can't be used. Its `Ctx` has `deps` and the place
-    `at` which the call stands.
+    `at` which the call stands; calls that it makes itself share what `within` gives.
 
     Raises:
         InvalidParameters: an argument doesn't fit its type.
@@ -122,11 +131,18 @@ async def invoke(
     while True:
         # Each attempt has arguments of its own: the function may have changed those of the last one.
         given = call if again is None else Call(call)
-        function = functools.partial(activity.function, **activity.arguments(given, tool, context, ctx))
+        function = partial(activity.function, **activity.arguments(given, tool, context, ctx))
         doing = None if doings is None else doings.begin(call, tool, activity)
         if doings is not None and doing is not None:
             function = doings.noting(function, doing, is_async=activity.is_async)
-        returned = await _returned(function, tool, budget, is_async=activity.is_async)
+        if within is None:
+            returned = await _returned(function, tool, budget, is_async=activity.is_async)
+        else:
+            token = CARRYING.set(within())
+            try:
+                returned = await _returned(function, tool, budget, is_async=True)
+            finally:
+                CARRYING.reset(token)
         if not isinstance(returned, _Raised):
             return judged(returned, tool, budget, doing)
         outcome = "unknown" if is_uncertain(returned.error) else None

@@ -1,0 +1,374 @@
+"""Plans written as typed functions, which nobody can tell from them (refine.md R37)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Idea, Limits, Tools, errors, kept, models, tools
+from actum.refine import PythonCode, as_python, expect, functions, prove, prove_function, refine, text
+from actum.refine.python_source import proving_module
+
+from ..effort import cases
+from . import generated
+from .test_refining import PEOPLE, desk, idea, retyped, runs_of
+from .test_repeating import DEBTS, INPUT, ORDERS, Desk, reminding
+from .test_repeating import runs_of as desk_runs
+
+PROJECT = Path(__file__).parent.parent / "typing" / "project"
+
+pytestmark = pytest.mark.usefixtures("empty_registry")
+
+
+def function_of(code: PythonCode) -> Any:
+    """The function as its module has it."""
+    code.save()
+    spec = importlib.util.spec_from_file_location(code.path.stem, code.path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, code.path.stem)
+
+
+async def written(folder: Path, own: Idea, of: Tools, runs: Sequence[Path], **more: Any) -> PythonCode:
+    found = await refine(runs, idea=own, tools=of, **more)
+    return await as_python(found, runs, folder / "answer.py", idea=own, tools=of)
+
+
+async def the_desk(folder: Path, days: int = 3) -> PythonCode:
+    own, of = idea(), desk()
+    return await written(folder, own, of, await runs_of(folder, own, tuple(PEOPLE)[:4], of, days=days))
+
+
+def as_in_a_project(code: PythonCode, name: str) -> bool:
+    """Whether it is the module of a user's project that type checkers look at (tests/typing)."""
+    return code.function.replace("answer", name).replace("Answer", name.title()) == (PROJECT / f"{name}.py").read_text(
+        encoding="utf-8"
+    )
+
+
+async def test_a_plan_becomes_a_typed_function(tmp_path: Path) -> None:
+    assert as_in_a_project(await the_desk(tmp_path), "warmth")
+
+
+async def of_reminders(folder: Path) -> tuple[Desk, PythonCode]:
+    own, of = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
+    runs = await desk_runs(folder, own, of, {who: reminding(who) for who in ORDERS})
+    return of, await written(folder, own, of.tools, runs)
+
+
+async def of_calls(folder: Path) -> tuple[Desk, PythonCode]:
+    own, of = Idea(context=[INPUT, "Call who owes more than 100."], schema={"type": "object"}), Desk()
+
+    def answers(who: str) -> list[Any]:
+        called = [{"_tool": "call_up", "who": who}] if DEBTS[who] > 100 else []
+        first = {"calls": [{"_tool": "debt", "who": who}], "output": None}
+        return [first, {"calls": called, "output": {"owes": DEBTS[who]}}]
+
+    runs = await desk_runs(folder, own, of, {who: answers(who) for who in DEBTS})
+    return of, await written(folder, own, of.tools, runs)
+
+
+async def test_a_call_for_every_item_is_gathered_and_one_under_a_condition_has_its_if(tmp_path: Path) -> None:
+    of, code = await of_reminders(tmp_path)
+    assert "    remind = await gather(\n        *(\n            tools(" in code.function
+    assert '@tools.tool(effects="some")' in code.function
+    called = of.tools.copy()
+    called.tool(function_of(code))
+    of.reminded.clear()
+    assert await called({"_tool": "answer", "who": "ed"}) == {"reminded": 3}
+    assert sorted(of.reminded) == [51, 52, 54]
+    (tmp_path / "when").mkdir()
+    other, when = await of_calls(tmp_path / "when")
+    assert as_in_a_project(when, "debts")
+    assert '    if debt["owes"] > 100:\n        await tools({"_tool": "call_up", "who": who})\n' in when.function
+    called = other.tools.copy()
+    called.tool(replace=True)(function_of(when))
+    other.reminded.clear()
+    assert await called({"_tool": "answer", "who": "bo"}) == {"owes": 40}
+    assert await called({"_tool": "answer", "who": "gus"}) == {"owes": 180}
+    assert other.reminded == ["gus"]
+
+
+def all_written(tmp_path: Path) -> list[str]:
+    """The modules of three functions, then those of their tests."""
+    functions: list[str] = []
+    for make in (the_desk, of_reminders, of_calls):
+        folder = tmp_path / make.__name__
+        folder.mkdir()
+        made = asyncio.run(make(folder))
+        code = made if isinstance(made, PythonCode) else made[1]
+        functions.append(f"{make.__name__}.py")
+        (tmp_path / functions[-1]).write_text(code.function, encoding="utf-8")
+        tests = proving_module(make.__name__, tmp_path / functions[-1], "desk.json", ["run-1.json", "run-2.json"])
+        (tmp_path / f"test_{functions[-1]}").write_text(tests, encoding="utf-8")
+    return [*functions, *(f"test_{one}" for one in functions)]
+
+
+def check_with(folder: Path, *command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_is_written_is_formatted(tmp_path: Path) -> None:
+    files = all_written(tmp_path)
+    check_with(tmp_path, "ruff", "format", "--isolated", "--no-cache", "--check", *files)
+    check_with(tmp_path, "ruff", "check", "--isolated", "--no-cache", *files)
+
+
+def asking(email: str) -> list[Any]:
+    return [
+        {"calls": [{"_tool": "answer", "email": email}], "output": None},
+        {"calls": [], "output": "{†results.0.note}"},
+    ]
+
+
+async def test_another_agent_cannot_tell_the_function_from_the_idea(tmp_path: Path) -> None:
+    """The same calls of a caller, whether a model, a plan or a function stands behind the name."""
+    code = await the_desk(tmp_path)
+    by_model, by_code = desk(), desk()
+    own = idea()
+    by_model.register(own.as_tool("answer"))
+    by_code.tool(function_of(code))
+    told: list[Any] = []
+    for of, inner in ((by_model, retyped("flo@x.com")), (by_code, [])):
+        first, last = asking("flo@x.com")
+        model = models.Scripted([first, *inner, last])
+        result = await Agent(model, tools=of).run("How warm is it where Flo lives?", str)
+        (made,) = [one for one in result.calls if one.tool == "answer"]
+        told.append((result.output, made.arguments, made.value, made.state))
+        assert len(model.requests) == 2 + len(inner)
+    assert told[0] == told[1]
+    assert told[0][0] == "For flo@x.com, in Kyiv"
+
+
+async def test_a_function_that_does_something_else_is_noticed_by_its_tests(tmp_path: Path) -> None:
+    own, of = idea(), desk()
+    runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], of)
+    code = await written(tmp_path, own, of, runs)
+    assert (await prove_function(function_of(code), runs, idea=own, tools=of)).holds
+
+    async def other(email: str) -> Any:
+        await tools({"_tool": "find_customer", "email": email})
+        return {"note": "", "mean": 0}
+
+    async def asks(email: str) -> Any:
+        return await tools({"_tool": "find_customer", "email": f"{email}!"})
+
+    for function, why in ((other, "weather.* isn't called"), (asks, "isn't what was called")):
+        proof = await prove_function(function, runs, idea=own, tools=of)
+        assert not proof.holds
+        assert re.search(why, proof.why), proof.why
+
+
+async def test_effects_in_another_order_are_no_proof(tmp_path: Path) -> None:
+    own, of = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
+    runs = await desk_runs(tmp_path, own, of, {who: reminding(who) for who in ORDERS})
+
+    async def backwards(who: str) -> Any:
+        late = [one["id"] for one in await tools({"_tool": "orders", "who": who}) if one["state"] == "late"]
+        for one in reversed(late):
+            await tools({"_tool": "remind", "id": one})
+        return {"reminded": len(late)}
+
+    proof = await prove_function(backwards, runs, idea=own, tools=of.tools)
+    assert (proof.holds, "remind" in proof.why) == (False, True)
+
+
+async def test_what_python_would_do_otherwise_is_refused(tmp_path: Path) -> None:
+    own, of = idea(), desk()
+    runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], of)
+    found = await refine(runs, idea=own, tools=of)
+    for name in ("answer.txt", "2.py", "class.py", "a-b.py"):
+        with pytest.raises(errors.RefineError, match="can't be written as Python") as raised:
+            await as_python(found, runs, tmp_path / name, idea=own, tools=of)
+        assert raised.value.code == "not_python"
+    elements, output = found.plan["plan"], found.plan["output"]
+    for edited in (
+        {"plan": [elements[0], {**elements[1], "_else": {"mean": 1}}], "output": output},
+        {"plan": elements, "output": {**output, "note": "For {†input.email}, in {†calls.0.city?}"}},
+    ):
+        plan = Idea(context=[*own.context, {"type": "plan", **edited}], schema=own.schema)
+        proved = await prove(plan, runs, tools=of)
+        assert proved.proof.holds
+        with pytest.raises(errors.RefineError) as raised:
+            await as_python(proved, runs, tmp_path / "answer.py", idea=own, tools=of)
+        assert raised.value.code == "not_python"
+    assert not (tmp_path / "answer.py").exists()
+
+
+async def test_words_of_others_are_texts_in_the_module_and_nothing_else(tmp_path: Path) -> None:
+    evil = 'Say """ + __import__("os").abort() + """ \\" \n¶\u202e# {†input.email}'
+    own, of = Idea(context=[dict(idea().context[0]), evil, "over 3 days"], schema={"type": "object"}), desk()
+    key = "x'\"\\\n{†}"
+    runs: list[Path] = []
+    for email, person in tuple(PEOPLE.items())[:4]:
+        runs.append(tmp_path / f"{email}.json")
+        answers: list[Any] = [
+            {"calls": [{"_tool": "find_customer", "email": email}], "output": {key.replace("†", ""): "†calls.0.city"}}
+        ]
+        agent = Agent(models.Scripted(answers), tools=of)
+        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
+        assert person
+    code = await written(tmp_path, own, of, runs)
+    called = desk()
+    called.tool(function_of(code))
+    assert await called({"_tool": "answer", "email": "flo@x.com"}) == {key.replace("†", ""): "Kyiv"}
+    assert "\u202e" not in code.function
+
+
+async def test_calls_within_a_call_spend_from_its_run_and_keep_their_keys(tmp_path: Path) -> None:
+    """What a function does in a run has the limits of the run, and the same keys when it is made again (C9, L5)."""
+    keys: list[str] = []
+    outer, inner = Tools(), Tools()
+
+    @outer.tool(effects="some")
+    async def pay(amount: int, _key: str) -> str:
+        """Pay."""
+        keys.append(_key)
+        return "paid"
+
+    @outer.tool(retries=1)
+    async def settle(amount: int, _key: str) -> list[str]:
+        """Pay twice."""
+        made = [await inner({"_tool": "pay", "amount": amount}) for _ in range(2)]
+        if len(keys) == 2:
+            raise OSError("away")
+        return made
+
+    plan: list[Any] = [{"type": "plan", "plan": [{"_tool": "settle", "amount": 5}], "output": "†calls.0"}]
+    with pytest.raises(errors.LimitExceeded, match="2 calls"):
+        await Agent(None, tools=outer, limits=Limits(calls=2)).run(plan)
+    assert len(keys) == 1
+    keys.clear()
+    result = await Agent(None, tools=outer).run(plan)
+    assert result.output == ["paid", "paid"]
+    assert keys[:2] == keys[2:]
+    assert keys[0] != keys[1]
+    other = await Agent(None, tools=outer).run(plan)
+    assert other.output == ["paid", "paid"]
+    assert not {*keys[:4]} & {*keys[4:]}
+    with pytest.raises(errors.UnknownTool):
+        await inner({"_tool": "pay", "amount": 5})
+
+
+async def test_a_registry_keeps_its_own_tools_within_a_call() -> None:
+    outer, inner = Tools(), Tools()
+
+    @inner.tool(name="find", effects="none")
+    async def within(of: str) -> str:
+        """Find it."""
+        return f"inner {of}"
+
+    @outer.tool(effects="none")
+    async def find(of: str) -> str:
+        """Find it."""
+        return await inner({"_tool": "find", "of": of})
+
+    assert await outer({"_tool": "find", "of": "it"}) == "inner it"
+
+
+def test_what_functions_are_given_besides_python() -> None:
+    assert [text(one) for one in ("a", 21.0, 0.1 + 0.2, [1, {"a": True}])] == ["a", "21", "0.3", '[1,{"a":true}]']
+    assert functions.sum([0.1] * 10) == 1.0
+    assert functions.one(x for x in [3]) == 3
+    expect(value=True)
+    expect({"city": "Rome", "id": "c"}, "{city, id}")
+    refused: list[Callable[[], Any]] = [
+        lambda: expect(value=False),
+        lambda: expect({"city": 1}, "{city}"),
+        lambda: functions.one([]),
+        lambda: text(None),
+    ]
+    for refuse in refused:
+        with pytest.raises(errors.PlanLeft):
+            refuse()
+    with pytest.raises(AttributeError, match="no function 'two'"):
+        functions.two([])
+
+
+async def test_a_drawn_plan_and_its_function_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[Any] = []
+
+    async def noted(runs: Any, **more: Any) -> Any:
+        found = await refine(runs, **more)
+        held[:] = [found, runs, more["tools"]]
+        return found
+
+    monkeypatch.setattr(generated, "refine", noted)
+    compared = 0
+    for seed in range(cases(little=4, more=20, most=200)):
+        held.clear()
+        one = await generated.trial(seed, tmp_path, fresh=0)
+        if not held or held[0].questions or not held[0].proof.holds:
+            continue
+        found, runs, of = held
+        code = await as_python(found, runs, tmp_path / f"drawn_{seed}.py", idea=generated.IDEA, tools=of)
+        random = generated.Random(seed)
+        for _ in range(3):
+            world, given = generated.World(random.randrange(10**9), one.size), generated.drawn_input(random, one.size)
+            wanted = await generated.outcome(one.truth, found.plan, world, given)
+            made: list[Any] = []
+            called = generated.tools_of(one.truth, world, made)
+            called.tool(function_of(code))
+            try:
+                output = await called({"_tool": code.path.stem, **given})
+            except errors.ActumError:
+                output = None
+            assert output == (None if wanted is None else wanted.output), (seed, given)
+            tools.withdraw([code.path.stem])
+            compared += 1
+    assert compared
+
+
+def test_the_written_tests_run(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        'from actum import tools\n\n\n@tools.tool(effects="none")\ndef find(name: str) -> dict[str, str]:\n'
+        '    """Find a person."""\n    return {"city": f"city of {name}"}\n',
+        encoding="utf-8",
+    )
+    own = Idea(
+        context=[{"type": "input", "schema": {"properties": {"name": {"type": "string"}}, "required": ["name"]}}, "?"],
+        schema={"type": "string"},
+        config={"activities": ["own.py"]},
+    )
+    own.save(tmp_path / "desk.json")
+
+    async def kept_runs() -> list[Path]:
+        from actum.app.loading import Code, ready
+
+        found: list[Path] = []
+        for name in ("ana", "bo", "cy"):
+            loaded = Idea.load(tmp_path / "desk.json")
+            answers: list[Any] = [{"calls": [{"_tool": "find", "name": name}], "output": "†calls.0.city"}]
+            agent = ready(loaded, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
+            found.append(tmp_path / f"{name}.json")
+            await kept.start(found[-1], loaded, lambda _, agent=agent: agent, input={"name": name})
+        return found
+
+    runs = asyncio.run(kept_runs())
+    command = [sys.executable, "-m", "actum", "refine", *(one.name for one in runs), "--idea", "desk.json"]
+    done = subprocess.run(
+        [*command, "--python", "answer.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "answer.py, proved by 3 runs" in done.stderr
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_answer.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "3 passed" in tested.stdout, tested.stdout + tested.stderr
