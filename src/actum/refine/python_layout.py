@@ -29,7 +29,7 @@ def flat(node: ast.expr, quote: str = '"') -> str:
         """Puts names where texts stand."""
 
         def visit_Constant(self, node: ast.Constant) -> ast.expr:
-            return self._named(quoted(node.value, quote)) if isinstance(node.value, str) else node
+            return self._named(python_text(node.value, quote)) if isinstance(node.value, str) else node
 
         def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
             return self._named(_formatted(node.values, quote))
@@ -47,7 +47,7 @@ def flat(node: ast.expr, quote: str = '"') -> str:
     return _TEXT.sub(lambda match: texts[int(match[1])], ast.unparse(plain))
 
 
-def quoted(value: str, quote: str = '"') -> str:
+def python_text(value: str, quote: str = '"') -> str:
     """A text as Python writes it."""
     own = repr(value)
     return f'"{own[1:-1]}"' if quote == '"' and own[0] == "'" and '"' not in own else own
@@ -67,14 +67,14 @@ def _formatted(parts: Sequence[ast.expr], quote: str) -> str:
     if is_plain and not any('"' in one for one in written):
         return f'f"{"".join(written)}"'
     pieces = [_piece(part, quote) for part in parts]
-    return f"{quoted('', quote)}.join([{', '.join(pieces)}])"
+    return f"{python_text('', quote)}.join([{', '.join(pieces)}])"
 
 
 def _piece(part: ast.expr, quote: str) -> str:
     if not isinstance(part, ast.FormattedValue):
         return flat(part, quote)
     own = flat(part.value, quote)
-    return f"format({own}, {quoted(_form(part), quote)})" if _form(part) else own
+    return f"format({own}, {python_text(_form(part), quote)})" if _form(part) else own
 
 
 def _form(part: ast.FormattedValue) -> str:

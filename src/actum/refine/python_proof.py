@@ -24,7 +24,7 @@ from .author import Author
 from .examples import Example
 from .python_expressions import not_python
 from .python_source import PythonFunction, proving_module
-from .python_types import is_name
+from .python_types import is_python_name
 from .refining import Proof, Refined, examples_among, prepared_for
 from .sameness import as_same
 
@@ -78,7 +78,7 @@ async def as_python(
     target = path_given(path)
     if found.questions or not found.proof.holds or not found.proof.examples:
         raise RefineError(f"only a proved plan is written as Python: {found.proof.why}", code="not_proved")
-    if target.suffix != ".py" or not is_name(target.stem):
+    if target.suffix != ".py" or not is_python_name(target.stem):
         raise not_python(f"a function of the name {target.name!r}")
     examples = [one for one in examples_among(runs, toolset)[0] if one.name in found.examples]
     author = Author.of(own.context.messages, toolset.tools, own.schema)

@@ -21,8 +21,8 @@ from .author import Author, declared_at
 from .deriving import slots_in
 from .examples import Example
 from .python_expressions import PythonExpressions, call, name, not_python
-from .python_layout import quoted, statement
-from .python_types import PythonTypes, is_name, titled
+from .python_layout import python_text, statement
+from .python_types import PythonTypes, is_python_name, titled
 
 _VERBS = frozenset(["get", "find", "search", "list", "read", "fetch", "look", "lookup", "load", "query", "show"])
 _TAKEN = frozenset(
@@ -80,7 +80,7 @@ class PythonFunction:
         schema: Any = self.author.given if is_object(self.author.given) else {}
         inputs = [example.input for example in self.examples]
         names = list(properties_of(schema)) or sorted({key for one in inputs for key in one})
-        if wrong := [one for one in names if not is_name(one) or one in _TAKEN or one == self.function]:
+        if wrong := [one for one in names if not is_python_name(one) or one in _TAKEN or one == self.function]:
             raise not_python(f"a parameter of the name {wrong[0]!r}")
         required, optional = list[str](), list[str]()
         for one in names:
@@ -89,7 +89,7 @@ class PythonFunction:
             found = types.of(declared, held, titled(f"{self.function}_{one}"))
             if "default" in declared and not isinstance(declared["default"], list | dict):
                 value = declared["default"]
-                told = quoted(value) if isinstance(value, str) else repr(value)
+                told = python_text(value) if isinstance(value, str) else repr(value)
                 optional.append(f"{one}: {found} = {told}")
             elif one in required_of(schema) or len(held) == len(inputs):
                 required.append(f"{one}: {found}")
@@ -131,7 +131,7 @@ class PythonFunction:
                 raise not_python(f"element {at}, which reads a call that may be skipped,")
             words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", str(element.get("_tool", "value")))
             own = "_".join(words[1:] if len(words) > 1 and words[0].lower() in _VERBS else words).lower()
-            own = own if is_name(own) else f"result_{own}"
+            own = own if is_python_name(own) else f"result_{own}"
             number, base = 2, own
             while own in taken:
                 own, number = f"{base}_{number}", number + 1
@@ -204,7 +204,7 @@ def proving_module(function: str, source: Path, idea: str, runs: Sequence[str]) 
     folder = source.resolve().parent
 
     def shown(path: str) -> str:
-        return quoted(Path(os.path.relpath(Path(path).resolve(), folder)).as_posix())
+        return python_text(Path(os.path.relpath(Path(path).resolve(), folder)).as_posix())
 
     listed = "".join(f"    {shown(run)},\n" for run in runs)
     return f'''"""Whether {function} does what the recorded runs did that it was written from."""

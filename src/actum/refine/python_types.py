@@ -10,13 +10,13 @@ from typing import Any
 from ..schema.json import JsonObject, is_list, is_object
 from ..schema.walk import required_of
 from .author import declared_at
-from .python_layout import quoted
+from .python_layout import python_text
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _MOST_CLASSES = 30
 
 
-def is_name(word: str) -> bool:
+def is_python_name(word: str) -> bool:
     """Whether something can be the name of a variable or a key of a class."""
     return word.isascii() and word.isidentifier() and not keyword.iskeyword(word) and not word.startswith("_")
 
@@ -34,7 +34,7 @@ class PythonTypes:
         options: Any = schema.get("enum")
         if is_list(options) and options and all(isinstance(one, str) for one in options):
             self.imported.add("Literal")
-            return f"Literal[{', '.join(map(quoted, options))}]"
+            return f"Literal[{', '.join(map(python_text, options))}]"
         kinds: Any = schema.get("type")
         if (
             kinds is None
@@ -56,7 +56,7 @@ class PythonTypes:
         declared: Any = schema.get("properties") or {}
         if not declared:
             return self._of_values(values, name) if held else self._map()
-        if not all(map(is_name, declared)) or len(self.classes) > _MOST_CLASSES:
+        if not all(map(is_python_name, declared)) or len(self.classes) > _MOST_CLASSES:
             return self._map()
         required = required_of(schema)
         lines: list[str] = []
@@ -76,7 +76,9 @@ class PythonTypes:
         """What all of the values are."""
         held = [one for one in values if is_object(one)]
         if held and len(held) == len(values):
-            is_alike = all(one.keys() == held[0].keys() for one in held) and all(map(is_name, held[0])) and held[0]
+            is_alike = (
+                all(one.keys() == held[0].keys() for one in held) and all(map(is_python_name, held[0])) and held[0]
+            )
             schema: JsonObject = {"properties": {key: {} for key in held[0]}, "required": list(held[0])}
             return self._of_object(schema, values, name) if is_alike else self._map()
         if values and all(is_list(one) for one in values):
