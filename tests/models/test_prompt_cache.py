@@ -9,12 +9,15 @@ import pytest
 from actum import Agent, Tools
 from actum.generation.model import ModelRequest
 from actum.models import Usage
+from actum.models.wires.anthropic import WIRE
 from actum.schema.json import JsonObject as Json
 
 from .asking import REQUEST, collect
 from .server import Server
 from .wires import WIRES
 
+LONG = "Be brief. " * 600
+SYSTEM = {"type": "system", "message": LONG}
 DONE = '{"calls": [], "output": 5}'
 CALLED = '{"calls": [{"_tool": "look"}], "output": null}'
 
@@ -49,7 +52,7 @@ def changing() -> Tools:
 async def test_anthropic_is_asked_to_cache_what_the_next_request_begins_with(server: Server) -> None:
     wire = WIRES["anthropic"]
     server.reply(wire.answer(CALLED), wire.answer(DONE))
-    context = [{"type": "user", "message": "Look."}, {"type": "state", "x": 1}]
+    context = [SYSTEM, {"type": "user", "message": "Look."}, {"type": "state", "x": 1}]
     await Agent(wire.hosted(server), tools=looking()).run(context)
     first, second = (received.body for received in server.received)
     assert marked(first)[1:] == ["Look."]
@@ -63,11 +66,30 @@ async def test_anthropic_is_asked_to_cache_what_the_next_request_begins_with(ser
 async def test_where_only_instructions_come_again_those_are_cached(server: Server) -> None:
     wire = WIRES["anthropic"]
     server.reply(wire.answer(DONE))
-    await Agent(wire.hosted(server), tools=looking()).run(
-        [{"type": "system", "message": "Be brief."}, {"type": "state", "x": 1}]
-    )
+    await Agent(wire.hosted(server), tools=looking()).run([SYSTEM, {"type": "state", "x": 1}])
     (instructions,) = marked(server.last.body)
-    assert instructions.endswith("Be brief.")
+    assert instructions.endswith("Be brief. ")
+
+
+@pytest.mark.rule("M7")
+@pytest.mark.parametrize(
+    ("name", "words", "asks"),
+    [("anthropic", 100, False), ("anthropic", 600, True), ("openai", 100, False), ("openai", 600, True)],
+)
+async def test_a_beginning_that_is_too_short_to_be_kept_is_not_marked(
+    server: Server, name: str, words: int, asks: bool
+) -> None:
+    server.reply(WIRES[name].answer(DONE))
+    said = {"type": "system", "message": "Be brief. " * words}
+    await Agent(WIRES[name].hosted(server), tools=looking()).run([said, {"type": "user", "message": "Look."}])
+    assert ("cache" in server.last.raw.decode()) is asks
+
+
+@pytest.mark.parametrize(
+    ("model", "least"), [("claude-haiku-4-5", 4096), ("claude-3-5-haiku-latest", 2048), ("claude-sonnet-4-5", 1024)]
+)
+def test_how_much_is_kept_at_least_depends_on_the_model(model: str, least: int) -> None:
+    assert WIRE.least_kept(model) == least
 
 
 @pytest.mark.rule("M7")
@@ -106,8 +128,8 @@ async def test_a_handler_that_changes_a_message_leaves_only_those_before_it_stab
     wire = WIRES["anthropic"]
     server.reply(wire.answer(DONE))
     agent = Agent(wire.hosted(server), tools=looking(), message_types={"shout": shouting})
-    await agent.run([{"type": "user", "message": "First."}, {"type": "user", "message": "Look."}, {"type": "shout"}])
-    assert marked(server.last.body) == ["First."]
+    await agent.run([{"type": "user", "message": LONG}, {"type": "user", "message": "Look."}, {"type": "shout"}])
+    assert marked(server.last.body) == [LONG]
     assert REQUEST.stable == 0
 
 
@@ -136,9 +158,6 @@ class Billing:
         return sum(map(len, texts)) + sum(
             len(json.dumps(part.get("text"))) for one in body["messages"] for part in one["content"]
         )
-
-
-SYSTEM = {"type": "system", "message": "Be brief. " * 300}
 
 
 @pytest.mark.rule("M7")

@@ -321,9 +321,9 @@ def _useful(
     if has_data or any(may_hold(one, lambda part: isinstance(part, List)) for one in types):
         parts.add(EACH)
     if len(effects) > 1 or (effects and effects != ["ordered"]):
-        parts.add(THEN)
+        parts |= {THEN, EXPECT}
     if has_data or len(types) > 1:
-        parts |= {WHEN, VALUE, EXPECT}
+        parts |= {WHEN, VALUE}
     return frozenset(parts)
 
 
@@ -354,6 +354,7 @@ def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool,
         "ordered": any(keeps_order(tool, is_latent=is_latent) for tool, is_latent, _ in offered),
         "lists": any(line.startswith("[") for line in shapes.lines.values()),
         "maps": any(MAP in line for line in (*shapes.lines.values(), *types)),
+        "optional": any("?" in line for line in (*shapes.lines.values(), *types)),
     }
     return offered, types, has
 

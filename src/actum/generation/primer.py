@@ -8,33 +8,30 @@ from functools import lru_cache
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN
 from ..protocol.call_schema import PARTS
 
-_CALLS = "Each element of `calls` calls a tool"
-_RUN = " once what it refers to is there"
-_ORDERED = " (ordered tools as listed)"
-_RESULTS = (
-    "`†calls.0` is the result of this answer's first element, `†calls.0{}.city` part of it, "
-    "`†results.3` an earlier ¶result"
-)
+_CALLS = "`calls` are made"
+_RUN = " once what they refer to is there"
+_ORDERED = ", ordered ones as listed"
+_RESULTS = "`†calls.0` is the first one's result, `†calls.0{}.city` part of it, `†results.3` an earlier ¶result"
 _ITEM = "[0]"
 _DATA = ", `†state.x` data under ¶state"
-_SHAPES = "Tools say what they return; a field without a type is a text."
+_SHAPES = "Untyped fields are texts."
 _MAPS = " `{*: T}`: `†calls.0['key']`, .items()."
 _NO_GUESS = "Refer to results, never guess them."
 _TEMPLATES = (
-    "`{…}` with a † in it is a Python expression: comprehensions, or, key=lambda, text methods, .get(k, x), "
-    "len str sum min max sorted unique zip round; a missing `field?` is null, so is `†calls.0.note?`. Alone it keeps "
-    "its type; in a text it's filled in: `Paid {†calls.0.n}`. "
-    "`{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only match, or fails: never guess a position."
+    "`{…}` with a † is Python: comprehensions, text methods, .get, len sum min max sorted(key=lambda) unique. "
+    "Alone it keeps its type; in a text: `Paid {†calls.0.n}`."
 )
+_OPTIONAL = " A missing `field?` is null."
+_ONE = " `{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only match or fails: never guess a position."
 _FLOW: Mapping[str, str] = {
-    EACH: "`_each`: a list; a call for each item, `†each`; gives a list.",
-    WHEN: "`_when`: if false, the call is skipped and gives null.",
-    THEN: '{"_then": true}, counted in `†calls`: what follows waits until all before has succeeded.',
-    VALUE: '{"_value": "{…}"} only computes.',
+    EACH: "`_each`: a list, a call per `†each`, gives a list.",
+    WHEN: "`_when`: if false, no call, gives null.",
     ELSE: "`_else`: what a failed call gives.",
-    EXPECT: '{"_expect": "{…}"}: unless true, what follows and `output` are withheld.',
+    VALUE: "`_value` only computes.",
+    EXPECT: "`_expect`: unless true, what follows and `output` are withheld.",
+    THEN: '{"_then": true}, counted in `†calls`: what follows waits until all before has succeeded.',
 }
-_OUTPUT = "ends the work, and is withheld if a call fails. Null: where you must read results to decide."
+_OUTPUT = "ends the work and is withheld if a call fails. Null: results must be read first."
 
 
 @lru_cache
@@ -47,12 +44,13 @@ def primer(
     ordered: bool = False,
     lists: bool = False,
     maps: bool = False,
+    optional: bool = False,
     parts: frozenset[str] = PARTS,
 ) -> str:
     """The words for a request that offers references to results, or to data too; the flow; shapes of results.
 
-    `ordered`: some tools keep the order of their calls (T14). `lists` and `maps`: what tools are told to return.
-    `parts`: those of the flow that there is a use for.
+    `ordered`: some tools keep the order of their calls (T14). `lists`, `maps` and `optional` fields: what
+    tools are told to return. `parts`: those of the flow that there is a use for.
     """
     order = _ORDERED if ordered else ""
     if not refers:
@@ -61,12 +59,12 @@ def primer(
     named = f"{_RESULTS.format(_ITEM if lists else '')}{_DATA if data else ''}"
     references = f"{_CALLS}{_RUN}{order}. {named}.{told}"
     if not flow:
-        return f"{references} {_NO_GUESS} `output` may refer, too; it {_OUTPUT}"
+        return f"{references} {_NO_GUESS} `output` may refer, {_OUTPUT}"
     return "\n".join(
         (
             references,
-            _TEMPLATES,
+            f"{_TEMPLATES}{_OPTIONAL if optional else ''}{_ONE if EACH in parts else ''}",
             " ".join(words for part, words in _FLOW.items() if part in parts),
-            f"`output` may refer and compute too; it {_OUTPUT}",
+            f"`output` may refer, {_OUTPUT}",
         )
     )

@@ -12,6 +12,8 @@ from ..schema.json import encode
 
 _MOST = 10_000
 """How many prefixes are remembered."""
+_BYTES_PER_TOKEN = 3.5
+"""Of what composed schemas and instructions are made of; most other text has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +36,16 @@ class Prefixes:
     def __init__(self) -> None:
         self._sent: OrderedDict[str, None] = OrderedDict()
 
-    def marks(self, request: ModelRequest) -> CacheMarks:
-        """Say what of a request is to be kept: what all runs share, and what the run's last and next request share."""
+    def marks(self, request: ModelRequest, least: int = 0) -> CacheMarks:
+        """Say what of a request is to be kept: what all runs share, and what the run's last and next request share.
+
+        `least` is how many tokens a prefix must have that the provider keeps: a shorter one isn't marked (W18).
+        """
         keeps: Caching = request.settings.get("cache", "auto")
         most = max(request.shared, request.stable)
         if keeps is False or not most:
             return CacheMarks(keeps=keeps)
-        digests = _digests(request, most)
+        digests, sizes = _digests(request, most)
         shared, is_known = request.shared, digests[request.shared] in self._sent
         before = next((n for n in range(request.stable - 1, shared, -1) if digests[n] in self._sent), 0)
         # The first request of all, in a run that makes no other, would be kept for nobody who is known.
@@ -49,20 +54,23 @@ class Prefixes:
             self._sent[digests[count]] = None
         while len(self._sent) > _MOST:
             self._sent.popitem(last=False)
-        counts = {shared if is_read else 0, before, request.stable} - {0}
+        long = {count for count in range(1, most + 1) if sizes[count] >= least * _BYTES_PER_TOKEN}
         return CacheMarks(
-            counts=tuple(sorted(counts)),
-            key=digests[shared][:32] if shared else "",
+            counts=tuple(sorted({shared if is_read else 0, before, request.stable} & long)),
+            key=digests[shared][:32] if shared in long else "",
             keeps=keeps,
             is_alone=not request.stable,
         )
 
 
-def _digests(request: ModelRequest, most: int) -> list[str]:
-    """The digest of the schema and each beginning of the messages; of an image, audio or file by what it holds."""
-    running = hashlib.sha256(f"{request.mode}{request.schema_text}".encode(errors="surrogatepass"))
-    digests = [running.hexdigest()]
+def _digests(request: ModelRequest, most: int) -> tuple[list[str], list[int]]:
+    """The digest and the bytes of the schema and each beginning of the messages; of media by what they hold."""
+    schema = f"{request.mode}{request.schema_text}".encode(errors="surrogatepass")
+    running = hashlib.sha256(schema)
+    digests, sizes = [running.hexdigest()], [len(schema)]
     for message in request.messages[:most]:
-        running.update(encode(dict(message)).encode(errors="surrogatepass"))
+        text = encode(dict(message)).encode(errors="surrogatepass")
+        running.update(text)
         digests.append(running.hexdigest())
-    return digests
+        sizes.append(sizes[-1] + len(text))
+    return digests, sizes

@@ -122,7 +122,7 @@ class Hosted:
         self._check_allowed()
         request, endpoint = _judged(request), self._keyed()
         self._tell_ignored(request.settings)
-        marks = self._prefixes.marks(request)
+        marks = self._prefixes.marks(request, self._wire.least_kept(self._model))
         attempt = 0
         while True:
             started = said = False

@@ -73,6 +73,13 @@ class Wire(ABC):
     def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """Yield the text and the thoughts as they arrive, and then how it ended; raises `ModelError`."""
 
+    def least_kept(self, model: str) -> int:
+        """How many tokens a prefix must have at least for the provider to keep it (W18): OpenAI's least, unless said.
+
+        https://platform.openai.com/docs/guides/prompt-caching
+        """
+        return 1024
+
     def ignored(self, said: Iterable[str]) -> list[str]:
         """Which settings don't go over it (W10); `timeout` is for the connection."""
         return [name for name in said if name not in self.sends and name != "timeout"]

@@ -53,7 +53,7 @@ class Offer:
             found.append({"properties": {THEN: {"const": True}}, "required": [THEN]})
         texts: JsonObject = {name: {"type": "string"} for name in (VALUE, EXPECT) if name in self.parts}
         if self.flow and texts:
-            found.append({"properties": texts})
+            found.append({"properties": texts, "required": [*texts] if len(texts) == 1 else []})
         return [{"type": "object", **one, "additionalProperties": False} for one in found]
 
 

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _LONG = ("1h", "12h")
+_LEAST = {"opus-4-5": 4096, "opus-4-6": 4096, "haiku-4-5": 4096, "3-haiku": 2048, "3-5-haiku": 2048}
+"""How many tokens a prefix has at least that is kept, by what its model's name holds (W18).
+
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching#cache-limitations
+"""
 
 
 class Anthropic(LibraryWire):
@@ -46,6 +51,10 @@ class Anthropic(LibraryWire):
 
     def closeness(self, media: SentMedia) -> None:
         """Nothing: the wire has no place for it."""
+
+    def least_kept(self, model: str) -> int:
+        """Between 1,024 tokens and 4,096, by the model."""
+        return next((least for part, least in _LEAST.items() if part in model), super().least_kept(model))
 
     def kept(self, asked: WireRequest) -> Mapping[str, Any]:
         """Whether the instructions are to be kept: where all of them, and no user's message, are up to a mark (W14)."""

@@ -10,7 +10,7 @@ from typing import Any
 from ..json import JsonObject, encode, is_object
 from ..walk import properties_of, required_of
 from .dialects import Dialect
-from .restoring import ELSE, SAID, WHOLE, Shape
+from .restoring import EACH, ELSE, SAID, WHOLE, Shape
 from .strict import Strict
 from .unions import null, or_null
 from .verbatim import Verbatim
@@ -40,6 +40,7 @@ class Wrapped:
     def __init__(self, calls: list[JsonObject], walk: Strict | Verbatim, dialect: Dialect) -> None:
         is_strict = isinstance(walk, Strict)
         self._all_required = is_strict and dialect.all_required
+        self._texts = {ELSE, EACH} if is_strict and dialect.shows_schema else {ELSE} if is_strict else set[str]()
         groups: dict[str, _Group] = {}
         for index, call in enumerate(calls):
             if said := _said(call, walk):
@@ -72,20 +73,19 @@ class Wrapped:
 
     def _lowered(self, group: _Group, walk: Strict | Verbatim) -> JsonObject:
         path = "#/properties/calls/items/properties"
-        nodes = {key: walk.node(_typed(key, schema, walk), f"{path}/{key}") for key, schema in group.said.items()}
+        nodes = {key: walk.node(self._typed(key, one), f"{path}/{key}") for key, one in group.said.items()}
         if self._all_required and len(nodes) > 1:
             nodes = {key: or_null(node) for key, node in nodes.items()}
         return {key: _in_short(wire) for key, (wire, _) in nodes.items()}
+
+    def _typed(self, key: str, schema: Any) -> Any:
+        """What may be said under a key: a text where values need a type, and a list written out where it is shown."""
+        return {"type": "string"} if key in self._texts else schema
 
     def _around(self, said: JsonObject, name: str) -> JsonObject:
         members = said | {WHOLE: {"$ref": f"#/$defs/{name}"}}
         required = [*members] if self._all_required or len(said) == 1 else [WHOLE]
         return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
-
-
-def _typed(key: str, schema: Any, walk: Strict | Verbatim) -> Any:
-    """What may be said under a key; where values need a type, an `_else` is a text."""
-    return {"type": "string"} if key == ELSE and isinstance(walk, Strict) else schema
 
 
 def _in_short(wire: JsonObject) -> JsonObject:

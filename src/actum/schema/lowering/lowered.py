@@ -15,7 +15,7 @@ from .call_list import Wrapped, lowered_calls, offered_calls
 from .dialects import LADDER, Dialect, Rung, SizeLimits
 from .remarks import Note
 from .restoring import AnswerShapes
-from .scalars import DEMANDING, REFERENCE_WORDS, REFERENCES
+from .scalars import DEMANDING, REFERENCE_WORDS, REFERENCES, SHORT
 from .strict import Strict
 from .verbatim import Verbatim
 
@@ -228,7 +228,7 @@ _NAME = "ref"
 _WIRES = frozenset(
     encode({"type": "string", key: said})
     for key, said in (
-        *(("pattern", pattern) for pattern in (*REFERENCES.values(), *DEMANDING.values())),
+        *(("pattern", pattern) for pattern in (*REFERENCES.values(), *DEMANDING.values(), *SHORT.values())),
         *(("description", f"({words})") for words in REFERENCE_WORDS.values()),
     )
 )

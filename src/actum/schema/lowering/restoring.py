@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
+from math import inf
 from typing import Any, Literal, TypeAlias
 
 import jsonschema_rs
@@ -78,11 +80,14 @@ WHOLE = "_call"
 """The member of an object around a call that holds it."""
 ELSE = "_else"
 """What a call gives where it fails: any value (C14). Where values need a type, a text, in which null is written out."""
-SAID = ("_each", "_when", ELSE, "_outputPath")
+EACH = "_each"
+"""The list for whose items a call is made: a reference, or written out, in a text where lists need not be taken."""
+SAID = (EACH, "_when", ELSE, "_outputPath")
 """The members of an object around a call that say how it is made, null where nothing is said."""
 ALONE = ("_value", "_expect")
 """The members of an element that is no call, one of which it has."""
 
+_ENDLESS = (inf, -inf)
 _SPELT = re.compile(r"null|true|false|-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?")
 
 Shape: TypeAlias = "Members | ListItems | Entries | AnyOf | NamedShape | None"
@@ -134,21 +139,23 @@ class AnswerShapes:
             said = {key: one for key, one in value.items() if key != WHOLE and not (key in SAID and one is None)}
             if not self.spelled and ELSE in value:
                 said[ELSE] = value[ELSE]  # null is a value of it
-            return self._with_else({**inner, **said}) if is_object(inner) else inner
+            return self._spelled({**inner, **said}) if is_object(inner) else inner
         name = value.get("_tool")
         if not isinstance(name, str):
             is_told = any(value.get(key) is not None for key in ALONE)
             return {key: one for key, one in value.items() if one is not None} if is_told else value
         shape = self.calls.get(name)
         restored = self.restore(value, shape) if shape is not None else value
-        return self._with_else(restored) if ELSE in value else restored
+        return self._spelled(restored) if {ELSE, EACH} & value.keys() else restored
 
-    def _with_else(self, call: JsonObject) -> JsonObject:
-        """A call with the value that its `_else` spells out."""
-        said = call.get(ELSE)
-        if not self.spelled or not isinstance(said, str) or _SPELT.fullmatch(said.strip()) is None:
+    def _spelled(self, call: JsonObject) -> JsonObject:
+        """A call with the value that its `_else` spells out, and the list that its `_each` does."""
+        if not self.spelled:
             return call
-        return {**call, ELSE: json.loads(said)}
+        said, items = call.get(ELSE), call.get(EACH)
+        if isinstance(said, str) and _SPELT.fullmatch(said.strip()) is not None:
+            call = {**call, ELSE: json.loads(said)}
+        return call if (listed := _listed(items)) is None else {**call, EACH: listed}
 
     def restore(self, value: Any, shape: Shape, depth: int = 0) -> Any:
         """Undo on a value what lowering did to its schema; the value itself is not changed."""
@@ -215,6 +222,18 @@ class AnswerShapes:
         if not readable:
             return value
         return {entry[shape.key]: self.restore(entry[shape.value], shape.shape, depth) for entry in entries}
+
+
+def _listed(text: Any) -> list[Any] | None:
+    """The texts and numbers of a list that a text spells out, in JSON or as Python does; None for any other."""
+    if not isinstance(text, str) or not text.lstrip().startswith("["):
+        return None
+    try:
+        listed = literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    is_plain = is_list(listed) and all(isinstance(one, str | int | float) and one not in _ENDLESS for one in listed)
+    return listed if is_plain else None
 
 
 def json_types(value: Any) -> frozenset[str]:

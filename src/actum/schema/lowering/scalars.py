@@ -20,11 +20,13 @@ REFERENCES: Mapping[str, str] = MappingProxyType({"^†": f"^†{_PRINTED}", "^[
 
 `^†` is exactly † to xgrammar and any string to llama.cpp; what stands here is one thing to all.
 """
-DEMANDING: Mapping[str, str] = MappingProxyType({"^[†{]": f'^(†|\\{{[^"\\\\\\x00-\\x1f†]*†){_PRINTED}'})
+DEMANDING: Mapping[str, str] = MappingProxyType({**REFERENCES, "^[†{]": f'^(†|\\{{[^"\\\\\\x00-\\x1f†]*†){_PRINTED}'})
 """The same where nobody reads the pattern: a template that has no † is none, and a decoder must not begin one."""
+SHORT: Mapping[str, str] = MappingProxyType({"^†": "^†.+$", "^[†{]": "^[†{].+$"})
+"""The same for who reads a pattern as it stands, in few tokens."""
 
 REFERENCE_WORDS: Mapping[str, str] = MappingProxyType(
-    {"^†": "a reference, it begins with †", "^[†{]": "a reference, †…, or a template, {…}"}
+    {"^†": "a reference, it begins with †", "^[†{]": "a reference †…, or {…}"}
 )
 """What they say, for who takes no patterns."""
 
@@ -69,12 +71,18 @@ def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Diale
     match key:
         case "pattern":
             if value in REFERENCES:
-                return key, (REFERENCES if dialect.shows_schema else {**REFERENCES, **DEMANDING})[value]
+                return key, _references(dialect)[value]
             return (key, value) if takes(dialect, value) else None
         case "format":
             return (key, value) if value in dialect.formats else None
         case _:
             return _bound(key, value, dialect.caps.get(key))
+
+
+def _references(dialect: Dialect) -> Mapping[str, str]:
+    if not dialect.shows_schema:
+        return DEMANDING
+    return SHORT if dialect.patterns == "plain" else REFERENCES
 
 
 def _bound(key: str, value: Any, cap: int | None) -> tuple[str, Any] | None:
