@@ -232,8 +232,10 @@ class TestPatterns:
             assert "'^†'" not in text
             own = wire(lowered)
             stated = lowered.schema["$defs"]["ref"] if "$ref" in own else own
-            assert dialect is GOOGLE or rung.mode != "strict" or stated == (
-                SHORT_REFERENCE if dialect.patterns == "plain" else WIRE_REFERENCE
+            assert (
+                dialect is GOOGLE
+                or rung.mode != "strict"
+                or stated == (SHORT_REFERENCE if dialect.patterns == "plain" else WIRE_REFERENCE)
             )
 
     @every_dialect
