@@ -29,6 +29,15 @@ _LANGUAGES = {".py": "python", ".json": "json", ".jsonl": "json", ".toml": "toml
 _LINK = re.compile(r"(?<=\]\()([^()\s]+)(?=\))")
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
+_CARD = re.compile(r"^\| \*\*(\w+)\*\* \| (.+) \|$", re.MULTILINE)
+EXPLAINED: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("latent", "explicit", "owed", "withheld", "proposal", "instance"), frozenset[str]()),
+    "tick": frozenset({"runs.md", "scale.md", "operating.md"}),  # of a schedule
+    "gate": frozenset({"how-to/evals.md"}),  # of an eval
+}
+"""The words that have a hover card, each with the pages where it means something else."""
+_PLAIN = {"reference", "ru", "examples", "terms.md", "changelog.md", "contributing.md", "tests.md", "bench.md"}
+"""Pages and folders of them without cards."""
 _WIDE = "---\nhide:\n  - navigation\n---\n\n"
 """Before a page that is in no section: nothing would stand in the column of the navigation."""
 _UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
@@ -65,7 +74,7 @@ class Stage:
         for name in ("site.css", "site.js"):
             shutil.copyfile(Path(__file__).with_name(name), self.folder / name)
         for path, place in self.pages.items():
-            text = self.linked(path.read_text(encoding="utf-8"), path.parent, place)
+            text = self.linked(path.read_text(encoding="utf-8"), path.parent, place) + hover_cards(place)
             self._write(place, _WIDE + text if place == PurePosixPath("index.md") else text)
         done: set[Path] = set()
         while waiting := self.shown.keys() - done:
@@ -121,6 +130,20 @@ class Stage:
         path = self.folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def hover_cards(place: PurePosixPath) -> str:
+    """What the glossary says of the words that a page may use, in the notation of abbreviations."""
+    if place.parts[0] in _PLAIN:
+        return ""
+    told = dict(_CARD.findall((ROOT / "docs" / "terms.md").read_text(encoding="utf-8")))
+    cards = [f"*[{word}]: {_in_words(told[word])}" for word, others in EXPLAINED.items() if str(place) not in others]
+    return "\n" + "\n".join(cards) + "\n"
+
+
+def _in_words(text: str) -> str:
+    """Words of the glossary without marks and the numbers of rules: a card shows plain text."""
+    return re.sub(r" \([A-Z]\d+(?:, [A-Z]\d+)*\)", "", re.sub(r"[*`]|\]\([^)]*\)|\[", "", text))
 
 
 def _unescaped(line: str) -> str:

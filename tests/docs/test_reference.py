@@ -67,3 +67,19 @@ def test_a_page_that_links_to_a_file_that_is_not_there_is_no_page(tmp_path: Path
     stage = staging.Stage(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"links to nowhere\.md"):
         stage.linked("[x](nowhere.md)", ROOT, staging.PurePosixPath("index.md"))
+
+
+def test_words_have_a_hover_card_where_they_mean_what_the_glossary_says(tmp_path: Path) -> None:
+    stage = staging.Stage(tmp_path / "pages")
+    stage.fill()
+    page, runs, evals = (
+        (tmp_path / "pages" / name).read_text(encoding="utf-8")
+        for name in ("semantics.md", "runs.md", "how-to/evals.md")
+    )
+    assert re.findall(r"^\*\[(\w+)\]: \w", page, re.MULTILINE) == [*staging.EXPLAINED]
+    assert len(staging.EXPLAINED) == 8
+    assert "*[tick]" not in runs
+    assert "*[gate]" not in evals
+    cards = [line for line in page.splitlines() if line.startswith("*[")]
+    assert [line for line in cards if re.search(r"[`*]\w|\([A-Z]\d", line[2:])] == []
+    assert "*[" not in (tmp_path / "pages" / "terms.md").read_text(encoding="utf-8")
