@@ -10,6 +10,7 @@ import environment
 import failures
 import language
 import python
+import signature_types
 import toolwords
 
 import ideas
@@ -17,6 +18,7 @@ import ideas
 PAGES: Mapping[str, Callable[[], str]] = {
     "api.md": python.names_page,
     "modules.md": python.modules_page,
+    "types.md": signature_types.page,
     "ideas.md": ideas.format_page,
     "config.md": ideas.config_page,
     "messages.md": ideas.messages_page,

@@ -230,6 +230,7 @@ AnyEvent: TypeAlias = (
     | RepairStarted
     | RunFinished
 )
+"""Every event."""
 
 
 def as_json(event: AnyEvent) -> JsonObject:

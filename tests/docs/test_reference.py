@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import re
 import sys
+import typing
+from collections import abc
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
 
+import actum
+
 ROOT = Path(__file__).parents[2]
+FOREIGN = {"MeterProvider", "Path", "Signature", "TracerProvider"}
+"""The types of other libraries that signatures name."""
 
 with pytest.MonkeyPatch.context() as patch:
     patch.setattr(sys, "path", [str(ROOT / "docs" / "generate"), str(ROOT / "docs" / "site"), *sys.path])
@@ -28,7 +36,7 @@ def test_every_page_of_the_reference_is_what_the_code_says(made: dict[str, str])
     assert reference.stale(made) == [], "make reference"
 
 
-@pytest.mark.parametrize("page", ["api.md", "modules.md", "errors.md", "events.md"])
+@pytest.mark.parametrize("page", ["api.md", "modules.md", "types.md", "errors.md", "events.md"])
 def test_every_name_that_has_a_heading_is_imported_by_it(page: str, made: dict[str, str]) -> None:
     module, names = {"errors.md": "actum.errors", "events.md": "actum.events"}.get(page, "actum"), 0
     for mark, name in re.findall(r"^(##+) (`?[\w.]+`?(?:\(\))?)$", made[page], re.MULTILINE):
@@ -39,6 +47,25 @@ def test_every_name_that_has_a_heading_is_imported_by_it(page: str, made: dict[s
             assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
             names += 1
     assert names > 10
+
+
+def test_every_public_name_has_a_heading_and_every_type_of_a_signature_an_entry(made: dict[str, str]) -> None:
+    headings = {page: set(re.findall(r"^#+ `?([\w.]+)", text, re.MULTILINE)) for page, text in made.items()}
+    values = {name: getattr(actum, name) for name in actum.__all__}
+    names = {name for name, one in values.items() if not isinstance(one, ModuleType)}
+    assert names - headings["api.md"] == set()
+    for name, module in values.items():
+        if isinstance(module, ModuleType):
+            page = f"{name}.md" if name in {"errors", "events"} else "modules.md"
+            told = headings[page] | set(re.findall(r"^\[`(\w+)`\]\(api\.md#", made[page], re.MULTILINE))
+            assert page != "modules.md" or f"actum.{name}" in told
+            assert {*getattr(module, "__all__", ())} - told == set(), name
+    every = {name.rpartition(".")[2] for found in headings.values() for name in found}
+    blocks = re.findall(r"```py\n(.*?)```", made["api.md"], re.DOTALL)
+    types = {
+        one for text in blocks for one in re.findall(r"\b[A-Z][A-Za-z]+\b", re.sub(r"'[^']*'|\"[^\"]*\"", "", text))
+    }
+    assert types - every - {*dir(builtins), *typing.__all__, *abc.__all__} == FOREIGN
 
 
 def test_a_page_that_is_changed_by_hand_or_left_over_is_found(made: dict[str, str], tmp_path: Path) -> None:

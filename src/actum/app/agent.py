@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Inputs: TypeAlias = "Mapping[str, Any] | None"
+"""Values of an Idea's input by name; None where it takes none."""
 JsonSchema: TypeAlias = Mapping[str, Any] | bool | None
 """The schema of an output of which types say nothing; with any other form, the output is what the type says."""
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"

@@ -22,6 +22,7 @@ from ..schema.json import JsonObject, is_list, is_object
 COURSE = "course"
 """The member of `meta.run` that holds the rows, and of an entry of a record that tells some."""
 CallState = Literal["open", "done", "failed", "skipped", "waiting"]
+"""How far a call has come, or how it ended."""
 T = TypeVar("T", "CallRow", "RequestRow")
 
 

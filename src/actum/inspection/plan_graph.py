@@ -22,6 +22,7 @@ from ..schema.json import JsonObject, encode
 from .derived import Derived
 
 ElementKind: TypeAlias = Literal["call", "computed", "then", "expect"]
+"""What an element of an answer is."""
 """What an element of `calls` is: a call, a `_value`, a `_then` or an `_expect`."""
 
 

@@ -80,7 +80,9 @@ class View(Protocol):
 
 
 Show = Callable[[JsonObject, View], Iterable[Block]]
+"""What a model is shown of a message."""
 JsonType = Literal["string", "object", "array", "boolean"]
+"""The name of a type in JSON Schema."""
 _CLASSES: dict[JsonType, type] = {"string": str, "object": dict, "array": list, "boolean": bool}
 _WORDS: dict[JsonType, str] = {"string": "a string", "object": "an object", "array": "a list", "boolean": "a boolean"}
 

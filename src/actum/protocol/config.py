@@ -86,7 +86,9 @@ def check_fields(values: Mapping[str, Any], accepted: Mapping[str, Accepted], wh
 
 Thinking: TypeAlias = bool | Literal["minimal", "low", "medium", "high", "xhigh", "max"]
 Caching: TypeAlias = Literal["auto", False, "5m", "30m", "1h", "12h"]
+"""How long a provider keeps what requests share; False for not at all."""
 Tier: TypeAlias = Literal["default", "flex", "priority"]
+"""How fast a provider answers, and at which price."""
 
 
 def _one_of(*values: object) -> Accepted:
@@ -198,6 +200,7 @@ SETTINGS = tuple(one.name for one in fields(Settings))
 
 
 Standing: TypeAlias = Literal["own", "local", "foreign"]
+"""Whose config it is: one's own Idea's, that of a caller's delegate, or a stranger's."""
 """Whose an Idea is: run by its own user, the local delegate of a caller, or from outside (a URL)."""
 Weight: TypeAlias = Literal["counts", "by grant", "no"]
 

@@ -17,6 +17,7 @@ from .typed_function import MetaOptions, activity_of, check_options, is_made_ane
 P = ParamSpec("P")
 R = TypeVar("R")
 AnyTools: TypeAlias = "Registry | Iterable[Tool | Callable[..., Any]]"
+"""A registry, or what makes one: functions, and what `Idea.as_tool` returns."""
 """Tools as they are given: a registry, or a list of functions and of what `register` and `Idea.as_tool` return."""
 
 

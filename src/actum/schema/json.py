@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "dict[str, Any] | list[Any] | str | int | float | bool | None"
 JsonObject: TypeAlias = dict[str, Any]
+"""An object of JSON."""
 
 MAX_DEPTH = 128
 """How deep a value from outside may nest; far below what recursion or the validator could bear."""
