@@ -427,6 +427,12 @@ class RunPoisoned(RunError):
     code = "run_poisoned"
 
 
+class NotCarried(RunError):
+    """No worker had what the run needs, for longer than they wait for one that has."""
+
+    code = "not_carried"
+
+
 class StoreUnavailable(RunError):
     """The database of the runs can't be reached now; the same may succeed later."""
 

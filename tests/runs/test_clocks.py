@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(120)]
 HOUR = 3_600.0
 
 
-@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("place", ["folder", "sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("off", [HOUR, -HOUR, 40 * 24 * HOUR])
 async def test_a_worker_whose_clock_is_off_goes_by_that_of_the_place(
     place: str, off: float, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -19,6 +19,8 @@ def entry_line(entry: JsonObject) -> str | None:
 def _told(entry: JsonObject) -> str | None:
     if "began" in entry:
         return f"begins with {len(entry['began'])} messages"
+    if names := [name for row in entry.get("course", ()) for name in row.get("changed", ())]:
+        return f"goes on with other code of {', '.join(names)} than it began with"
     if "failed" in entry:
         return f"{entry['failed']} {_outcome(entry.get('marks', {}))}: {entry['error']}"
     if "call" in entry:

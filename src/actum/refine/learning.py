@@ -27,6 +27,7 @@ from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.offer import offered
 from ..ideas.file import write_idea
 from ..protocol.context import Context
+from ..protocol.digests import interface_digest
 from ..protocol.solution import PlanUse, Result
 from ..schema.infer import jsonable, shape_of
 from ..schema.json import JsonObject, encode
@@ -187,7 +188,7 @@ class Plans:
         """What is asked for, and the plan of its family, if there is one."""
         given, _ = await assembled(agent).prepared(context, schema, input=input)
         toolset = offered(given, agent.tools, agent.config.tools)
-        tools = _digest([[name, tool.schema, tool.effects] for name, tool in sorted(toolset.tools.items())])
+        tools = _digest([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
         family = _family(given, schema, is_sealed=agent.config.sealed)
         asking = copy(agent)
         asking.plans = None

@@ -1,22 +1,48 @@
-"""Which runs a worker carries beside each other: suspects alone, all others as there are slots (L8)."""
+"""Which runs a worker carries: those that need nothing it lacks, suspects alone, others as there are slots (L8)."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from .row import Row
+from ..errors import NotCarried
+from ..schema.json import JsonObject
+from .held import Prepared, RunCarrier, ServersAway, Unprepared
+from .row import Ending, Looked, Row, kept_lacks
 from .run_store import RunStore
+from .telling import tell_event
 
 _LATER = 1.0
 """Seconds until a suspect is delivered again, to this worker or to one that carries nothing."""
+_LATEST = 30.0
+"""Seconds until a run is delivered again at the latest that no worker could carry out."""
 _EMPTIES = 10.0
 """For how many seconds a suspect waits for a worker that carries nothing, before one takes nothing more for it."""
 _LONGEST = 300.0
 """Seconds after which a suspect is carried beside others: nothing waits for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A run that is owned, as it is to be carried out; `asked` is when it was asked for, by the monotonic clock."""
+
+    row: Row
+    prepared: Prepared | Unprepared
+    asked: float
+
+
+def _given_up(looked: Looked, missing: Sequence[str]) -> NotCarried:
+    """Why a run ends that no worker could carry out."""
+    waited = looked.time - (looked.row.uncarried or looked.time)
+    return NotCarried(
+        f"for {waited:.0f} s no worker could carry it out, for want of {', '.join(missing)}: start one that has it and "
+        "submit the run again (`actum runs again`), or give workers more --patience"
+    )
 
 
 class Company:
@@ -25,8 +51,19 @@ class Company:
     Of a suspect is known here for how long it has waited to be carried alone.
     """
 
-    def __init__(self, store: RunStore, worker: str, tags: Sequence[str], slots: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        worker: str,
+        tags: Sequence[str],
+        slots: Mapping[str, int],
+        carrier: RunCarrier,
+        patience: float,
+    ) -> None:
+        self._store = store
         self._leases = store.leases
+        self._carrier = carrier
+        self._patience = patience
         self._worker = worker
         self._tags = tags
         self._slots = slots
@@ -38,25 +75,62 @@ class Company:
         """Set whenever a run is no longer carried, or no suspect any more."""
         self.room = dict(slots)
 
-    async def claim(self, run: str) -> Row | None:
+    async def claim(self, run: str) -> Claimed | None:
         """Own a run from now on, until `leave`; None if there is nothing to do for it here and now."""
+        looked = await self._store.look(run)
+        if looked is None or looked.row.is_over or looked.row.tag not in {None, *self._tags}:
+            return None
+        prepared = await self._carrier.prepared(looked)
+        if isinstance(prepared, Unprepared) and prepared.missing:
+            if await self._put_off(looked, prepared.missing):
+                return None
+            prepared = replace(prepared, error=_given_up(looked, prepared.missing))
+        needs = prepared.needs if isinstance(prepared, Prepared) else None
+        asked = time.monotonic()
+        row = await self._claimed(run, None if needs is None else needs.to_dict())
+        return None if row is None else Claimed(row, prepared, asked)
+
+    async def leave_to_others(self, claimed: Claimed, away: ServersAway) -> Ending | None:
+        """Leave a run that is owned to others, since its servers are away here; how it ends where that was too long."""
+        looked, missing = claimed.prepared.looked, [away.message]
+        if await self._put_off(looked, missing, claimed.row.lease):
+            return None
+        return Ending(state="failed", error=_given_up(looked, missing).to_dict(), about=claimed.row.about)
+
+    async def _put_off(self, looked: Looked, missing: Sequence[str], lease: int | None = None) -> bool:
+        """Leave a run to a worker that has what is missing here; whether it may wait for one any longer.
+
+        With `lease` it is owned already.
+        """
+        row, since = looked.row, looked.row.uncarried or looked.time
+        waited = looked.time - since
+        if waited >= self._patience:
+            return False
+        if tuple(missing) != row.missing:
+            words = f"waits for a worker that has what is missing here: {', '.join(missing)}"
+            tell_event("missing", row, words, logging.WARNING, worker=self._worker, missing=list(missing))
+        pause = min(max(_LATER, waited / 4), _LATEST) * random.uniform(1.0, 1.5)
+        await self._leases.put_off(row.id, self._worker, kept_lacks(missing, since), pause, lease)
+        return True
+
+    async def _claimed(self, run: str, needs: JsonObject | None) -> Row | None:
         while self._suspect is not None and self._suspect != run:
             await self._changed()
         self._claiming += 1
         try:
-            row = await self._leases.claim(run, self._worker, self._tags, is_beside=True)
+            row = await self._leases.claim(run, self._worker, self._tags, is_beside=True, needs=needs)
         finally:
             self._claiming -= 1
             self._left.set()
         if row is None:
             is_suspect = await self._leases.is_suspect(run, self._worker)
-            row = await self._claim_suspect(run) if is_suspect else None
+            row = await self._claim_suspect(run, needs) if is_suspect else None
         if row is not None:
             self._carried.add(run)
             self._met.pop(run, None)
         return row
 
-    async def _claim_suspect(self, run: str) -> Row | None:
+    async def _claim_suspect(self, run: str, needs: JsonObject | None) -> Row | None:
         now = time.monotonic()
         waits = now - self._met.setdefault(run, now)
         if self._suspect is not None or (self._carried and waits < _EMPTIES):
@@ -70,7 +144,7 @@ class Company:
                 async with asyncio.timeout(max(0.0, _LONGEST - waits)):
                     while self._carried or self._claiming:
                         await self._changed()
-            row = await self._leases.claim(run, self._worker, self._tags)
+            row = await self._leases.claim(run, self._worker, self._tags, needs=needs)
             return row
         finally:
             if row is None:

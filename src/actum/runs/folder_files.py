@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import sys
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,6 +17,7 @@ from ..errors import ActumError, IdeaError, RunError, StoreUnavailable
 from ..ideas.course import COURSE, course_entry, is_note
 from ..ideas.ticks import ID, RUN, begun_with, run_id
 from ..schema.json import JsonObject, encode
+from ..sources.files import file_time
 from ..sources.run_log import RunLog
 from .kept_row import ROW, as_sent, kept_row, row_in, source_in
 from .kept_run import with_origin
@@ -55,6 +55,10 @@ class FolderFiles:
             except OSError as error:
                 raise RunError(f"{self._folder}: {error.strerror or error}") from error
 
+    def now(self) -> float:
+        """The time by the clock of the folder's file system."""
+        return file_time(self._folder)
+
     def path(self, run: str) -> Path:
         """The file of a run."""
         return self._files.get(run) or self._folder / f"{run}.json"
@@ -65,7 +69,7 @@ class FolderFiles:
             if (row := self.row(one.id)) is not None:
                 return row, False
             idea = Idea.read(encode(one.idea), f"run {one.id}", one.origin)
-            about: JsonObject = {**begun_with(idea.meta), ID: one.id, ROW: kept_row(one, time.time())}
+            about: JsonObject = {**begun_with(idea.meta), ID: one.id, ROW: kept_row(one, self.now())}
             own = with_origin(replace(idea, meta={**idea.meta, RUN: about}), self.path(one.id), one.origin)
             own.save(self.path(one.id))
             row = self.row(one.id)
@@ -145,7 +149,7 @@ class FolderFiles:
             idea = Idea.load(self.path(run))
             about: Any = idea.meta[RUN]
             told = RunError(f"what it has done can't be read: {error.message}").to_dict()
-            own = {**about.get(ROW, {}), "state": "failed", "error": told, "worker": None, "ended": time.time()}
+            own = {**about.get(ROW, {}), "state": "failed", "error": told, "worker": None, "ended": self.now()}
             replace(idea, meta={**idea.meta, RUN: {**about, ROW: own}}).save(self.path(run))
 
     def source(self, run: str) -> Submission | None:

@@ -63,12 +63,17 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.state}>"
 
-    async def refresh(self) -> Row:
-        """Look how far it is.
+    async def refresh(self, *, wait: float = 0.0) -> Row:
+        """Look how far it is, at once or as soon as something of it may have changed.
+
+        Args:
+            wait: for how many seconds to wait for that at most.
 
         Raises:
             RunNotFound: there is no such run any more.
         """
+        if wait:
+            await self._store.database.changed(self.id, wait)
         self.row = await self._record.row()
         return self.row
 
@@ -87,10 +92,6 @@ class Run:
         """
         behind = given.as_whole(after, "the number of an entry", least=0, most=2**63 - 1)
         return (entries_and_live if live else entries_written)(self._store, self.id, self.refresh, behind)
-
-    async def changed(self, seconds: float) -> None:
-        """Wait until something of it may have changed, no longer than so many seconds."""
-        await self._store.database.changed(self.id, seconds)
 
     @overload
     async def result(self, *, timeout: float | None = None) -> Result[Any]: ...  # noqa: ASYNC109 -- as below
@@ -207,6 +208,17 @@ class Run:
     async def cancel(self) -> None:
         """End it for good; raises as `Runs.cancel`."""
         found_row(await self._store.cancel(self.id), self.id)
+
+    async def release(self) -> None:
+        """Let it go on with any worker, whatever that lacks of what it needs (`Row.missing`).
+
+        Raises:
+            RunError: it doesn't wait for a worker that has what it needs.
+        """
+        row = await self.refresh()
+        if row.uncarried is None or row.state != "queued":
+            raise RunError(f"run {self.id} is {row.state}: it doesn't wait for a worker that has what it needs")
+        self.row = found_row(await self._store.waive(self.id), self.id)
 
     async def idea(self) -> Idea:
         """The run as an Idea whose context is what it has left: saved to a file, it is a kept run (`actum.kept`)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,10 +18,19 @@ from ..app.idea import Idea
 from ..app.idea_agent import fitted
 from ..app.loading import agent_at
 from ..app.serving import are_connected, prefixes_of, servers_file, serving
-from ..errors import ActumError, Fenced, IdeaError, RunError, RunPoisoned
+from ..errors import (
+    ActumError,
+    Fenced,
+    IdeaError,
+    NotCarried,
+    RunError,
+    RunPoisoned,
+    ServerError,
+    StoreUnavailable,
+)
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
-from ..ideas.course import is_note
+from ..ideas.course import course_entry, is_note
 from ..ideas.ticks import ID, RUN
 from ..protocol.config import Limits
 from ..protocol.context import Context
@@ -28,17 +38,48 @@ from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
+from ..sources.modules import ModuleMissing
+from .needs import Needs, judged_here
 from .progress import RunProgress, damaged, ticks_in
 from .providing import Factory, provided
 from .record import LeasedRecord
-from .row import Ending, Row, Submission, Taken
+from .row import Ending, Looked, Row, Submission, Taken
 from .run_spreading import Spreading, lineage_of
 from .run_store import RunStore
 from .sending import ANEW, escalated_to, with_sent
+from .telling import tell_event
 
 _LOG = logging.getLogger("actum.worker")
+_MISCONFIGURED = "server_config"
+"""The code of servers that no later time brings back."""
 Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
 """What carries runs out: an agent, what makes one for an Idea, or None for what each Idea's own config names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run as a worker would carry it out."""
+
+    looked: Looked
+    idea: Idea
+    agent: Agent
+    needs: Needs | None = None
+    """What it needs from now on; None where that isn't judged."""
+    changed: Sequence[str] = ()
+    """The names under which its code was another one where it was carried out before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unprepared:
+    """A run that a worker can't carry out, and why; `missing` is what another worker may have."""
+
+    looked: Looked
+    error: Exception
+    missing: Sequence[str] = ()
+
+
+class ServersAway(RunError):
+    """A tool server that the run needs can't be reached now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +94,57 @@ class RunCarrier:
     factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
     """What makes the `deps` of runs, by name."""
 
-    async def __call__(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
+    judges: bool = True
+    """Whether what a run needs is judged before it is carried out: others may have what is missing here."""
+
+    async def prepared(self, looked: Looked) -> Prepared | Unprepared:
+        """A run as it would be carried out here, or why it can't be.
+
+        Raises:
+            StoreUnavailable: the place can't be reached.
+        """
+        try:
+            idea, agent = await self._prepared(await self._outermost(looked.source))
+            if not self.judges:
+                return Prepared(looked=looked, idea=idea, agent=agent)
+            return await self._judged(looked, idea, agent)
+        except StoreUnavailable:
+            raise
+        except ModuleMissing as error:
+            return Unprepared(looked=looked, error=error, missing=[error.message] if self.judges else ())
+        except Exception as error:  # it is told at the run, whoever's fault it is
+            return Unprepared(looked=looked, error=error)
+
+    async def _judged(self, looked: Looked, idea: Idea, agent: Agent) -> Prepared | Unprepared:
+        row, source = looked.row, looked.source
+        noted = None if row.needs is None else Needs.of(row.needs)
+        if source.child is not None and source.child["lineage"]:
+            return Prepared(looked=looked, idea=idea, agent=agent)  # its tools are those of the Ideas that led to it
+        own, assembly = idea if source.child is None else submitted_idea(source), assembled(agent)
+        context = _begun_with(own, assembly, is_child=source.child is not None)
+        found = await judged_here(context, assembly, self._servers(idea, agent))
+        missing = found.missing if noted is None else noted.lacking(found.here)
+        if missing and row.needs != {}:
+            error = NotCarried(f"what it needs is missing here: {', '.join(missing)}")
+            return Unprepared(looked=looked, error=error, missing=missing)
+        needs, changed = noted or found.needs, () if noted is None else noted.changed(found.here)
+        if changed or row.needs == {}:
+            needs = found.needs
+        return Prepared(looked=looked, idea=idea, agent=agent, needs=needs, changed=changed)
+
+    async def __call__(
+        self,
+        row: Row,
+        taken: Taken,
+        record: LeasedRecord,
+        live: Callable[[AnyEvent], None],
+        prepared: Prepared | Unprepared,
+    ) -> Ending:
         """Carry a run on from where its record ends, until it has an output, waits, or fails; `live` takes its events.
 
         Raises:
             Fenced: another process owns it by now.
+            ServersAway: a tool server can't be reached, and another time it may be.
         """
         progress = RunProgress.of(row.about, taken.entries, anew=ANEW in taken.sent)
         try:
@@ -67,8 +154,10 @@ class RunCarrier:
                     f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing else, with "
                     f"nothing recorded{lost}"
                 )
-            return await self._carried(row, taken, record, live, progress)
-        except Fenced:
+            if isinstance(prepared, Unprepared):
+                raise prepared.error
+            return await self._carried(row, taken, record, live, progress, prepared)
+        except (Fenced, ServersAway):
             raise
         except ActumError as error:
             told = error.to_dict()
@@ -78,13 +167,25 @@ class RunCarrier:
         return Ending(state="failed", error=told, about=progress.about)
 
     async def _carried(
-        self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], progress: RunProgress
+        self,
+        row: Row,
+        taken: Taken,
+        record: LeasedRecord,
+        live: Callable[[AnyEvent], None],
+        progress: RunProgress,
+        prepared: Prepared,
     ) -> Ending:
-        idea, agent = await self._prepared(await self._outermost(taken.source))
-        async with (
-            provided(self.factories, idea, row, agent) as deps,
-            serving(self._servers(idea, agent), agent.tools) as tools,
-        ):
+        idea, agent = prepared.idea, prepared.agent
+        if prepared.changed:
+            tell_event("changed", row, f"goes on with other code of {', '.join(prepared.changed)} than it began with")
+            record(course_entry([{"changed": list(prepared.changed)}]))
+        async with provided(self.factories, idea, row, agent) as deps, AsyncExitStack() as stack:
+            try:
+                tools = await stack.enter_async_context(serving(self._servers(idea, agent), agent.tools))
+            except ServerError as error:
+                if error.code == _MISCONFIGURED or not self.judges:
+                    raise
+                raise ServersAway(error.message) from error
             agent = copy(with_deps(agent, deps))
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
@@ -177,9 +278,13 @@ async def _context(taken: Taken, idea: Idea, agent: Assembly) -> tuple[Context, 
         except ValueError as error:
             raise damaged(taken.source.id, error) from None
         return await agent.prepared(reached, idea.schema)
-    is_whole = agent.model is not None or taken.source.child is not None
-    context = idea.context if is_whole else idea.without_model()
+    context = _begun_with(idea, agent, is_child=taken.source.child is not None)
     return await agent.prepared(context, idea.schema, input=taken.source.input)
+
+
+def _begun_with(idea: Idea, agent: Assembly, *, is_child: bool) -> Context:
+    """What a run of an Idea begins with: without a model, with its saved solution as the plan."""
+    return idea.context if agent.model is not None or is_child else idea.without_model()
 
 
 def submitted_idea(source: Submission) -> Idea:

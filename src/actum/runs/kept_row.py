@@ -15,7 +15,7 @@ from ..protocol import approvals
 from ..protocol.context import Context
 from ..schema.json import JsonObject, is_list, is_object
 from .losses import losses_from
-from .row import BY_HAND, OVER, STANDING, Row, State, Submission, name_in
+from .row import BY_HAND, OVER, STANDING, Row, State, Submission, lacks_from, name_in
 from .sent_file import is_called, is_cancelled
 
 ROW = "row"
@@ -51,7 +51,9 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         error=own.get("error"),
         about={key: about[key] for key in _ABOUT if key in about},
         name=name_in(idea.meta),
-        former=own.get("former", "keyed"),
+        former=own.get("former"),
+        needs=own.get("needs"),
+        **lacks_from(own.get("lacks")),
         losses=losses_from(own.get("losses")),
         created=own.get("created", began or 0.0),
         ended=own.get("ended", ended if ROW not in about else None),
@@ -76,10 +78,10 @@ def _checked(row: Any, run: str) -> JsonObject:
 
 
 _KINDS: Sequence[tuple[Any, Sequence[str]]] = (
-    (str, ("tenant", "queue", "escalate", "tag", "parent", "worker", "former")),
+    (str, ("tenant", "queue", "escalate", "tag", "parent", "worker", "former", "keyed")),
     (int, ("lease", "priority", "attempts", "seq")),
     (int | float, ("at", "patience", "created", "ended")),
-    (dict, ("error", "child", "input")),
+    (dict, ("error", "child", "input", "needs", "lacks")),
 )
 
 

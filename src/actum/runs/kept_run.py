@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import urandom
@@ -129,14 +128,14 @@ class KeptRun:
         if not self.is_by_hand or not file.path.exists():
             return
         with file.locked():
-            sent, now = file.read(), time.time()
+            sent = file.read()
             if is_cancelled(sent):
                 raise IdeaError(f"{self.path}: the run was cancelled: `actum fork` begins another one from it")
-            if due := [one["item"] for one in sent if is_due(one, now)]:
+            if due := [one["item"] for one in sent if is_due(one)]:
                 self._is_anew = ANEW in due
                 context = with_sent(self.idea.context, due)
                 self.keep(context, self.about | {"waiting": left_waiting(self.about, context, due)})
-                file.write([one for one in sent if not is_due(one, now)])
+                file.write([one for one in sent if not is_due(one)])
 
     def absorb(self) -> None:
         """Take what only the log holds into the file.

@@ -33,7 +33,7 @@ _PARK = (
 )
 _QUEUED = (
     "SELECT count(*) FROM (SELECT 1 FROM actum_runs WHERE tenant = ? AND state = 'queued' AND queue = ? "
-    f"AND {_LANE} = ? "
+    f"AND {_LANE} = ? AND lacks IS NULL "
     "AND (begins IS NULL OR begins <= now()) LIMIT ?) AS found"
 )
 _UNPARK = (

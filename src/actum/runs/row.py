@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
 from ..ideas.course import is_note
-from ..schema.json import Json, JsonObject, is_object, legible
+from ..schema.json import Json, JsonObject, is_list, is_object, legible
 from . import given
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
@@ -105,6 +105,12 @@ class Row(RunStanding):
     """Who owned it before, and has neither ended it nor let go of it."""
     losses: Sequence[Loss] = ()
     """The workers that were lost with it, nothing recorded; they make it a suspect."""
+    needs: JsonObject | None = None
+    """What it needs of who carries it out, noted when it was begun."""
+    missing: Sequence[str] = ()
+    """What is missing where it was last to be carried out: it waits for a worker that has it."""
+    uncarried: float | None = None
+    """Since when it has waited for one."""
     output: Json = None
     waiting: Sequence[str] = ()
     """The decisions and gates that it waits for."""
@@ -187,6 +193,30 @@ class Ending:
     waiting: Sequence[str] = ()
     error: JsonObject | None = None
     about: JsonObject = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A run before it is claimed, what it was made of, and the time by the clock of its place."""
+
+    row: Row
+    source: Submission
+    time: float
+
+
+def lacks_from(kept: Any) -> dict[str, Any]:
+    """What is known of what a run lacks, by the names of a row, as `kept_lacks` has it."""
+    own: JsonObject = kept if is_object(kept) else {}
+    since: Any = own.get("since")
+    return {
+        "missing": tuple(map(str, own.get("missing", ()))) if is_list(own.get("missing", [])) else (),
+        "uncarried": since if isinstance(since, int | float) else None,
+    }
+
+
+def kept_lacks(missing: Sequence[str], since: float) -> JsonObject:
+    """What a run lacks, as it is kept."""
+    return {"missing": list(missing), "since": round(since, 3)}
 
 
 def name_in(meta: Any) -> str:

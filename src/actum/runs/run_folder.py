@@ -6,18 +6,20 @@ Beside a run's file lie its log and what it was sent; the queue is a file of SQL
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from ..errors import Fenced
 from ..schema.json import JsonObject
+from ..sources.files import file_time
 from .database import Database, Transaction
 from .folder_deliveries import FolderDeliveries
 from .folder_files import FolderFiles
 from .folder_leases import FolderLeases
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Row, RunPage, State, Submission, Taken
+from .row import Looked, Row, RunPage, State, Submission, Taken
 from .run_spreading import parts_waited_for
 from .sqlite_database import SqliteDatabase
 
@@ -29,7 +31,7 @@ class RunFolder:
 
     def __init__(self, folder: Path, queue: Queue | None = None, files: Mapping[str, Path] | None = None) -> None:
         queued = folder / ".queue.db"
-        self.database: Database = SqliteDatabase(queued)
+        self.database: Database = SqliteDatabase(queued, clock=partial(file_time, folder))
         self.queue = queue or EmbeddedQueue(self.database)
         self._files = FolderFiles(folder, files or {})
         self._deliveries = FolderDeliveries(self._files, self.queue, queued)
@@ -49,6 +51,15 @@ class RunFolder:
     async def get(self, run: str) -> Row | None:
         """How far a run is."""
         return await self._files.off_loop(lambda: self._files.row(run))
+
+    async def look(self, run: str) -> Looked | None:
+        """A run before it is claimed; None if there is none."""
+
+        def found() -> Looked | None:
+            row, source = self._files.row(run), self._files.source(run)
+            return None if row is None or source is None else Looked(row=row, source=source, time=self._files.now())
+
+        return await self._files.off_loop(found)
 
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
@@ -95,6 +106,10 @@ class RunFolder:
     async def sent(self, run: str) -> list[JsonObject]:
         """What a run was sent, each with when it is `due`; None is at once."""
         return await self._files.off_loop(self._files.sent(run).read)
+
+    async def waive(self, run: str) -> Row | None:
+        """Let a run that waits for a worker go on with any, whatever that lacks; how far it is, if there is one."""
+        return await self.leases.waive(run) or await self.get(run)
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""

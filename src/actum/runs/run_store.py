@@ -8,19 +8,32 @@ from typing import Protocol
 from ..schema.json import JsonObject
 from .database import Database, Transaction
 from .queue import Queue
-from .row import Ending, Row, RunPage, State, Submission, Taken, Told
+from .row import Ending, Looked, Row, RunPage, State, Submission, Taken, Told
 
 
 class RunLeases(Protocol):
     """Who owns the runs of a place, and what owners write; raises as `RunStore`."""
 
     async def claim(
-        self, run: str, worker: str, tags: Collection[str] | None = None, *, is_beside: bool = False
+        self,
+        run: str,
+        worker: str,
+        tags: Collection[str] | None = None,
+        *,
+        is_beside: bool = False,
+        needs: JsonObject | None = None,
     ) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it, or nobody can own it now.
 
         A run that asks for a tag is only for those who have it; None is to have every one. A suspect is only for a
-        worker that carries nothing else: not for one that carries it beside others.
+        worker that carries nothing else: not for one that carries it beside others. `needs` is noted of it.
+        """
+        ...
+
+    async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
+        """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds.
+
+        With `lease` only if it still has this one; else whoever had it counts as lost, unless it was this `worker`.
         """
         ...
 
@@ -36,8 +49,11 @@ class RunLeases(Protocol):
         """Let a run be no suspect any more, if it still has this lease."""
         ...
 
-    async def taken(self, run: str) -> Taken:
-        """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
+    async def taken(self, run: str, source: Submission | None = None) -> Taken:
+        """What a run that was claimed goes on from: read behind the claim, so that it is all there is.
+
+        `source` is what it was made of, where that is known.
+        """
         ...
 
     async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
@@ -104,6 +120,10 @@ class RunStore(Protocol):
         """How far a run is; None if there is none."""
         ...
 
+    async def look(self, run: str) -> Looked | None:
+        """A run before it is claimed; None if there is none."""
+        ...
+
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first; those that can't be read are left out."""
         ...
@@ -139,6 +159,10 @@ class RunStore(Protocol):
 
     async def known(self, run: str) -> Taken | None:
         """What whoever claims a run now goes on from, what it was sent as far as it is due; None if there is none."""
+        ...
+
+    async def waive(self, run: str) -> Row | None:
+        """Let a run that waits for a worker go on with any, whatever that lacks; how far it is, if there is one."""
         ...
 
     async def cancel(self, run: str) -> Row | None:

@@ -219,6 +219,10 @@ class Runs:
         """
         await (await self.get(id)).cancel()
 
+    async def release(self, id: str) -> None:
+        """Let a run go on with any worker, whatever that lacks of what it needs; raises as `Run.release`."""
+        await (await self.get(id)).release()
+
     async def result(self, id: str, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """What a run has come to; raises as `Run.result`."""
         return await (await self.get(id)).result(timeout=timeout)

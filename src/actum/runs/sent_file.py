@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from ..errors import IdeaError
 from ..schema.json import JsonObject, decode, encode, is_list, is_object
-from ..sources.files import write_text
+from ..sources.files import file_time, write_text
 
 
 class SentFile:
@@ -21,7 +20,7 @@ class SentFile:
         self.path = run.with_name(f"{run.name}.sent")
 
     def read(self) -> list[JsonObject]:
-        """What the run was sent, and nobody has taken up.
+        """What the run was sent, and nobody has taken up; `due` is None once it is, by the clock of the file system.
 
         Raises:
             IdeaError: that can't be read.
@@ -34,15 +33,15 @@ class SentFile:
             raise self._unreadable(error.strerror if isinstance(error, OSError) else error) from None
         if not is_list(found) or not all(map(_is_sent, found)):
             raise self._unreadable("it is not a list of what a run is sent")
-        return found
+        now = file_time(self.path.parent) if any(one["due"] is not None for one in found) else 0.0
+        return [one if one["due"] is None or one["due"] > now else {**one, "due": None} for one in found]
 
     def _unreadable(self, why: object) -> IdeaError:
         return IdeaError(f"{self.path}: what the run was sent can't be read: {why}")
 
     def due(self) -> list[tuple[int, JsonObject]]:
         """What of it is to be taken up now, each with its number from 1; raises as `read`."""
-        now = time.time()
-        return [(number, one) for number, one in enumerate(self.read(), 1) if is_due(one, now)]
+        return [(number, one) for number, one in enumerate(self.read(), 1) if is_due(one)]
 
     def add(self, items: Iterable[JsonObject], due: float | None) -> None:
         """Write what else the run is sent, from a time on; raises as `read`."""
@@ -70,15 +69,14 @@ class SentFile:
             os.close(lock)
 
 
-def is_due(sent: JsonObject, now: float) -> bool:
+def is_due(sent: JsonObject) -> bool:
     """Whether an item that a run was sent is to be taken up now; that it is cancelled is nothing to take up."""
-    return "cancel" not in sent["item"] and (sent["due"] is None or sent["due"] <= now)
+    return "cancel" not in sent["item"] and sent["due"] is None
 
 
 def is_called(sent: Sequence[JsonObject]) -> bool:
     """Whether any of what a run was sent is to be taken up now."""
-    now = time.time()
-    return any(is_due(one, now) for one in sent)
+    return any(map(is_due, sent))
 
 
 def is_cancelled(sent: Sequence[JsonObject]) -> bool:

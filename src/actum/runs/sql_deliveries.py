@@ -12,7 +12,7 @@ from ..errors import Fenced
 from .database import Database, Transaction
 from .parking import Admission
 from .queue import Queue, delivery_of
-from .row import Row, Taken
+from .row import Row, Submission, Taken
 from .sql_rows import COLUMNS, kept_object, row_from, source_at
 
 _OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
@@ -75,9 +75,9 @@ class SqlDeliveries:
         return [str(part) for (part,) in found]
 
 
-async def taken_at(within: Transaction, run: str) -> Taken | None:
-    """What whoever claims a run goes on from; None if there is none."""
-    source = await source_at(within, run)
+async def taken_at(within: Transaction, run: str, source: Submission | None = None) -> Taken | None:
+    """What whoever claims a run goes on from; None if there is none. `source` is what it was made of, if known."""
+    source = source or await source_at(within, run)
     if source is None:
         return None
     sent = await within.rows(_SENT, run)  # first: what is taken up meanwhile stands in the entries

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from ..errors import RunNotFound
-from ..schema.json import decode, encode
+from ..schema.json import JsonObject, decode, encode
 from .database import Transaction, time_of
 from .losses import involved, losses_from, with_loss
-from .row import Ending, Row, Taken, Told
+from .row import Ending, Row, Submission, Taken, Told
 from .run_spreading import parts_waited_for
 from .sending import deadlines
 from .sql_deliveries import IS_CALLED, SqlDeliveries, taken_at
@@ -22,7 +22,7 @@ from .sql_rows import COLUMNS, kept_text, row_at, row_from
 
 _CLAIM = (
     "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + ?, state = 'running', waiting = NULL, "
-    "former = CASE WHEN state = 'running' THEN worker END, worker = ? "
+    "former = CASE WHEN state = 'running' THEN worker END, worker = ?, needs = coalesce(?, needs), lacks = NULL "
     f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
 )
 _IS_SUSPECT = (
@@ -35,6 +35,12 @@ _END = (
     "ended = CASE WHEN ? = 1 THEN now() END, "
     f"attempts = 0 WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
+_PUT_OFF = (
+    "UPDATE actum_runs SET lease = lease + CASE WHEN state = 'running' THEN 1 ELSE 0 END, state = 'queued', "
+    "attempts = CASE WHEN ? = 1 AND attempts > 0 THEN attempts - 1 ELSE attempts END, worker = NULL, lacks = ? "
+    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
+)
+"""Whoever had it has lost it by then, or gives it back."""
 _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL, attempts = 0 "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
@@ -53,7 +59,13 @@ class SqlLeases:
         self._admission = deliveries.admission
 
     async def claim(
-        self, run: str, worker: str, tags: Collection[str] | None = None, *, is_beside: bool = False
+        self,
+        run: str,
+        worker: str,
+        tags: Collection[str] | None = None,
+        *,
+        is_beside: bool = False,
+        needs: JsonObject | None = None,
     ) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it, or, beside other runs, if it is a suspect."""
         async with self._database.transaction() as within:
@@ -64,7 +76,7 @@ class SqlLeases:
             beside = f" AND NOT {_IS_SUSPECT}" if is_beside else ""
             claim = f"{_CLAIM}{marks}{beside} RETURNING {COLUMNS}"
             more = [*(tags or ()), *([worker] if is_beside else ())]
-            found = await within.rows(claim, int(not is_beside), worker, run, *more)
+            found = await within.rows(claim, int(not is_beside), worker, kept_text(needs), run, *more)
             row = row_from(found[0]) if found else None
             if row is not None:
                 if row.former not in {None, worker}:
@@ -91,6 +103,24 @@ class SqlLeases:
             await within.each(_FORGIVE, [(run,) for run, _ in innocent])
         return replace(row, losses=losses_from(losses))
 
+    async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
+        """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds."""
+        async with self._database.transaction() as within:
+            limit = await self._admission.locked(within, run)
+            row = await row_at(within, run, self._database.update)
+            if row is None or (lease is not None and row.lease != lease):
+                return
+            found = await within.rows(f"{_PUT_OFF} RETURNING {COLUMNS}", int(lease is not None), encode(lacks), run)
+            if not found:
+                return
+            if lease is None and row.worker not in {None, worker}:
+                await self._note_loss(within, replace(row, former=row.worker))
+            await self._deliveries.queue.cancel(run, within)
+            await self._deliveries.push(row_from(found[0]), within, at=await time_of(within) + seconds)
+            if limit is not None:
+                await self._admission.go_on(within, limit)
+            await self._database.tell(within, [run])
+
     async def is_suspect(self, run: str, worker: str) -> bool:
         """Whether a run is to be carried, but not beside others."""
         asked = f"SELECT id FROM actum_runs WHERE id = ? AND state IN ('queued', 'running') AND {_IS_SUSPECT}"
@@ -107,10 +137,10 @@ class SqlLeases:
         """Let a run be no suspect any more, since it has recorded something; only who has this lease may."""
         await self._database.single(f"{_CLEAR} WHERE id = ? AND lease = ? RETURNING id", run, lease)
 
-    async def taken(self, run: str) -> Taken:
+    async def taken(self, run: str, source: Submission | None = None) -> Taken:
         """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
         async with self._database.transaction() as within:
-            taken = await taken_at(within, run)
+            taken = await taken_at(within, run, source)
             if taken is not None and taken.has_progress:  # who was lost before that was not lost for nothing
                 await within.send("UPDATE actum_runs SET attempts = 1 WHERE id = ? AND attempts > 1 RETURNING id", run)
         if taken is None:

@@ -9,12 +9,12 @@ from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
 from .database import Transaction
 from .losses import losses_from
-from .row import STANDING, Row, Submission
+from .row import STANDING, Looked, Row, Submission, lacks_from
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
 COLUMNS = (
     f"id, state, lease, {_STANDING}, attempts, worker, output, waiting, error, about, created, ended, name, "
-    "former, losses"
+    "former, losses, needs, lacks"
 )
 SOURCE = f"id, idea, origin, input, child, {_STANDING}"
 _DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
@@ -32,14 +32,27 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     if not found:
         return None
     run, idea, origin, given, child, *standing = found[0]
-    return Submission(
-        id=run,
-        idea=kept_object(idea),
-        origin=origin,
-        input=None if given is None else kept_object(given),
-        child=None if child is None else kept_object(child),
-        **dict(zip(STANDING, standing, strict=True)),
-    )
+    return Submission(id=run, **_made_of(idea, origin, given, child), **dict(zip(STANDING, standing, strict=True)))
+
+
+async def looked_at(within: Transaction, run: str) -> Looked | None:
+    """A run before it is claimed; None if there is none."""
+    found = await within.rows(f"SELECT idea, origin, input, child, now(), {COLUMNS} FROM actum_runs WHERE id = ?", run)
+    if not found:
+        return None
+    idea, origin, given, child, now, *columns = found[0]
+    row = row_from(columns)
+    made = _made_of(idea, origin, given, child)
+    return Looked(row=row, source=Submission(id=row.id, **made, **row.standing), time=now)
+
+
+def _made_of(idea: Any, origin: Any, given: Any, child: Any) -> dict[str, Any]:
+    return {
+        "idea": kept_object(idea),
+        "origin": origin,
+        "input": None if given is None else kept_object(given),
+        "child": None if child is None else kept_object(child),
+    }
 
 
 def row_from(values: Sequence[Any]) -> Row:
@@ -51,7 +64,9 @@ def row_from(values: Sequence[Any]) -> Row:
     run, state, lease, *rest = values
     standing: dict[str, Any] = dict(zip(STANDING, rest, strict=False))
     standing["priority"] = _count(standing["priority"])
-    attempts, worker, output, waiting, error, about, created, ended, name, former, losses = rest[len(standing) :]
+    attempts, worker, output, waiting, error, about, created, ended, name, former, losses, needs, lacks = rest[
+        len(standing) :
+    ]
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
@@ -68,6 +83,8 @@ def row_from(values: Sequence[Any]) -> Row:
         ended=ended,
         is_parked=state == "parked",
         name=name,
+        needs=None if needs is None else kept_object(needs),
+        **lacks_from(None if lacks is None else _value(lacks)),
         **standing,
     )
 

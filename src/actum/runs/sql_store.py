@@ -8,10 +8,10 @@ from ..schema.json import JsonObject, encode
 from .database import Database, Transaction, transaction_in
 from .finding import listing
 from .queue import Queue
-from .row import Row, RunPage, State, Submission, Taken, name_in, sought
+from .row import Looked, Row, RunPage, State, Submission, Taken, name_in, sought
 from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
-from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, row_at, row_from, source_at
+from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, looked_at, row_at, row_from, source_at
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
@@ -22,6 +22,7 @@ _IS_FREE = (
     "AND other.state NOT IN ('done', 'failed', 'cancelled'))"
 )
 """Whether a run carries out a call of none that goes on: that one may still ask for its result."""
+_WAIVE = "UPDATE actum_runs SET needs = '{}', lacks = NULL WHERE id = ? AND lacks IS NOT NULL AND state = 'queued'"
 _FORGET_ENTRIES = "DELETE FROM actum_entries WHERE run = ?"
 _FORGET_SENT = "DELETE FROM actum_sent WHERE run = ?"
 _FORGET = "DELETE FROM actum_runs WHERE id = ?"
@@ -80,6 +81,11 @@ class SqlStore:
         async with self.database.transaction() as within:
             return await row_at(within, run)
 
+    async def look(self, run: str) -> Looked | None:
+        """A run before it is claimed; None if there is none."""
+        async with self.database.transaction() as within:
+            return await looked_at(within, run)
+
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
         async with self.database.transaction() as within:
@@ -134,6 +140,17 @@ class SqlStore:
         """What whoever claims a run now goes on from; None if there is none."""
         async with self.database.transaction() as within:
             return await taken_at(within, run)
+
+    async def waive(self, run: str) -> Row | None:
+        """Let a run be carried out by any worker, whatever that lacks; how far it is, None if there is none."""
+        async with self.database.transaction() as within:
+            found = await within.rows(f"{_WAIVE} RETURNING {COLUMNS}", run)
+            if not found:
+                return await row_at(within, run)
+            row = row_from(found[0])
+            await self.queue.cancel(run, within)
+            await self._deliveries.push(row, within, at=None)
+        return row
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it, and those that carry out its calls; how far it was."""

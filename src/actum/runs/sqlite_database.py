@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -28,6 +29,11 @@ _HEARD: ContextVar[tuple[int, int] | None] = ContextVar("heard", default=None)
 """The database that was last looked into, and how often this process had written there by then."""
 
 
+def _clock() -> float:
+    """The time by the clock of the machine, in seconds since the epoch."""
+    return time.time_ns() / 1e9
+
+
 class SqliteTransaction:
     """Runs its statements on the database's one thread."""
 
@@ -38,8 +44,7 @@ class SqliteTransaction:
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
-        own = _sql(statement)
-        return await self._database.on_thread(lambda: self.connection.execute(own, values).fetchall())
+        return await self._database.on_thread(lambda: self.connection.execute(statement, values).fetchall())
 
     async def send(self, statement: str, *values: Any) -> None:
         """Execute a statement whose rows nobody needs."""
@@ -47,23 +52,26 @@ class SqliteTransaction:
 
     async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement for each row of values."""
-        own = _sql(statement)
-        await self._database.on_thread(lambda: self.connection.executemany(own, rows))
+        await self._database.on_thread(lambda: self.connection.executemany(statement, rows))
 
 
 class SqliteDatabase:
     """One file, or `:memory:` for what only this object sees. It is made when it is first used.
 
-    Every transaction takes the write lock at once, so that what it has read can't change before it ends.
+    Every transaction takes the write lock at once, so that what it has read can't change before it ends. `clock` says
+    what its time is: the machine's, by default.
     """
 
     share = update = ""
     alone = "SELECT 1"
 
-    def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:
+    def __init__(self, path: str | Path, tables: Tables = _TABLES, clock: Callable[[], float] = _clock) -> None:
         self.channel: Channel = LocalChannel() if str(path) == ":memory:" else MachineChannel(Path(path))
         self._path = str(path)
         self._tables = tables
+        self._clock = clock
+        self._time = 0.0
+        """When the transaction began that is under way, by that clock."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
         self._open: sqlite3.Connection | None = None
         self._is_closed = False
@@ -111,6 +119,7 @@ class SqliteDatabase:
         if self._open is None:
             self._open = self._opened()
         self._open.execute("BEGIN IMMEDIATE")
+        self._time = self._clock()
         return self._open
 
     def _committed(self) -> None:
@@ -151,7 +160,7 @@ class SqliteDatabase:
 
     def twin(self) -> SqliteDatabase | None:
         """Another one of the same file; None in memory."""
-        return None if self._path == ":memory:" else SqliteDatabase(self._path, self._tables)
+        return None if self._path == ":memory:" else SqliteDatabase(self._path, self._tables, self._clock)
 
     async def aclose(self) -> None:
         """Close the file."""
@@ -169,6 +178,7 @@ class SqliteDatabase:
             if (complaint := strange(self._path, "runs")) is not None:
                 raise RunError(f"{self._path}: {complaint}")
         database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        database.create_function("now", 0, lambda: self._time)
         try:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
@@ -192,8 +202,3 @@ class SqliteDatabase:
         for statement in statements:
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")
-
-
-def _sql(text: str) -> str:
-    """The statements are written with `now()` for the seconds since the epoch, by the clock of the machine."""
-    return text.replace("now()", "((julianday('now') - 2440587.5) * 86400.0)")

@@ -81,6 +81,12 @@ VERSIONS = (
     CREATE INDEX actum_runs_suspects ON actum_runs (id) WHERE losses IS NOT NULL
     """
     ),
+    TablesVersion(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN needs TEXT;
+    ALTER TABLE actum_runs ADD COLUMN lacks TEXT
+    """
+    ),
 )
 """The versions of the tables from the baseline on. One that was released is never changed: the next one adds."""
 

@@ -10,7 +10,7 @@ from ..schema.json import JsonObject
 from .row import Ending, Row
 
 _LOG = logging.getLogger("actum.worker")
-Event: TypeAlias = Literal["begun", "taken_over", "ended", "cut", "decided"]
+Event: TypeAlias = Literal["begun", "taken_over", "ended", "cut", "decided", "changed", "missing"]
 FIELDS = "actum"
 """The attribute of a log record that holds its fields."""
 _SUMS = ("requests", "input_tokens", "output_tokens", "usd")

@@ -22,8 +22,8 @@ from ..errors import Fenced, RunError, StoreUnavailable
 from ..schema.json import JsonObject
 from ..sources.files import path_given
 from . import given
-from .company import Company
-from .held import RunCarrier, Runner
+from .company import Claimed, Company
+from .held import RunCarrier, Runner, ServersAway
 from .lease import Lease
 from .live.broadcasting import LiveRuns
 from .pacing import Pacing
@@ -31,7 +31,7 @@ from .providing import Factory, factories_of
 from .queue import redeliver
 from .record import Committer, LeasedRecord
 from .retention import checked_days, sweep_runs
-from .row import CHILDREN, QUEUE, Ending, Row, State, Taken, check_tag
+from .row import CHILDREN, QUEUE, Ending, State, Taken, check_tag
 from .run_store import RunStore
 from .runs import Runs
 from .telling import tell_begin, tell_end
@@ -44,6 +44,8 @@ _SWEEPS = 600.0
 """Seconds between two looks for runs that are no longer kept."""
 QUEUES: Mapping[str, int] = {QUEUE: 50, CHILDREN: 100}
 """The queues that a worker takes from where nobody says so, with the slots of each."""
+_PATIENCE = 3_600.0
+"""Seconds that a run waits for a worker that has what it needs."""
 _PAGE = 500
 """How many runs the reconciler looks at in one go."""
 
@@ -74,6 +76,9 @@ class Worker:
         keep: for how many days runs that are over are kept, by state; the others, if none is named, for good.
         deps: makes what the tools of a run are given in their `Ctx`: a function, which may take the run's `Row`, or
             several by name, of which a run says its own (`Runs.submit(…, deps="shop")`).
+        patience: how many seconds a run that needs tools, code or Ideas which this worker lacks waits for one that has
+            them, before it fails with the code `not_carried`; an hour by default, and where no other process sees the
+            runs, it goes on at once with what there is.
         name: what it is called in `Row.worker`; its host and process by default.
     """
 
@@ -91,6 +96,7 @@ class Worker:
         tags: Collection[str] = (),
         keep: Mapping[State, float] | None = None,
         deps: Factory | Mapping[str, Factory] | None = None,
+        patience: float | None = None,
     ) -> None:
         if not isinstance(runs, Runs):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("a worker serves Runs, for example Runs('runs.db')")
@@ -107,14 +113,17 @@ class Worker:
         self._keep = checked_days(keep or {})
         self._lease = Lease(given.as_number(lease, "the lease of a worker", least=0.01))
         self._drain = given.as_number(drain, "the time to drain")
+        waits = _PATIENCE if self._store.database.twin() is not None else 0.0
+        waits = waits if patience is None else given.as_number(patience, "the patience of a worker")
         self._carrier = RunCarrier(
             store=self._store,
             runner=agent,
             roots=[path_given(root) for root in given.as_several(roots, "the roots of a worker")] or [Path.cwd()],
             attempts=given.as_whole(attempts, "the attempts at a run", least=1),
             factories=factories_of(deps),
+            judges=waits > 0 or patience is not None,
         )
-        self._company = Company(self._store, self.name, self._tags, self._queues)
+        self._company = Company(self._store, self.name, self._tags, self._queues, self._carrier, waits)
         self._committer = Committer(self._store.leases, self._lease.seconds / 2)
         self._live = LiveRuns(self._store.database.channel)
         self._reached = -math.inf
@@ -218,18 +227,18 @@ class Worker:
 
     async def _carry(self, run: str) -> None:
         try:
-            asked = time.monotonic()
-            row = await self._company.claim(run)
-            if row is None:
-                return  # it is over, or waits: a needless delivery; or it is to be carried alone
+            claimed = await self._company.claim(run)
+            if claimed is None:
+                return  # it is over, or waits: a needless delivery; or it is for others, or to be carried alone
             try:
-                await self._carry_out(row, asked)
+                await self._carry_out(claimed)
             finally:
                 self._company.leave(run)
         except RunError as error:  # it stays owed, and is delivered again
             _LOG.warning("run %s: %s", run, error.message)
 
-    async def _carry_out(self, row: Row, asked: float) -> None:
+    async def _carry_out(self, claimed: Claimed) -> None:
+        row = claimed.row
         task = asyncio.current_task()
         assert task is not None
         owned = Owned(row, task)
@@ -239,13 +248,18 @@ class Worker:
         if before is not None and before.record is not None:
             before.record.lose()  # a needless delivery, to ourselves
         try:
-            taken = await self._store.leases.taken(row.id)
+            taken = await self._store.leases.taken(row.id, claimed.prepared.looked.source)
             record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
-            record.confirmed, record.gate = asked, self._gate
-            ending = await self._told(row, taken, record)
+            record.confirmed, record.gate = claimed.asked, self._gate
+            try:
+                ending = await self._told(claimed, taken, record)
+            except ServersAway as away:
+                ending = await self._company.leave_to_others(claimed, away)
+                if ending is None:
+                    return
             await record.settled()
             if await self._store.leases.end(row.id, row.lease, ending, row.parent):
-                tell_end(row, ending, self.name, time.monotonic() - asked)
+                tell_end(row, ending, self.name, time.monotonic() - claimed.asked)
         except Fenced:
             return
         except RunError:
@@ -261,11 +275,11 @@ class Worker:
                 del self._owned[row.id]
             await self._store.leases.forget(row.id, row.lease)
 
-    async def _told(self, row: Row, taken: Taken, record: LeasedRecord) -> Ending:
+    async def _told(self, claimed: Claimed, taken: Taken, record: LeasedRecord) -> Ending:
         """Carry a run out, and tell those who listen what happens meanwhile."""
         live = self._live.begin(record.run, record.lease, lambda: record.seq)
         try:
-            ending = await self._carrier(row, taken, record, live)
+            ending = await self._carrier(claimed.row, taken, record, live, claimed.prepared)
             await self._live.flush(record.run)
             return ending
         finally:

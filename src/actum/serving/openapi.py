@@ -84,6 +84,11 @@ _RUN: JsonObject = {
         "state": {"enum": [*get_args(State)]},
         "output": {"description": "What it came to, once it is done."},
         "waiting": {"type": "array", "items": {"type": "string"}, "description": "What it waits for."},
+        "missing": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "What it needs that no worker has had so far; it waits for one.",
+        },
         "error": {"$ref": "#/components/schemas/Error"},
         "usage": {"type": "object"},
         "created": {"type": "number"},

@@ -160,8 +160,8 @@ class _Api:
                 yield event_frame(told, event="state", id=f"{after}.{_OVER}" if run.row.is_over else None)
             if run.row.is_over or not stays:
                 return
-            while (await run.refresh()).state == "waiting":
-                await run.changed(LOOK)
+            while run.state == "waiting":
+                await run.refresh(wait=LOOK)
 
     async def pending(self, request: Request) -> Response:
         """The calls of a run that wait for a decision, each with all that would cross."""
@@ -208,6 +208,7 @@ def run_json(id: str, row: Row, idea: str | None) -> JsonObject:
     told: JsonObject = {"id": id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
     told |= {"output": row.output} if row.state == "done" else {}
     told |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
+    told |= {"missing": list(row.missing)} if row.missing else {}
     told |= {"error": row.error} if row.error is not None else {}
     usage = row.about.get("usage")
     return told if usage is None else {**told, "usage": usage}

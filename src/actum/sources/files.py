@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ _ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room, or choose another place"),
 }
 """What helps where something can't be written."""
+_STEP = 0.1
+"""By how many seconds the time of a file system may differ that is as good as our own."""
 
 
 def path_given(given: Any) -> Path:
@@ -89,6 +92,20 @@ def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
         _pour(path, content)  # a device or a pipe: there is nothing to replace
     except (OSError, ValueError) as error:
         raise IdeaError(f"{path}: {unwritable(error)}") from None
+
+
+def file_time(folder: Path) -> float:
+    """The time by the clock of a folder's file system, in seconds since the epoch; where it can't be asked, our own.
+
+    File systems count in steps: our own time is taken where it is as good as theirs.
+    """
+    try:
+        os.utime(folder)
+        told = folder.stat().st_mtime
+    except OSError:
+        return time.time()
+    own = time.time()
+    return own if abs(told - own) < _STEP else told
 
 
 def opened_private(path: Path, flags: int) -> int:

@@ -17,6 +17,10 @@ from ..errors import ActumError, IdeaError
 from .roots import root_of
 
 
+class ModuleMissing(IdeaError):
+    """There is no such module on this machine; on another one there may be."""
+
+
 def find_module(name: str, base: Path, roots: Sequence[Path] | None) -> Path | None:
     """The file of a module, named as Python does or by its path relative to `base`; nothing of it is run.
 
@@ -39,9 +43,9 @@ def find_module(name: str, base: Path, roots: Sequence[Path] | None) -> Path | N
             name, "outside the folders that the Idea may reach (--root), and not named by its user (--activities)"
         )
     if path is None:
-        raise _wrong(name, f"no module {name!r}")
+        raise ModuleMissing(_wrong(name, f"no module {name!r}").message)
     if not is_file(path):
-        raise _wrong(name, "no such file")
+        raise ModuleMissing(_wrong(name, "no such file").message)
     return path
 
 
@@ -72,7 +76,7 @@ def load_activities(name: str, base: Path, roots: Sequence[Path] | None = None) 
     except ActumError:
         raise
     except ModuleNotFoundError as error:
-        raise IdeaError(f"the Activities {name!r}: no module {error.name!r}") from error
+        raise ModuleMissing(_wrong(name, f"no module {error.name!r}").message) from error
     except Exception as error:
         raise IdeaError(f"the Activities {name!r} can't be imported: {type(error).__name__}: {error}") from error
 

@@ -66,7 +66,7 @@ async def _frames(
 ) -> AsyncGenerator[bytes]:
     yield _RETRY
     while stands and not await _is_beyond(run, after):
-        await run.changed(LOOK)  # whoever decides may do so elsewhere
+        await run.refresh(wait=LOOK)  # whoever decides may do so elsewhere
     following = run.follow(after, live=True)
     coming: asyncio.Task[Any] | None = None
     lines: list[JsonObject] = []

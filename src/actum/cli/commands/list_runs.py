@@ -8,13 +8,18 @@ from typing import cast, get_args
 
 from ...inspection.wording import short
 from ...protocol.approvals import Pending
+from ...runs.cron import moment_of
+from ...runs.handle import Run
 from ...runs.moving import moved_runs
 from ...runs.row import Row, State
 from ...runs.selecting import RunFilter
 from ...schema.json import encode
+from ..keeping import run_at
 from ..many_runs import Action, act_on_many, age_of
 from ..options import AnyRuns, CommandError, Flag, runs_at
 from ..render.terminal import say, tell
+
+_OF_ONE = ("show", "release")
 
 
 async def actum_list_runs(
@@ -39,15 +44,16 @@ async def actum_list_runs(
     `actum runs failed` lists the dead letters of a place with their codes; `again` submits them anew, each as a run
     called ID.again that goes on from what the other has left, under the same idempotency keys; `cancel` ends runs that
     go on. All take the same filters, say first how many runs they mean, and with --dry-run do nothing else.
-    `actum runs move PLACE` takes all runs of a folder or a database over into that of --store, whose workers go on with
-    them. A folder of one of these names is written ./failed.
+    `actum runs show RUN` says how far one is, and `actum runs release RUN` lets one that waits for a worker with all
+    that it needs go on with what there is. `actum runs move PLACE` takes all runs of a folder or a database over into
+    that of --store, whose workers go on with them. A folder of one of these names is written ./failed.
 
     Parameters
     ----------
     folder
-        The folder; or failed, again, cancel, or move.
+        The folder; or failed, again, cancel, show, release, or move.
     place
-        For move: the folder, or the database, that the runs are in.
+        For show and release: the run. For move: the folder, or the database, that the runs are in.
     state
         Only those of this state.
     tenant
@@ -65,6 +71,8 @@ async def actum_list_runs(
     """
     if folder == "move":
         return await _move(place, store)
+    if folder in _OF_ONE:
+        return await _one(folder, place, store)
     if place is not None:
         raise CommandError("two places; `actum runs move PLACE --store URL` takes runs over from one into the other")
     if folder in get_args(Action):
@@ -82,12 +90,37 @@ async def actum_list_runs(
         found = await runs.list(state=state, tenant=tenant, most=most)
         for one in found if store is not None else sorted(found, key=lambda run: run.id):
             name = one.id if store is not None else Path(folder, f"{one.id}.json")
-            waits = one.state == "waiting" and not one.row.is_cut
-            say(f"{name}  {_described(one.row, await one.pending() if waits else ())}")
+            say(f"{name}  {await _described(one)}")
         damaged = await runs.damaged()
     for words in damaged:
         tell(f"actum: error: a run that can't be read is left out: {words}")
     return 2 if damaged else 0
+
+
+async def _one(action: str, name: str | None, store: str | None) -> int:
+    if name is None:
+        raise CommandError(f"`actum runs {action}` takes a run: actum runs {action} RUN --store URL")
+    async with run_at(name, store) as run:
+        if action == "release":
+            await run.release()
+        else:
+            say(f"{run.id}  {await _described(run)}")
+            for label, value in _facts(run.row):
+                say(f"  {label}  {value}")
+    return 0
+
+
+def _facts(row: Row) -> Iterator[tuple[str, str]]:
+    """What else there is to know of a run, for whoever looks at one."""
+    times = {"submitted": row.created, "ended": row.ended, "waits since": row.uncarried}
+    yield from ((label, f"{moment_of(int(at)):%Y-%m-%dT%H:%M:%SZ}") for label, at in times.items() if at)
+    if row.name:
+        yield "Idea", row.name
+    for kind, names in (row.needs or {}).items():
+        if kind != "code" and names:
+            yield f"needs {kind}", ", ".join(sorted(names))
+    for loss in row.losses:
+        yield "lost", str(loss)
 
 
 async def _move(place: str | None, store: str | None) -> int:
@@ -99,8 +132,12 @@ async def _move(place: str | None, store: str | None) -> int:
     return 0
 
 
-def _described(row: Row, pending: Sequence[Pending]) -> str:
+async def _described(run: Run) -> str:
+    row = run.row
+    pending = await run.pending() if row.state == "waiting" and not row.is_cut else ()
     match row.state:
+        case "queued" if row.missing:
+            return f"waits for a worker that has {', '.join(row.missing)}"
         case "running":
             return f"running on {row.worker}"
         case "waiting" if row.is_cut:

@@ -8,7 +8,7 @@ import os
 import signal
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ...app.begun import hold_all
 from ...app.loading import Code
@@ -39,6 +39,7 @@ async def actum_serve_worker(
     lease: float = 4.0,
     drain: float = 30.0,
     tag: Several = None,
+    patience: float = 3_600.0,
     keep: str | None = None,
     health_port: int | None = None,
     health_host: str = "127.0.0.1",
@@ -67,6 +68,9 @@ async def actum_serve_worker(
         How many seconds its runs have to end once it is to stop.
     tag
         What it has: runs that ask for another tag are left to others; may be repeated.
+    patience
+        How many seconds a run that needs tools, code or Ideas which workers lack waits for one that has them; then it
+        fails with the code not_carried.
     keep
         For how many days runs that are over are kept, by state: done=30,failed=90,cancelled=7; else for good.
     health_port
@@ -81,8 +85,8 @@ async def actum_serve_worker(
         A command to start when a run of its own comes to a state, for example failed=./tell.sh or waiting=./tell.sh; it
         reads the event as a line of JSON. May be repeated.
     """
-    if lease <= 0 or drain < 0:
-        raise CommandError("--lease and --drain take seconds")
+    if lease <= 0 or drain < 0 or patience < 0:
+        raise CommandError("--lease, --drain and --patience take seconds")
     days = kept_days(keep) if keep else {}
     slots = _slots(queues) if queues else dict(QUEUES)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
@@ -94,17 +98,8 @@ async def actum_serve_worker(
     commands = commands_of(on or [])
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # what breaks is told above, in words
     async with runs_at(store, makes=True) as runs:
-        serving = Worker(
-            runs,
-            agent_for,
-            queues=slots,
-            lease=lease,
-            drain=drain,
-            roots=roots,
-            tags=tag or [],
-            keep=days,
-            deps=factories,
-        )
+        own: dict[str, Any] = {"lease": lease, "drain": drain, "patience": patience, "tags": tag or [], "keep": days}
+        serving = Worker(runs, agent_for, queues=slots, roots=roots, deps=factories, **own)
         _stop_on_signals(serving, drain)
         tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
         async with AsyncExitStack() as beside:

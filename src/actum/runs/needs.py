@@ -1,0 +1,182 @@
+"""What a run needs of whoever carries it out, noted when it is begun, and what of that a worker lacks (L8).
+
+Tools count by their interfaces, and Ideas that they lead to by the versions that these say. Code may be another one
+under the same name: that is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..app.assembly import Assembly
+from ..app.serving import prefixes_of
+from ..errors import ActumError, DelegateError, DelegateNotFound
+from ..generation.offer import REVEAL, Toolset, offered
+from ..ideas.address import parse_address
+from ..protocol.activity import Activity
+from ..protocol.context import Context
+from ..protocol.declaration import tools_of
+from ..protocol.digests import code_digest, interface_digest
+from ..protocol.elsewhere import ELSEWHERE
+from ..protocol.origin import is_url
+from ..protocol.reader import READ
+from ..protocol.registry import Registry
+from ..protocol.tool import ANONYMOUS, Tool
+from ..schema.json import JsonObject, is_object
+from ..sources.actum_server import SCHEMES
+
+_IDEA = "idea:"
+_KEYS = ("tools", "ideas", "code")
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a run needs: of each of its tools the digest, of each Idea that these lead to the version, or nothing."""
+
+    tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    ideas: Mapping[str, str] = field(default_factory=dict[str, str])
+    code: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The digests of what carries the calls out: of the code of a tool, or of an Idea as it was read."""
+
+    @classmethod
+    def of(cls, noted: Mapping[str, Any]) -> Needs:
+        """As they were noted; what isn't as a worker notes it is left out."""
+        own = [noted.get(key) for key in _KEYS]
+        return cls(*({name: str(one) for name, one in each.items()} if is_object(each) else {} for each in own))
+
+    def to_dict(self) -> JsonObject:
+        """The same as JSON."""
+        return {key: dict(getattr(self, key)) for key in _KEYS}
+
+    def lacking(self, here: Needs) -> list[str]:
+        """What of it isn't here, in words."""
+        found = list[str]()
+        for name, digest in self.tools.items():
+            if name not in here.tools:
+                found.append(f"the tool {name!r}")
+            elif here.tools[name] != digest:
+                found.append(f"the tool {name!r} as it was when the run began")
+            elif name in self.code and name not in here.code:
+                found.append(f"the code of the tool {name!r}")
+        for name, version in self.ideas.items():
+            if here.ideas.get(name) != version:
+                found.append(f"the Idea {name!r}" + (f" of version {version}" if version else ""))
+        return found
+
+    def changed(self, here: Needs) -> list[str]:
+        """The names under which the code is another one here."""
+        return [name for name, digest in self.code.items() if here.code.get(name, digest) != digest]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a run that would be begun here needs, and what of it is missing, in words; `here` is all that there is."""
+
+    needs: Needs
+    here: Needs
+    missing: Sequence[str] = ()
+
+
+async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]) -> Found:
+    """Judge what a run that begins with a context needs, as an agent would run it here.
+
+    Of the tools of `servers`, which aren't started for that, those are known that are pinned.
+    """
+    registry, begun = _with_pinned(agent.tools, servers)
+    missing = [f"the code {name!r}" for name in _unknown_code(context, registry)]
+    asked = agent.config.tools
+    absent = [name for name in asked or () if registry.find(name) is None]
+    missing += [f"the tool {name!r}" for name in absent if not name.startswith(begun)]
+    try:
+        toolset = offered(context, registry, None if asked is None else [one for one in asked if one not in absent])
+    except ActumError:
+        return Found(Needs(), Needs(), missing)  # if nothing is missing, the run fails by that itself
+    planned = list(_planned(context))
+    is_asked = agent.model is not None
+    for call in planned:
+        missing += _missing_of(call, toolset, begun, is_asked=is_asked)
+    names = {*toolset.tools} if is_asked else {call["_tool"] for call in planned} & toolset.tools.keys()
+    ideas, digests, unfound = await _ideas_of(toolset, names, agent, context)
+    code = {name: code_digest(one.function) for name, one in toolset.activities.items() if isinstance(one, Activity)}
+    here = Needs({name: interface_digest(tool) for name, tool in toolset.tools.items()}, ideas, code | digests)
+    own = {name: digest for name, digest in here.code.items() if name in names or name in ideas}
+    needs = Needs({name: digest for name, digest in here.tools.items() if name in names}, ideas, own)
+    return Found(needs, here, list(dict.fromkeys([*missing, *unfound])))
+
+
+def _with_pinned(tools: Registry, servers: Sequence[Path]) -> tuple[Registry, tuple[str, ...]]:
+    """The registry with what is pinned of the servers, and what the names of all their tools begin with."""
+    if not servers:
+        return tools, ()
+    from ..connections.looking import register_pinned
+
+    own = tools.copy()
+    for file in servers:
+        register_pinned(file, own)
+    return own, prefixes_of(servers)
+
+
+def _planned(context: Context) -> Iterator[JsonObject]:
+    """The calls that the plans of a context name."""
+    for message in context:
+        calls: Any = message.get("plan") if message.get("type") == "plan" else ()
+        yield from (call for call in calls if is_object(call) and isinstance(call.get("_tool"), str))
+
+
+def _unknown_code(context: Context, registry: Registry) -> Iterator[str]:
+    """The Activities that messages of a context name, and nobody has registered."""
+    known: Collection[str] = registry.activity_names
+    defined = [tool for index, message in enumerate(context) if message.get("type") == "tool"
+               for tool in tools_of(message, index)]  # fmt: skip
+    named = [name for tool in defined for name in (tool.choices("_activity") or [tool.fixed("_activity")])]
+    named += [call.get("_activity") for call in _planned(context)]
+    yield from (name for name in named if isinstance(name, str) and name not in {"", ELSEWHERE, *known})
+
+
+def _missing_of(call: JsonObject, toolset: Toolset, begun: tuple[str, ...], *, is_asked: bool) -> Iterator[str]:
+    """What is missing for a call of a plan: its tool, or what would carry it out where no model does."""
+    name: str = call["_tool"]
+    tool = toolset.tools.get(name)
+    if tool is None and name not in {READ, REVEAL} and not name.startswith(begun):
+        yield f"the tool {name!r}"
+    has_more = bool({"_output", "_activity", "_delegate"} & call.keys())
+    if tool is not None and not is_asked and not has_more and tool.output is not None and toolset.is_latent(tool):
+        yield f"the code of the tool {name!r}"
+
+
+async def _ideas_of(
+    toolset: Toolset, names: Collection[str], agent: Assembly, context: Context
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """The versions and the digests of the Ideas that tools lead to on this machine, and those that aren't here."""
+    versions, digests, unfound = dict[str, str](), dict[str, str](), list[str]()
+    resolver = agent.resolver(context.data_kinds)
+    for tool in [toolset.tools[name] for name in sorted(names)]:
+        if toolset.activities.get(tool.name) is not None:
+            continue  # code runs in the delegate's place
+        for reference in tool.delegates:
+            if not _is_local(reference, tool):
+                continue
+            try:
+                found = await resolver(reference, tool)
+            except DelegateNotFound:
+                unfound.append(f"the Idea {reference!r}")
+            except DelegateError:
+                continue  # the call fails by that itself
+            else:
+                versions[reference], digests[reference] = found.version, found.digest[:12]
+    return versions, digests, unfound
+
+
+def _is_local(reference: Any, tool: Tool) -> bool:
+    """Whether what a tool leads to is looked up on this machine."""
+    if not isinstance(reference, str) or reference == ANONYMOUS or is_url(tool.origin) or is_url(reference):
+        return False
+    if not reference.startswith(_IDEA):
+        return not reference.startswith(SCHEMES)
+    try:
+        return parse_address(reference).url is None
+    except ActumError:
+        return False
