@@ -264,7 +264,7 @@ def _of(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
         (["submit", "note.json", "-i", "txt=1"], "the input has no 'txt'; did you mean text?"),
         (["worker", "--queues", "runs"], "--queues takes key=value"),
         (["worker", "--queues", "runs=no"], "--queues takes how many runs of runs at once"),
-        (["worker", "--lease", "0"], "--lease and --drain take seconds"),
+        (["worker", "--lease", "0"], "--lease, --drain and --patience take seconds"),
     ],
     ids=str,
 )
