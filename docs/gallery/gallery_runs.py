@@ -58,6 +58,11 @@ async def chat() -> Context:
     return planned(json.loads((EXAMPLES / "chat" / "answers.json").read_text(encoding="utf-8"))[0])
 
 
+async def support() -> Context:
+    """The answer that pays a late order back."""
+    return planned(json.loads((EXAMPLES / "support" / "answers.json").read_text(encoding="utf-8"))["late"])
+
+
 async def music() -> Context:
     """The saved plan of the producer."""
     idea = Idea.load(EXAMPLES / "music" / "producer.json")
@@ -75,6 +80,7 @@ RUNS: Mapping[str, Callable[[], Awaitable[Context]]] = {
     "nightly": nightly,
     "chat": chat,
     "music": music,
+    "support": support,
 }
 
 
