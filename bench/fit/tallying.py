@@ -9,8 +9,7 @@ from typing import Any
 from actum import errors, events
 from actum.events import AnyEvent
 from actum.models import ModelMessage
-from actum.protocol.call import THEN, Call
-from actum.protocol.place import Place
+from actum.protocol.call import THEN, Call, Place
 from actum.protocol.readings import Reading, readings, readings_in
 from actum.protocol.solution import Result, Solution
 from actum.schema.json import encode

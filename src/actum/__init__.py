@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from .execution.calls.approval import HOLD, Reply
     from .execution.calls.invoking import Output
     from .models.prices import Price
-    from .protocol.accounts import CallAccount
     from .protocol.activity import Activity, Ctx
     from .protocol.backoff import Backoff
     from .protocol.call import Call
     from .protocol.config import Config, Limits, Settings
     from .protocol.context import Context, Progress
-    from .protocol.solution import Result, Solution
+    from .protocol.solution import CallAccount, Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
     from .refine.learning import Plans
@@ -81,7 +80,7 @@ _HOMES = {
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
     "Backoff": "protocol.backoff:Backoff",
-    "CallAccount": "protocol.accounts:CallAccount",
+    "CallAccount": "protocol.solution:CallAccount",
     "Call": "protocol.call:Call",
     "Eval": "evals.evaluation:Eval",
     "Plans": "refine.learning:Plans",

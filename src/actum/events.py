@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias, cast
 
 from .errors import ActumError, Outcome, PlanFailed
-from .protocol.call import Call
+from .protocol.call import Call, Place
 from .protocol.context import Context
-from .protocol.place import Place
 from .protocol.solution import Result, Solution
 from .protocol.usage import Usage
 from .schema.json import JsonObject, is_object

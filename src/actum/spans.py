@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from .protocol.call import Call
-from .protocol.place import Place
+from .protocol.call import Call, Place
 from .protocol.usage import Usage
 
 T = TypeVar("T")

@@ -24,10 +24,10 @@ from actum.execution.record.log_entries import (
 from actum.execution.record.plans import standing_plans
 from actum.execution.record.recovery import recovered
 from actum.protocol.approvals import approval
+from actum.protocol.call import Place
 from actum.protocol.context import Memory
 from actum.protocol.marks import Marks
 from actum.protocol.message import DATA_KINDS
-from actum.protocol.place import Place
 from actum.schema.json import JsonObject as Json
 
 pytestmark = pytest.mark.rule("L8")

@@ -21,8 +21,7 @@ from actum.events import CallFailed, CallStarted
 from actum.ideas.address import parse_address
 from actum.ideas.file import read_idea
 from actum.ideas.library import Library
-from actum.protocol.call import Call
-from actum.protocol.place import Place
+from actum.protocol.call import Call, Place
 from actum.schema.json import JsonObject as Json
 from actum.sources.fetch import Fetcher
 from actum.storage.open import open_store

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Call, Tools, approvals, errors, events, models
-from actum.protocol.place import Place
+from actum.protocol.call import Place
 
 from .scripts import Json, answer, call
 

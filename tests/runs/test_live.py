@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Context, Runs, Tools, events, models
-from actum.protocol.call import Call
-from actum.protocol.place import Place
+from actum.protocol.call import Call, Place
 from actum.runs.following import Entry, Live
 from actum.runs.live.broadcasting import LiveRun, LiveRuns
 from actum.runs.live.channel import LocalChannel

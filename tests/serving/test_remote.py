@@ -14,7 +14,7 @@ from actum import HOLD, Agent, Call, Config, Context, Limits, Tools, Usage, erro
 from actum.events import CallProgress
 from actum.execution.budget import Budget
 from actum.execution.delegation.by_server import carried_out
-from actum.protocol.place import Place
+from actum.protocol.call import Place
 from actum.serving import Served
 from actum.sources.actum_server import Remote
 

@@ -16,10 +16,9 @@ from ..ideas.file import IdeaText, idea_of, read_idea
 from ..ideas.library import Library
 from ..ideas.store import Store
 from ..protocol.config import Config
-from ..protocol.context import Context
+from ..protocol.context import Context, is_url, told
 from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
-from ..protocol.origin import is_url, told
 from ..protocol.tool import Tool
 from ..sources.actum_server import SCHEMES
 from ..sources.fetch import Fetcher, joined_url

@@ -10,9 +10,9 @@ from ..errors import IdeaError
 from ..ideas.course import COURSE, Course, Sums
 from ..ideas.file import RUN
 from ..ideas.ticks import Tick, about_of, begun_with, ticks_of
+from ..protocol.call import Place
 from ..protocol.context import Context
 from ..protocol.marks import without_run
-from ..protocol.place import Place
 from ..schema.json import JsonObject
 from .coercion import with_input
 from .idea import Idea

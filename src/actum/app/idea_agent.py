@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..generation.model import Model
 from ..protocol.config import Config, Limits
-from ..protocol.origin import is_url
+from ..protocol.context import is_url
 from .assembly import Reach
 from .machine import LocalMachine
 from .saved import SavedIdea

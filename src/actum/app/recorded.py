@@ -23,13 +23,12 @@ from ..execution.job import Carried, Carry, Job, Yield
 from ..generation.model import Model
 from ..ideas.course import Course
 from ..ideas.ticks import about_of, answers_of, ticks_of
-from ..protocol.accounts import CallAccount, LiveCalls, accounts
 from ..protocol.approvals import Asked
-from ..protocol.call import Call
+from ..protocol.call import Call, Place
 from ..protocol.context import Context
 from ..protocol.marks import Authored
-from ..protocol.place import Place
 from ..protocol.reader import Reader
+from ..protocol.solution import CallAccount, LiveCalls, accounts
 from ..protocol.tool import Tool
 from ..schema.json import Json, JsonObject, encode
 from .agent import Agent, assembled

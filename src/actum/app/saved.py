@@ -15,10 +15,9 @@ from ..ideas.file import RUN, IdeaText, identified, plan_of, read_idea, write_id
 from ..ideas.idea_config import IdeaConfig
 from ..ideas.library import Library
 from ..protocol.config import Config, Limits, Standing
-from ..protocol.context import Context
+from ..protocol.context import Context, is_url, told
 from ..protocol.declaration import parse_tool
 from ..protocol.message import instance_of
-from ..protocol.origin import is_url, told
 from ..protocol.scopes import notes_of
 from ..protocol.tool import Tool
 from ..schema.drawn import Drawn

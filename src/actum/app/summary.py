@@ -11,13 +11,12 @@ from ..execution.delegation.delegation import Delegation
 from ..execution.isolated import Suspension
 from ..messages.media import MEDIA, media_name
 from ..protocol.applying import numbered_value
-from ..protocol.call import Call
+from ..protocol.call import Call, Place
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.lineage import BROUGHT
 from ..protocol.marks import Marks
 from ..protocol.message import Write, is_result, written_message
-from ..protocol.place import Place
 from ..protocol.turns import going, is_users, without
 from ..schema.json import JsonObject, encode
 

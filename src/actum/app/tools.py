@@ -27,7 +27,7 @@ from ..protocol.context import Context
 from ..protocol.message import instance_of
 from ..protocol.registry import Registry
 from ..protocol.scopes import scopes_of
-from ..protocol.tool import Tool
+from ..protocol.tool import Tool, is_upfront
 from ..schema.drawn import Drawn
 from ..sources.roots import folders
 from ..tracing.trace import Trace
@@ -176,7 +176,7 @@ async def _offered(context: Context, assembly: Assembly, delegation: Delegation,
     registry, config = assembly.tools, assembly.config
     toolset = replace(_unheld(offered(context, registry, config.tools)), is_upfront=config.upfront)
     called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
-    contracts = {tool.name: await delegation.contract(tool) for tool in called if tool.is_upfront(config.upfront)}
+    contracts = {tool.name: await delegation.contract(tool) for tool in called if is_upfront(tool, config.upfront)}
     resolved = _unheld(offered(context, registry, config.tools, contracts)) if contracts else toolset
     return replace(resolved, is_upfront=config.upfront)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import IdeaError, ServerError
-from ..protocol.origin import is_url
+from ..protocol.context import is_url
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..sources.files import read_text
 from .server import Server

@@ -15,9 +15,9 @@ from ..errors import IdeaError
 from ..inspection.account import Account, CallSeen, account_of
 from ..inspection.origins import calls_of
 from ..inspection.wording import short
-from ..protocol.accounts import CallAccount
+from ..protocol.call import Place
 from ..protocol.context import Context
-from ..protocol.place import Place
+from ..protocol.solution import CallAccount
 from ..schema.json import JsonObject
 from .case import Case
 

@@ -16,9 +16,8 @@ from ..dataflow.fold import Fold
 from ..dataflow.reference import CALLS, RESULTS, Path, Reference, call_index, clip
 from ..execution.job import ITEM
 from ..inspection.wording import short
-from ..protocol.call import EACH
+from ..protocol.call import EACH, Place
 from ..protocol.message import NUMBER, OF
-from ..protocol.place import Place
 from ..protocol.readings import Reading, readings
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from ..schema.quoting import printable

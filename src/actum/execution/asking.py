@@ -13,10 +13,9 @@ from ..events import OutputDelta, ReasoningDelta, RequestStarted, Retried, TextD
 from ..generation.ask import Begin
 from ..generation.compile import Frame
 from ..generation.model import Model, ModelRequest
-from ..protocol.call import Call
+from ..protocol.call import Call, Place
 from ..protocol.config import Limits
 from ..protocol.context import Context
-from ..protocol.place import Place
 from ..protocol.usage import Usage
 from ..schema.json import Json
 from ..spans import Span

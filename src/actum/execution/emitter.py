@@ -10,10 +10,9 @@ from typing import Any, Literal
 from ..errors import ApprovalDenied
 from ..events import AnyEvent, CallEvent
 from ..generation.model import Model, ModelRequest
-from ..protocol.call import Call
+from ..protocol.call import Call, Place
+from ..protocol.context import told
 from ..protocol.marks import caller_traceparent, traceparent_of
-from ..protocol.origin import told
-from ..protocol.place import Place
 from ..schema.json import JsonObject
 from ..spans import ApprovalBegun, CallBegun, Decided, Ending, Failed, RequestBegun, RunBegun, Tracer, ending_of
 from .job import Carried, Carry, Failure, Job

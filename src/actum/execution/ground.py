@@ -11,9 +11,9 @@ from ..dataflow.reference import CALLS, call_index
 from ..dataflow.template import TextBounds
 from ..generation.model import Model
 from ..generation.offer import Toolset
+from ..protocol.call import Place
 from ..protocol.config import Limits
 from ..protocol.context import Context
-from ..protocol.place import Place
 from ..schema.json import JsonObject
 from .budget import Budget
 from .emitter import Emitter

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..dataflow.reference import Path
-from ..protocol.call import Call
+from ..protocol.call import Call, Place
 from ..protocol.context import Context
 from ..protocol.lineage import Marks, Source
-from ..protocol.place import Place
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject
 

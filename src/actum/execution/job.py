@@ -20,11 +20,10 @@ from ..errors import OUTCOMES, ActivityError, ActumError, DelegateError, NotAsEx
 from ..messages import MessageObject
 from ..protocol import lineage
 from ..protocol.approvals import GATES, Decision
-from ..protocol.call import EACH, WHEN, Call
+from ..protocol.call import EACH, WHEN, Call, Place
 from ..protocol.context import Context
 from ..protocol.lineage import BROUGHT, Marks, Source, source_of
 from ..protocol.message import FAILED, OUTCOME, RESULT, RETURNED, Write
-from ..protocol.place import Place
 from ..protocol.readings import marks_of
 from ..protocol.tool import EXPECTS, Tool
 from ..schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within

@@ -12,10 +12,9 @@ from ..events import RepairStarted
 from ..generation.ask import Judge
 from ..generation.offer import Toolset
 from ..protocol.approvals import is_decision
-from ..protocol.call import EXPECT
+from ..protocol.call import EXPECT, Place
 from ..protocol.marks import Marks
 from ..protocol.message import OF, OUTCOME, is_skip
-from ..protocol.place import Place
 from ..protocol.readings import with_filters
 from ..protocol.turns import turn_starts
 from ..schema.json import Json, JsonObject, is_object

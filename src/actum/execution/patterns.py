@@ -12,9 +12,8 @@ from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedRefere
 from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.model import Model
 from ..generation.offer import Toolset
-from ..protocol.call import Call
+from ..protocol.call import Call, Place
 from ..protocol.context import Context
-from ..protocol.place import Place
 from ..protocol.solution import Result
 from ..spans import Tracer
 from .budget import Budget

@@ -9,9 +9,8 @@ from typing import Any
 from ..dataflow.node import Answer, Node
 from ..dataflow.template import Template
 from ..generation.ask import ArrivedAnswer
-from ..protocol.call import THEN, Call
+from ..protocol.call import THEN, Call, Place
 from ..protocol.marks import Authored, plan_marks, plan_message
-from ..protocol.place import Place
 from ..protocol.solution import Solution
 from ..schema.json import Json, JsonObject
 from ..schema.types import Type

@@ -18,7 +18,7 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
 from ..protocol.registry import Registry
-from ..protocol.tool import Tool
+from ..protocol.tool import Tool, is_upfront
 from ..schema.closing import closed
 from ..schema.compose import META_SCHEMA
 from ..schema.infer import Shape
@@ -93,7 +93,7 @@ class Setup:
 
     def _upfront(self) -> Iterator[Tool]:
         tools = offered(self.context, self.runtime.registry, self.config.tools).tools.values()
-        return (tool for tool in tools if tool.is_upfront(self.config.upfront))
+        return (tool for tool in tools if is_upfront(tool, self.config.upfront))
 
     def frame(self, context: Context) -> Frame:
         """What the requests of a run over this context share."""

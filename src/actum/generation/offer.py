@@ -16,12 +16,11 @@ from ..protocol.activity import Activity, Choice
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call
 from ..protocol.call_schema import Offer, call_schema, keeps_order
 from ..protocol.config import Config
-from ..protocol.context import Context
+from ..protocol.context import Context, origin_of
 from ..protocol.declaration import parse_tool, tools_of, with_added
-from ..protocol.origin import origin_of
 from ..protocol.reader import READ, READER, Reader, may_hold, may_need_reading
 from ..protocol.registry import Registry
-from ..protocol.tool import ANONYMOUS, Tool
+from ..protocol.tool import ANONYMOUS, Tool, owned_by, says_the_same
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.shapes import MAP, told
@@ -183,13 +182,13 @@ def _shared(before: Tool | None, tool: Tool, index: int) -> Tool:
     """
     if before is None or not before.owners or not tool.owners or before.owners == tool.owners:
         return tool
-    if not before.of_instances(tool.owners).is_like(tool):
+    if not says_the_same(owned_by(before, tool.owners), tool):
         others = ", ".join(before.owners)
         raise MessageError(
             f"the tool {tool.name!r} is another one for {others}: give what differs between instances names of its own",
             index=index,
         )
-    return tool.of_instances([*dict.fromkeys((*before.owners, *tool.owners))])
+    return owned_by(tool, [*dict.fromkeys((*before.owners, *tool.owners))])
 
 
 def _held(tool: Tool, registry: Registry) -> Tool:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from ..errors import MessageError
 from ..messages import Block
 from ..messages.media import media_name
-from ..protocol.context import Context
+from ..protocol.context import Context, media_origin
 from ..protocol.message import is_brought
-from ..protocol.origin import media_origin
 from ..schema.json import JsonObject
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from math import inf
 from typing import Any
 
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
 from ..dataflow.reference import SIGIL, Path, Reference
-from ..protocol.applying import numbered_value
+from ..protocol.applying import numbered_value, rank_of
 from ..protocol.approvals import Decisions
+from ..protocol.call import Place
 from ..protocol.context import Context
 from ..protocol.lineage import BROUGHT, marks_in, own_part
 from ..protocol.message import (
@@ -27,7 +27,6 @@ from ..protocol.message import (
     place_of,
     write_of,
 )
-from ..protocol.place import Place
 from ..protocol.scopes import data_message
 from ..schema.json import JsonObject, is_list, is_object
 from ..schema.quoting import told
@@ -162,9 +161,7 @@ class SealedView(ContextView):
 
 def _rank(place: Place | None, index: int) -> tuple[float, ...]:
     """Where what a call has left stands in the order of the calls; what has crossed into the run comes first."""
-    if place is None:
-        return (-1, index)
-    return (place.answer, inf if place.index is None else place.index, -1 if place.item is None else place.item, index)
+    return (-1, index) if place is None else (*rank_of(place), index)
 
 
 def _crossed(write: Write) -> Iterator[tuple[Path, Any]]:

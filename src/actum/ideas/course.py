@@ -14,8 +14,8 @@ from functools import reduce
 from operator import add
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from ..protocol.call import is_place
 from ..protocol.config import is_number_within, is_whole_within
-from ..protocol.place import is_place
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, is_list, is_object
 

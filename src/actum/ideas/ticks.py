@@ -10,9 +10,8 @@ from itertools import count
 from typing import Any
 
 from ..errors import IdeaError, RunNotFound
-from ..protocol.call import Call
+from ..protocol.call import Call, Place, is_place
 from ..protocol.marks import Authored
-from ..protocol.place import Place, is_place
 from ..protocol.solution import Solution
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, encode, is_list, is_object

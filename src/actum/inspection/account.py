@@ -18,10 +18,9 @@ from ..ideas.course import CallRow, CallState, Course, RequestRow, Sums
 from ..ideas.ticks import RUN, Tick, about_of, answers_of, ticks_of
 from ..protocol.applying import numbered_value
 from ..protocol.approvals import Decisions, Pending, pending
-from ..protocol.call import EXPECT, VALUE, Call
+from ..protocol.call import EXPECT, VALUE, Call, Place
 from ..protocol.marks import Authored, Marks
 from ..protocol.message import OF, is_record, is_skip, write_of
-from ..protocol.place import Place
 from ..protocol.provenance import CODE, UNKNOWN, Origin, Provenance
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject

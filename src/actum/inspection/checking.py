@@ -18,9 +18,9 @@ from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError
 from ..ideas.address import parse_address
 from ..ideas.positions import Positions
 from ..protocol.config import Config
+from ..protocol.context import is_url
 from ..protocol.declaration import tools_of
-from ..protocol.origin import is_url
-from ..protocol.tool import ANONYMOUS, Tool
+from ..protocol.tool import ANONYMOUS, Tool, delegates_of
 from ..schema.json import JsonObject, is_object
 from ..sources.files import read_text
 from ..sources.roots import default_roots, folders, locate, read_below
@@ -155,7 +155,7 @@ class _Checker:
         whole = (*chain, file)
         below: list[tuple[_File, frozenset[str]]] = []
         for tool, at in _delegated(found):
-            for reference in filter(ANONYMOUS.__ne__, tool.delegates):
+            for reference in filter(ANONYMOUS.__ne__, delegates_of(tool)):
                 inner = self._delegate(reference, tool, at, found, whole)
                 if inner is not None:
                     below.append((inner, frozenset(scope for name, scope in found.scopes if name == tool.name)))

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..app.idea import Idea
 from ..ideas.ticks import about_of, answers_of, ticks_of
-from ..protocol.accounts import CallAccount, LiveCalls, accounts
 from ..protocol.marks import Authored
 from ..protocol.provenance import Origin, Provenance
+from ..protocol.solution import CallAccount, LiveCalls, accounts
 
 
 def why(run: Idea | str | Path, reference: str | None = None, *, instance: str | None = None) -> tuple[Origin, ...]:

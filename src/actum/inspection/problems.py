@@ -31,7 +31,7 @@ from ..protocol.declaration import tool_names, tools_of, with_added
 from ..protocol.message import DATA_KINDS, RESULT, check_message
 from ..protocol.registry import Registry
 from ..protocol.scopes import notes_of, scope_path
-from ..protocol.tool import Tool
+from ..protocol.tool import Tool, delegates_of
 from ..schema.gathering import links_of, opened
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..schema.naming import instead
@@ -176,7 +176,7 @@ _PASSED_OVER = (
 def served_otherwise(toolset: Toolset, registry: Registry) -> Iterator[tuple[Tool, str]]:
     """The tools that aren't carried out by the Activity of their name, though there is one, and why (D13)."""
     for tool in toolset.tools.values():
-        if passed := next(filter(None, (registry.passed_over(tool, one) for one in tool.delegates)), ""):
+        if passed := next(filter(None, (registry.passed_over(tool, one) for one in delegates_of(tool))), ""):
             yield tool, _PASSED_OVER.format(tool=tool.name, activity=passed)
         elif registry.keeps_from(tool):
             yield (

@@ -16,9 +16,8 @@ from math import inf
 from typing import Any, TypeAlias
 
 from ..schema.json import JsonObject, is_object
-from .call import EXPECT
+from .call import EXPECT, Place
 from .message import AGAIN, NUMBER, OF, PLACES, RANK, SHOWN, is_item, is_record, is_result, is_skip, place_of
-from .place import Place
 
 Rank: TypeAlias = tuple[int, float, int]
 """Where a call is listed: its answer, its index, its item."""

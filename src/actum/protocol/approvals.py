@@ -368,15 +368,7 @@ def approval(
     given: JsonObject | None = None,
 ) -> JsonObject:
     """A decision as a message."""
+    own = None if replacement is None else dict(replacement)
+    said = {"reason": reason, "shown": shown, "takes": takes, "wants": wants, "given": given, "as": own}
     message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": ruling}
-    if reason:
-        message["reason"] = reason
-    if shown is not None:
-        message["shown"] = shown
-    if takes is not None:
-        message["takes"] = takes
-    if wants:
-        message["wants"] = wants
-    if given is not None:
-        message["given"] = given
-    return message if replacement is None else {**message, "as": dict(replacement)}
+    return message | {key: value for key, value in said.items() if value not in ("", None)}

@@ -11,8 +11,8 @@ from ..schema.gathering import gathered
 from ..schema.json import JsonObject, is_object
 from ..schema.validator import unsatisfiable
 from ..schema.walk import definitions_of, properties_of
+from .context import told
 from .declaration import DERIVED, parse_tool
-from .origin import told
 from .tool import Tool
 
 _MERGED = frozenset({"properties", "required", "additionalProperties", "description", "title", "examples", "type"})

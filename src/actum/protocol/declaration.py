@@ -18,7 +18,7 @@ from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
 from .message import RESERVED_KINDS, instance_of
-from .tool import ANONYMOUS, Tool
+from .tool import ANONYMOUS, Tool, owned_by
 
 AUTHORS: Mapping[str, str] = {
     "_resolution": "When the delegate is read: `upfront`, so that its schemas are a contract, or at `execution` (D8).",
@@ -110,7 +110,7 @@ def _owned(tool: Tool, instance: str | None) -> Tool:
         there = ", ".join(tool.instances)
         why = f"its message is of the instance {instance!r}, and it says that its calls are for {there}"
         raise SchemaError(why, tool=tool.name, path="_instance")
-    return tool.of_instances([instance])
+    return owned_by(tool, [instance])
 
 
 def tool_names(message: JsonObject) -> Collection[str]:
@@ -299,7 +299,7 @@ def _check_parameter(schema: object, name: str | None, path: str) -> None:
 
 
 def _check(tool: Tool) -> None:
-    if tool.resolution == "upfront" and tool.fixed("_delegate") in {None, ANONYMOUS}:
+    if tool.fixed("_resolution") == "upfront" and tool.fixed("_delegate") in {None, ANONYMOUS}:
         raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path="_resolution")
     if tool.retries and tool.is_delegated:
         raise SchemaError("only an Activity without a '_delegate' is tried again", tool=tool.name, path="_retries")

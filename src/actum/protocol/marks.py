@@ -10,8 +10,8 @@ from typing import Any
 from ..errors import MessageError
 from ..schema.json import JsonObject
 from .approvals import PRIVATE
+from .call import Place
 from .message import BY, CALLER, OF, PLACES, RUN, TRACE, place_of
-from .place import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

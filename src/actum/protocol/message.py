@@ -14,8 +14,8 @@ from ..messages import KINDS, Kind
 from ..messages.data import data_kind
 from ..messages.role import RAW
 from ..schema.json import Json, JsonObject, NotJson, index_of, is_object, plain
+from .call import Place
 from .lineage import BROUGHT, NONE, Marks, marks_in
-from .place import Place
 
 DATA_KINDS = frozenset(kind.type for kind in KINDS.values() if kind.has_short_form)
 """The types whose own key may be left out (M2); a runtime may know more of them."""

@@ -10,16 +10,15 @@ from typing import Any
 
 from ..dataflow.computing.evaluator import Filter
 from ..dataflow.expression import MISSING, parse, references
-from ..dataflow.fold import exported
+from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import CALLS, RESULTS, Path, Reference, ReferenceSyntax, call_index
 from ..errors import MessageError
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject, is_list
 from .applying import numbered_value
-from .call import ELSE, EXPECT, VALUE, WHEN
+from .call import ELSE, EXPECT, VALUE, WHEN, Place
 from .context import Context
 from .marks import Authored, Marks
 from .message import NUMBER, RECORD, Write, failed_of, instance_of, is_record, is_skip, write_of
-from .place import Place
 from .readings import Reading, derived_of, filters_of, readings, readings_in
 
 GIVEN = "given"
@@ -276,18 +275,8 @@ def _adds(write: Write, path: Path) -> tuple[bool, bool]:
         return write.method != "erase", is_whole
     if path[: len(write.path)] != write.path:
         return False, False
-    value = write.value
-    for segment in path[len(write.path) :]:
-        value = _member(value, segment)
+    value = Fold(write.value).read(path[len(write.path) :])
     replaces = write.method in ("set", "erase")
     if value is MISSING:
         return False, replaces
     return write.method != "erase", replaces or not isinstance(value, dict)
-
-
-def _member(value: Any, segment: str | int) -> Any:
-    if isinstance(segment, str) and is_object(value):
-        return value.get(segment, MISSING)
-    if isinstance(segment, int) and is_list(value):
-        return value[segment] if segment < len(value) else MISSING
-    return MISSING

@@ -11,7 +11,7 @@ from .activity import Activity, Choice, check_function
 from .backoff import Backoff
 from .declaration import is_count, parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
-from .tool import ANONYMOUS, Effects, Tool
+from .tool import ANONYMOUS, Effects, Tool, says_the_same
 from .typed_function import MetaOptions, activity_of, check_options, is_made_anew, registered
 
 P = ParamSpec("P")
@@ -122,7 +122,7 @@ class Registry:
             tool is None
             or interface is None
             or interface is self._around.get(f"tool {name}")
-            or interface.is_like(tool)
+            or says_the_same(interface, tool)
             or (is_anew and made_it is not None)
         ):
             raise _taken(name, "a tool", made_it)

@@ -15,7 +15,7 @@ from ..schema.json import JsonObject, copy, is_object
 from ..schema.walk import references
 from .approvals import PRIVATE
 from .call import Call
-from .context import Context, Memory
+from .context import ORIGIN, Context, Memory
 from .lineage import NONE, WHOLE, Marks, at, join_sources, lineage_mark, marks_in, source_of
 from .message import (
     BY,
@@ -30,7 +30,6 @@ from .message import (
     payload_of,
     place_of,
 )
-from .origin import ORIGIN
 from .tool import Tool
 
 

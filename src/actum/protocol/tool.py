@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import Expression, parse
@@ -13,7 +13,7 @@ from ..schema.type_reading import type_of
 from ..schema.types import ANYTHING, Type
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
-from .call import DERIVED, META
+from .call import META
 
 Effects: TypeAlias = Literal["none", "some", "ordered"]
 """What calls do: only read, nobody says, or something for which their order counts (T14)."""
@@ -64,7 +64,7 @@ class Tool:
     @cached_property
     def result(self) -> JsonObject | None:
         """The same with the definitions that it may refer to."""
-        return None if self.output is None else {**self._definitions, **self.output}
+        return None if self.output is None else {**definitions_of(self.schema), **self.output}
 
     @cached_property
     def output_validator(self) -> Validator | None:
@@ -73,46 +73,23 @@ class Tool:
 
     def complaint(self, key: str, value: Any) -> str | None:
         """What is wrong with a value for one of its meta-properties; None if it is right, or declares nothing."""
-        validator = self._meta_validators.get(key)
-        return None if validator is None else validator.complaint(value)
-
-    @cached_property
-    def _meta_validators(self) -> dict[str, Validator]:
-        return {
-            key: Validator({**self._definitions, **schema}, tool=self.name, at=key)
-            for key, schema in self.meta.items()
-            if schema and key != "_output"
-        }
-
-    @cached_property
-    def _definitions(self) -> JsonObject:
-        return definitions_of(self.schema)
+        is_judged = bool(self.meta.get(key)) and key != "_output"
+        return _meta_validator(self, key).complaint(value) if is_judged else None
 
     @cached_property
     def returns(self) -> Type:
         """What is declared of its results, anything where nothing is."""
-        return ANYTHING if self.output is None else type_of({**self._definitions, **self.output})
+        return ANYTHING if self.result is None else type_of(self.result)
 
     @cached_property
     def takes(self) -> Type:
         """What is declared of its parameters."""
         return type_of(self.parameters, is_open=True)
 
-    def is_like(self, other: Tool) -> bool:
-        """Whether another tool says the same."""
-        return (self.name, self.schema, self.bound, self.is_held, self.origin) == (
-            other.name, other.schema, other.bound, other.is_held, other.origin
-        )  # fmt: skip
-
     @cached_property
     def size(self) -> int:
         """The characters of its schema."""
         return len(encode(self.schema))
-
-    @cached_property
-    def accepts_null(self) -> bool:
-        """Whether null is a result, so that it can't mean "not yet"."""
-        return bool(self.output) and self.output_validator is not None and self.output_validator.accepts(None)
 
     def fixed(self, key: str) -> Any:
         """The value that the author fixed for a meta-property, None if it is open or not declared."""
@@ -141,18 +118,6 @@ class Tool:
         """The instances that its calls may be for, None if it doesn't say."""
         return [self.fixed("_instance")] if self.is_fixed("_instance") else self.choices("_instance")
 
-    def of_instances(self, instances: Sequence[str]) -> Tool:
-        """The tool as that of `instances` whose messages define it."""
-        own: JsonObject = {"enum": [*instances]}
-        properties = {**self.schema.get("properties", {}), "_instance": own}
-        schema, meta = {**self.schema, "properties": properties}, {**self.meta, "_instance": own}
-        return replace(self, schema=schema, meta=meta, owners=tuple(instances))
-
-    @property
-    def resolution(self) -> Literal["execution", "upfront"] | None:
-        """When its delegate is resolved, None if the request decides."""
-        return self.fixed("_resolution")
-
     @cached_property
     def output_path(self) -> Expression | None:
         """The output path that the author fixed."""
@@ -164,34 +129,15 @@ class Tool:
         """What it is for, in its author's words."""
         return str(self.schema.get("description") or self.schema.get("title") or "")
 
-    @property
-    def delegates(self) -> list[str]:
-        """The delegates that its calls may be carried out by, as they are named."""
-        if self.is_fixed("_delegate"):
-            return [self.fixed("_delegate")]
-        return self.choices("_delegate") or []
-
     @cached_property
     def is_delegated(self) -> bool:
         """Whether it is carried out in isolation."""
         return "_delegate" in self.meta
 
-    def is_upfront(self, default: bool) -> bool:
-        """Whether its delegate is resolved before composition: as it says itself, else as the request does."""
-        wanted = default if self.resolution is None else self.resolution == "upfront"
-        return wanted and not {ANONYMOUS}.issuperset(self.delegates)
-
     @cached_property
     def effects(self) -> Effects:
         """What its calls do: nothing but read, something unknown, or what must keep the order of the answer."""
         return self.fixed("_effects") or "some"
-
-    @cached_property
-    def underivable(self) -> frozenset[str]:
-        """The parameters that take nothing that a reader or an expression has made of data."""
-        properties: JsonObject = self.schema.get("properties", {})
-        refusing = (name for name, one in properties.items() if is_object(one) and one.get(DERIVED) is False)
-        return frozenset(refusing)
 
     @cached_property
     def timeout(self) -> float | None:
@@ -214,6 +160,35 @@ EXPECTS = Tool(name="_expect", schema={"type": "object", "properties": {}})
 
 _PLAIN = {"_tool", "_output", "_effects", "_timeout", "_retries"}
 """The meta-properties that leave a call nothing to say but its parameters."""
+
+
+@lru_cache(maxsize=1024)
+def _meta_validator(tool: Tool, key: str) -> Validator:
+    return Validator({**definitions_of(tool.schema), **tool.meta[key]}, tool=tool.name, at=key)
+
+
+def owned_by(tool: Tool, instances: Sequence[str]) -> Tool:
+    """The tool as that of `instances` whose messages define it."""
+    own: JsonObject = {"enum": [*instances]}
+    properties = {**tool.schema.get("properties", {}), "_instance": own}
+    schema, meta = {**tool.schema, "properties": properties}, {**tool.meta, "_instance": own}
+    return replace(tool, schema=schema, meta=meta, owners=tuple(instances))
+
+
+def says_the_same(one: Tool, other: Tool) -> bool:
+    """Whether two tools say the same."""
+    return all(getattr(one, name) == getattr(other, name) for name in ("name", "schema", "bound", "is_held", "origin"))
+
+
+def delegates_of(tool: Tool) -> list[str]:
+    """The delegates that calls of a tool may be carried out by, as they are named."""
+    return [tool.fixed("_delegate")] if tool.is_fixed("_delegate") else tool.choices("_delegate") or []
+
+
+def is_upfront(tool: Tool, default: bool) -> bool:
+    """Whether a tool's delegate is resolved before composition: as it says itself, else as the request does."""
+    wanted = tool.fixed("_resolution") == "upfront" if tool.is_fixed("_resolution") else default
+    return wanted and not {ANONYMOUS}.issuperset(delegates_of(tool))
 
 
 def _unmarked(schema: Any) -> Any:

@@ -11,10 +11,10 @@ from itertools import pairwise
 from ..schema.json import JsonObject, encode
 from .applying import is_numbered
 from .approvals import PRIVATE, is_decision
+from .call import Place
 from .context import Context
 from .marks import Marks
 from .message import BY, NUMBER, OF, is_item, is_record, is_skip, place_of
-from .place import Place
 
 _SAID = frozenset({"user", "assistant", "text", None, "image", "audio", "file", "output", "error"})
 """The types of what is said in a turn; a raw message has none."""

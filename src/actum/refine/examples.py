@@ -16,11 +16,11 @@ from ..ideas.file import read_idea, write_idea
 from ..ideas.ticks import about_of
 from ..inspection.account import Account, account_of
 from ..inspection.origins import calls_of
-from ..protocol.accounts import CallAccount
+from ..protocol.call import Place
 from ..protocol.context import Context
 from ..protocol.message import NUMBER, OF
-from ..protocol.place import Place
 from ..protocol.provenance import MODEL
+from ..protocol.solution import CallAccount
 from ..schema.json import Json, JsonObject, is_list, is_object
 from ..sources.files import path_given, read_text, write_text
 

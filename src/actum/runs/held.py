@@ -33,8 +33,7 @@ from ..execution.record.recovery import recovered
 from ..ideas.course import course_entry, is_note
 from ..ideas.ticks import ID, RUN
 from ..protocol.config import Limits
-from ..protocol.context import Context
-from ..protocol.origin import is_url
+from ..protocol.context import Context, is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object

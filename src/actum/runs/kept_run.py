@@ -19,8 +19,7 @@ from ..ideas.address import Address
 from ..ideas.course import COURSE, Sums, course_entry, is_note, told_course
 from ..ideas.library import Library
 from ..ideas.ticks import APPROVE, ID, RUN, Tick, about_of, run_id, ticks_of, told_ticks, version_of
-from ..protocol.context import Context
-from ..protocol.origin import is_url
+from ..protocol.context import Context, is_url
 from ..protocol.solution import Result
 from ..protocol.turns import is_said
 from ..schema.infer import jsonable

@@ -12,7 +12,7 @@ from ..app.agent import Agent, assembled
 from ..app.idea import Idea
 from ..errors import RunError
 from ..protocol.activity import is_async
-from ..protocol.origin import is_url
+from ..protocol.context import is_url
 from ..protocol.raised import raised_words
 from .row import Row
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ..app.output_text import TextGiven
 from ..errors import SolutionError
-from ..protocol.place import Place
+from ..protocol.call import Place
 from ..runs.following import Entry, Live
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from ..schema.walk import pointer

@@ -11,9 +11,9 @@ from ..dataflow.fold import Fold
 from ..dataflow.reference import CALLS, SIGIL, Reference, ReferenceSyntax, call_index
 from ..dataflow.template import template
 from ..errors import MessageError
+from ..protocol.call import Place
 from ..protocol.context import Memory, absorb
 from ..protocol.message import DATA_KINDS, is_record, write_of
-from ..protocol.place import Place
 from ..schema.json import JsonObject, encode, is_object
 
 _MOST = 20_000

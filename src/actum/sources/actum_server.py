@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, Outcome, PlanFailed, PlanLeft
-from ..protocol.origin import told
+from ..protocol.context import told
 from ..schema.json import JsonObject, NotJson, decode, encode, is_object
 from .event_stream import ServerSent, TooLarge, server_sent
 

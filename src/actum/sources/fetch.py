@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError
-from ..protocol.origin import told
+from ..protocol.context import told
 from ..schema.installing import pip_install
 from ..schema.json import JsonObject
 from .files import write_bytes, write_text

@@ -10,7 +10,7 @@ import httpx2
 from httpcore2 import AsyncConnectionPool, AsyncNetworkStream
 
 from ..errors import DelegateError, DelegateForbidden
-from ..protocol.origin import told
+from ..protocol.context import told
 from .network import Network, is_inner_name, literal_address
 
 Client: TypeAlias = httpx2.AsyncClient

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from ..errors import DelegateError, MessageError
 from ..generation.model import SentMedia
 from ..generation.request_media import Takes
-from ..protocol.origin import is_url, media_origin
+from ..protocol.context import is_url, media_origin
 from ..schema.json import JsonObject
 from .fetch import Fetcher, joined_url
 from .media_types import media_type_of

@@ -14,7 +14,7 @@ from typing import Any
 
 from ... import events
 from ...inspection.wording import short_call
-from ...protocol.place import Place
+from ...protocol.call import Place
 from .lines import Renderer
 
 INTERRUPTED = 130

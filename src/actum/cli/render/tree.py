@@ -15,7 +15,7 @@ from rich.tree import Tree
 
 from ... import events
 from ...inspection.wording import short, short_call
-from ...protocol.place import Place
+from ...protocol.call import Place
 from ...protocol.usage import Usage
 from ...schema.quoting import printable
 from .lines import crossing_told, progress_of

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import DelegateError, IdeaError, Outcome, SchemaError, ServerError
-from ...protocol.context import Progress
-from ...protocol.origin import is_url, told
+from ...protocol.context import Progress, is_url, told
 from ...schema.installing import pip_install
 from ...schema.json import JsonObject
 from ...sources.files import read_text

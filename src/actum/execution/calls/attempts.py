@@ -13,8 +13,7 @@ from ...dataflow.expression import Expression, First, references, with_changed_r
 from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, Reference, call_index
 from ...dataflow.template import Template
-from ...protocol.call import EACH, WHEN, Call
-from ...protocol.place import Place
+from ...protocol.call import EACH, WHEN, Call, Place
 from ...schema.json import encode
 from ..ground import Ground
 from ..job import Failure, Job

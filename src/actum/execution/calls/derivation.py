@@ -13,9 +13,12 @@ from ...dataflow.fold import Fold
 from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, Path, Reference, call_index, print_path
 from ...errors import InvalidParameters
-from ...protocol.call import VALUE, WHEN
+from ...protocol.call import DERIVED, VALUE, WHEN
 from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, at, join_sources, source_of
 from ...protocol.reader import Reader
+from ...protocol.tool import Tool
+from ...schema.json import is_object
+from ...schema.walk import properties_of
 from ..ground import Ground
 from ..job import ERROR, ITEM, Job
 
@@ -41,7 +44,7 @@ class Lineage:
         job.derived = tuple(dict.fromkeys(print_path(path).lstrip(".") for path in derived))
         job.came = self._came(job)
         for path in derived:
-            if path and path[0] in job.tool.underivable:
+            if path and _refuses_derived(job.tool, path[0]):
                 raise InvalidParameters(
                     "it takes no value that a reader or an expression has made of data: refer to the value itself, "
                     "or write it out",
@@ -145,6 +148,12 @@ def parameters(job: Job) -> Marks:
     """What of the parameters of a call came out of data, as they cross into its delegate."""
     own = job.head.sources
     return {path: source for path, source in own.items() if _is_parameter(path)}
+
+
+def _refuses_derived(tool: Tool, parameter: str | int) -> bool:
+    """Whether a tool takes nothing for a parameter that a reader or an expression has made of data."""
+    own = properties_of(tool.schema).get(str(parameter))
+    return is_object(own) and own.get(DERIVED) is False
 
 
 def _is_parameter(path: Path) -> bool:

@@ -21,9 +21,8 @@ from ...errors import (
     UnresolvedReference,
 )
 from ...events import CallFailed, CallSkipped, CallWaiting
-from ...protocol.call import ELSE, EXPECT, Call
+from ...protocol.call import ELSE, EXPECT, Call, Place
 from ...protocol.message import RETURNED, SKIPPED
-from ...protocol.place import Place
 from ...protocol.tool import EXPECTS
 from ...schema.json import encode, legible
 from ...schema.quoting import told

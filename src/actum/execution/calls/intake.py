@@ -6,8 +6,8 @@ from ...dataflow.expression import MISSING
 from ...dataflow.node import Answer, Node, Status
 from ...errors import ActumError, InvalidParameters, InvalidResult, LimitExceeded
 from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
+from ...protocol.context import is_url
 from ...protocol.message import RETURNED
-from ...protocol.origin import is_url
 from ...protocol.tool import EXPECTS
 from ...schema.json import MAX_WRITTEN_DEPTH, nests_within
 from ..job import NO_ELEMENT, Failure, Job

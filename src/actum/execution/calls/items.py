@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from ...dataflow.node import Answer, Node, Status
 from ...dataflow.template import Template
 from ...errors import InvalidResult
-from ...protocol.place import Place
+from ...protocol.call import Place
 from ..ground import Ground
 from ..job import Batch, Job
 from ..record.plans import ItemResults

@@ -14,9 +14,8 @@ from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import CALLS, Reference, call_index
 from ...dataflow.template import template
 from ...errors import ActumError, CallError, SolutionError
-from ...protocol.accounts import LiveCalls
-from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH, Call
-from ...protocol.place import Place
+from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH, Call, Place
+from ...protocol.solution import LiveCalls
 from ...schema.json import Json
 from ..ground import Ground
 from ..job import SETTLED, Batch, Failure, Job

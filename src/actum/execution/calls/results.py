@@ -12,11 +12,12 @@ from ...dataflow.node import Status
 from ...dataflow.reference import Reference, any_overlap
 from ...errors import InvalidParameters, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallStarted
-from ...protocol.accounts import LiveCalls
 from ...protocol.approvals import GATES
 from ...protocol.call import Call
 from ...protocol.provenance import CODE, MODEL
 from ...protocol.registry import Registry
+from ...protocol.solution import LiveCalls
+from ...protocol.tool import Tool
 from ...schema.json import JsonObject, NotJson, encode, is_list, is_object
 from ...schema.weight import LEAST
 from ..budget import MESSAGE
@@ -213,7 +214,7 @@ class Latent:
         """
         if job.tool.output is None:
             return Yield()
-        if call.output is None and not job.tool.accepts_null:
+        if call.output is None and not _accepts_null(job.tool):
             self._ground.graph.settle(job.node, Status.OWED)
             self.owed[_owing(job)] = job
             return None
@@ -235,6 +236,11 @@ class Latent:
             elif job.targets and (value := self._results.standing(job)) is not None:
                 self._ground.graph.settle(job.node, Status.DONE, value[0])
                 del self.owed[key]
+
+
+def _accepts_null(tool: Tool) -> bool:
+    """Whether null is a result of a tool, so that it can't mean "not yet"."""
+    return bool(tool.output) and tool.output_validator is not None and tool.output_validator.accepts(None)
 
 
 def _owing(job: Job) -> str:

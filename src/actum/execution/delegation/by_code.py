@@ -8,9 +8,8 @@ from typing import Any
 from ...errors import InvalidParameters
 from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call
-from ...protocol.context import Context
+from ...protocol.context import Context, told
 from ...protocol.contract import merge_interface
-from ...protocol.origin import told
 from ...protocol.reader import Reader
 from ...protocol.tool import ANONYMOUS, Tool
 from ..calls.invoking import invoke

@@ -12,13 +12,12 @@ from ...generation.render import scope_hint
 from ...ideas.file import identified, plan_of
 from ...protocol import lineage
 from ...protocol.call import Call
-from ...protocol.context import Context, marked
+from ...protocol.context import Context, carried_over, marked, told
 from ...protocol.contract import merge_contract
 from ...protocol.declaration import tool_names
 from ...protocol.lineage import BROUGHT, Marks
 from ...protocol.marks import without_run
 from ...protocol.message import instance_of, kind_of
-from ...protocol.origin import carried_over, told
 from ...protocol.scopes import notes_of
 from ...protocol.solution import Result
 from ...protocol.tool import ANONYMOUS, Tool

@@ -9,12 +9,10 @@ from typing import Any
 from ...errors import DelegateDepthExceeded, DelegateError, DelegateForbidden
 from ...events import CallProgress
 from ...messages.media import MEDIA
-from ...protocol.call import Call
-from ...protocol.context import Context
+from ...protocol.call import Call, Place
+from ...protocol.context import Context, is_url, told
 from ...protocol.contract import merge_contract
 from ...protocol.message import DATA_KINDS, kind_of
-from ...protocol.origin import is_url, told
-from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...protocol.usage import Usage
 from ...schema.json import JsonObject, is_object

@@ -8,9 +8,8 @@ from typing import Any
 
 from ...errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError
 from ...ideas.idea_config import IdeaConfig
-from ...protocol.context import Context
+from ...protocol.context import Context, told
 from ...protocol.declaration import tools_of
-from ...protocol.origin import told
 from ...protocol.tool import Tool
 from ..budget import Budget
 from ..emitter import Emitter

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ...errors import SchemaError
-from ...protocol.call import Call
+from ...protocol.call import Call, Place
 from ...protocol.context import Context
-from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ..isolated import Suspension
 from .by_code import ByCode

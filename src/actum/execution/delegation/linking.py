@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import DelegateError, IdeaError
-from ...protocol.context import Context
+from ...protocol.context import Context, told
 from ...protocol.declaration import parse_tool
-from ...protocol.origin import told
 from ...protocol.tool import Tool
 from ...schema.gathering import linked, links_of
 from ...schema.json import JsonObject

@@ -10,15 +10,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 from typing import Any, TypeAlias
 
 from ...dataflow.reference import CALLS, Reference, call_index, overlaps
 from ...errors import MessageError
-from ...protocol.applying import Rank, applied
+from ...protocol.applying import Rank, applied, rank_of
+from ...protocol.call import Place
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.message import instance_of, is_left, kind_of, place_of, write_of
-from ...protocol.place import Place
 from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
 from ...schema.json import JsonObject
 from .folded import Folding
@@ -153,4 +152,4 @@ class Crossing:
 
 
 def _order(place: Place) -> _Order:
-    return place.answer, inf if place.index is None else place.index
+    return rank_of(place)[:2]

@@ -12,10 +12,9 @@ from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference, overlaps
 from ...errors import InvalidParameters
 from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_in, rank_of
-from ...protocol.call import Call
+from ...protocol.call import Call, Place
 from ...protocol.context import Memory, absorb
 from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, kind_of, place_of, write_of
-from ...protocol.place import Place
 from ...schema.json import JsonObject
 
 

@@ -16,7 +16,7 @@ from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError
 from ...messages import MessageObject
 from ...protocol.applying import Numbering, Rank, numbered_value
 from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
-from ...protocol.call import DERIVED, Call
+from ...protocol.call import DERIVED, Call, Place
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
 from ...protocol.marks import without_output
@@ -32,7 +32,6 @@ from ...protocol.message import (
     write_of,
     written_message,
 )
-from ...protocol.place import Place
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
 from .crossing import Crossing
 from .folded import Folding

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ...protocol.place import Place
+from ...protocol.call import Place
 from ...schema.json import JsonObject, is_list, is_object
 
 

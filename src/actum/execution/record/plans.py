@@ -14,11 +14,10 @@ from ...dataflow.reference import Reference, ReferenceSyntax
 from ...dataflow.template import ALONE, TextBounds, template
 from ...errors import ActumError, MessageError
 from ...protocol.approvals import Decisions
-from ...protocol.call import Call
+from ...protocol.call import Call, Place
 from ...protocol.context import Memory
 from ...protocol.marks import Authored, Marks
 from ...protocol.message import OUTCOME, failed_of, is_item, is_record, is_result, is_skip, place_of, write_of
-from ...protocol.place import Place
 from ...schema.json import JsonObject, is_object
 
 

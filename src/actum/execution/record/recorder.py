@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from ...generation.gate import Gate
-from ...protocol.place import Place
+from ...protocol.call import Place
 from ...schema.json import JsonObject
 from .log_entries import Entry
 

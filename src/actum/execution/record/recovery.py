@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ...protocol.applying import Numbering
+from ...protocol.call import Place
 from ...protocol.marks import plan_marks, plan_message, without_output
 from ...protocol.message import OF, OUTCOME, check_message
-from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
 from . import log_entries as log
 from .log_entries import parse_at, parse_entry
