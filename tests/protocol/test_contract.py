@@ -120,7 +120,7 @@ def test_all_else_that_the_author_says_stays() -> None:
         "properties": {"a": {**TEXT, "_derived": False}},
     }
     tool = merged(own, {"properties": {"a": {"maxLength": 5}}, "description": "theirs", "minProperties": 1})
-    assert (tool.is_contracted, tool.description, tool.resolution) == (True, "Ask.", "upfront")
+    assert (tool.is_contracted, tool.description, tool.fixed("_resolution")) == (True, "Ask.", "upfront")
     assert (tool.fixed("_effects"), tool.fixed("_timeout")) == ("ordered", 5)
     assert tool.schema["properties"]["a"]["_derived"] is False
     assert tool.validator.complaint({}) is not None

@@ -18,7 +18,7 @@ from .expression import MISSING, Each, Expression, First, references
 from .graph import Graph
 from .node import Node, Status
 from .path_tree import PathTree
-from .reference import CALLS, Reference, call_index
+from .reference import CALLS, Reference, any_overlap, call_index
 
 
 class Fate(IntEnum):
@@ -325,6 +325,4 @@ class _Writers:
 
 
 def _wrote(node: Node, reference: Reference) -> bool:
-    return node.status is Status.DONE and any(
-        written.covers(reference) or reference.covers(written) for written in node.written
-    )
+    return node.status is Status.DONE and any_overlap(node.written, reference)

@@ -53,12 +53,12 @@ class Job:
     call: Call
     tool: Tool
     template: Template
-    path: Expression | None
-    method: OutputMethod
-    scopes: Sequence[str]
-    is_latent: bool
     node: Node
     script: Script
+    path: Expression | None = None
+    method: OutputMethod = "set"
+    scopes: Sequence[str] = ()
+    is_latent: bool = False
     is_started: bool = False
     """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
     has_begun: bool = False

@@ -256,7 +256,6 @@ class Loop:
             self._frame,
             self._judge,
             turn,
-            turn,
             retries=retries,
             listener=turn.listener,
             settled=settled,
@@ -351,7 +350,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     try:
         frame = setup.frame(setup.context)
         check_price(budget.limits, chain_of(model))
-        answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries, begin=turn.begin)
+        answered, _ = await ask(model, frame, judge, turn, retries=setup.config.retries, begin=turn.begin)
     except ActumError as error:
         error.result = Result(output=None, context=setup.context, usage=budget.usage)
         raise

@@ -25,8 +25,8 @@ from .model_chain import chain_of, next_frame, speaker
 from .strings import OutputTexts
 
 
-class Receiver(Protocol):
-    """Who takes the calls of an answer as they arrive."""
+class Asker(Protocol):
+    """Who asks: it knows what generation doesn't (the budget, who listens), and takes the calls as they arrive."""
 
     def heard(self, text: str, signs: int) -> None:
         """So much more of the answer has come, with so many signs between its values.
@@ -52,6 +52,22 @@ class Receiver(Protocol):
         """The answer so far is void; it begins again."""
         ...
 
+    def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
+        """The request to send, with the complaint about the last answer, and the frame that it was made of.
+
+        Raises:
+            LimitExceeded: none is left.
+        """
+        ...
+
+    def after(self, usage: Usage) -> None:
+        """What the request has cost."""
+        ...
+
+    def again(self, error: ActumError) -> None:
+        """The answer was unusable."""
+        ...
+
 
 class Listener(Protocol):
     """Who is told of an output while it arrives, and of what the model thinks."""
@@ -70,26 +86,6 @@ class Listener(Protocol):
 
     def whole(self, output: Json, *, is_literal: bool) -> None:
         """The output is complete, as it was authored."""
-        ...
-
-
-class Asker(Protocol):
-    """What the asking side knows that generation doesn't: the budget, and who listens."""
-
-    def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
-        """The request to send, with the complaint about the last answer, and the frame that it was made of.
-
-        Raises:
-            LimitExceeded: none is left.
-        """
-        ...
-
-    def after(self, usage: Usage) -> None:
-        """What the request has cost."""
-        ...
-
-    def again(self, error: ActumError) -> None:
-        """The answer was unusable."""
         ...
 
 
@@ -160,7 +156,6 @@ async def ask(
     model: Model,
     frame: Frame,
     judge: Judge,
-    receiver: Receiver,
     asker: Asker,
     *,
     retries: int,
@@ -186,7 +181,7 @@ async def ask(
             await settled()
         answered, asked = ArrivedAnswer(), speaker(model, frame)
         let_in = asked if gate is None else Gated(asked, gate, settled, is_last=asked is chain_of(model)[-1])
-        attempt = _attempt(let_in, request, answered, frame, judge, receiver, asker, listener)
+        attempt = _attempt(let_in, request, answered, frame, judge, asker, listener)
         try:
             await (attempt if begin is None else _traced(begin(asked, request), attempt, answered))
             return answered, frame
@@ -194,7 +189,7 @@ async def ask(
             other = next_frame(model, frame, error)
             if other is not None:
                 frame = other
-                receiver.restart()
+                asker.restart()
                 asker.again(error)
                 continue
             is_carriers = error.code in PASSING and not answered.has_begun
@@ -210,7 +205,7 @@ async def ask(
         if failed > retries:
             attempts = "answer was" if failed == 1 else f"{failed} answers were"
             raise SolutionError(f"the model's {attempts} not usable: {problem.message}", path=problem.path) from problem
-        receiver.restart()
+        asker.restart()
         asker.again(problem)
 
 
@@ -243,7 +238,6 @@ async def _attempt(
     answered: ArrivedAnswer,
     frame: Frame,
     judge: Judge,
-    receiver: Receiver,
     asker: Asker,
     listener: Listener | None,
 ) -> None:
@@ -267,7 +261,7 @@ async def _attempt(
                     usage = replace(delta, requests=max(1, delta.requests))  # a model may report nothing but tokens
                     continue
                 if isinstance(delta, Reasoning):
-                    receiver.heard(delta.text, 1)
+                    asker.heard(delta.text, 1)
                     if listener is not None and delta.text:
                         listener.thought(delta.text)
                     continue
@@ -276,10 +270,10 @@ async def _attempt(
                 for piece in (delta,) if is_short else _pieces(model, delta):
                     before = parser.signs
                     for part in parser.feed(piece):
-                        _take(part, answered, frame, judge, receiver)
+                        _take(part, answered, frame, judge, asker)
                         if following is not None and isinstance(part, Member) and part.name == "output":
                             following.end(answered)
-                    receiver.heard(piece, parser.signs - before)
+                    asker.heard(piece, parser.signs - before)
                     if following is not None:
                         following.go_on()
         parser.finish()
@@ -329,8 +323,8 @@ def _failed(model: Model, error: Exception) -> ModelError:
     return ModelError(f"the model {model.name!r} failed: {raised_words(error)}")
 
 
-def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: Judge, receiver: Receiver) -> None:
-    receiver.arrived(part.text)
+def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: Judge, asker: Asker) -> None:
+    asker.arrived(part.text)
     if isinstance(part, Element):
         if part.text == "null" and not frame.composition.tools:
             return  # where none can be made, `calls` is a list of null for decoders that know no empty list
@@ -339,7 +333,7 @@ def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: 
             answered.calls.append(call)
         else:
             answered.errors.append(call)
-        receiver.element(part.at, call)
+        asker.element(part.at, call)
         return
     try:
         if part.refused is not None:

@@ -222,7 +222,7 @@ class Registry:
     def copy(self) -> Self:
         """A registry of its own that begins with what this one holds."""
         own = type(self)(backoff=self.backoff)
-        own._tools, own._activities = dict(self._tools), dict(self._activities)
+        own.take(self)
         return own
 
     def granted(self, names: Collection[str]) -> Registry:

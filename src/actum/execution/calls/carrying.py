@@ -36,12 +36,7 @@ def delegating(ground: Ground, delegate: Delegate, effects: set[int]) -> Carry:
         """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""
         context = job.crossing or ground.journal.nothing
         before = ground.journal.decisions.suspended(job.of, job.call)
-        suspension = Suspension(
-            place=job.place,
-            call=job.call,
-            context=before,
-            sources=parameters(job),
-        )
+        suspension = Suspension(place=job.place, call=job.call, context=before, sources=parameters(job))
         if is_marked(context):
             job.came = marks_of_delegate(job, is_handed_data=True)
             if job.parent is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import MISSING, references
 from ...dataflow.graph import Graph
-from ...dataflow.node import Status
+from ...dataflow.node import Answer, Node, Status
 from ...dataflow.reference import Reference, clip
+from ...dataflow.template import Template
 from ...errors import (
     ActumError,
     ApprovalDenied,
@@ -33,30 +35,25 @@ from ..ground import Ground
 from ..job import Batch, Failure, Held, Job, Yield, outcome_of
 from ..record.journal import RETURNS
 from ..record.log_entries import FailedCall
+from ..record.plans import ItemResults
 from .approval import Approvals
 from .attempts import Attempts
-from .results import Latent, Results
+from .filling import Item
+from .results import Results
 
 
 class Endings:
     """Lets the calls of one run end. What that makes ready stands in the graph's queue; starting it isn't done here."""
 
-    def __init__(
-        self,
-        *,
-        ground: Ground,
-        results: Results,
-        latent: Latent,
-        attempts: Attempts,
-        approvals: Approvals,
-    ) -> None:
+    def __init__(self, ground: Ground, results: Results, attempts: Attempts, approvals: Approvals) -> None:
         self._ground = ground
         self._results = results
-        self._latent = latent
         self._attempts = attempts
         self._approvals = approvals
         self.replaced: list[ActumError] = []
         """Those for which the `_else` of a call stands (C14)."""
+        self.before: dict[Place, ItemResults] = {}
+        """The results of calls for single items from before this run, by the place of the call for all (L8)."""
 
     def finish(self, job: Job, result: Yield) -> None:
         """Write down what a call has returned; its path holds it once those listed before it have written (O8)."""
@@ -95,7 +92,7 @@ class Endings:
         if job.followers:
             self._attempts.lead(job)
         if job.is_latent and job.tool.output is not None:
-            self._latent.pay(job)
+            self._results.pay(job)
         if job.parent is not None:
             self.end_item(job)
 
@@ -193,6 +190,43 @@ class Endings:
             self._ground.emit(CallSkipped(call=job.call, place=job.place, why=why))
         self.end_item(job)
 
+    def begin_items(self, job: Job, items: Sequence[Item]) -> None:
+        """Make a call for each item; those that were made before this run stand for themselves (L8)."""
+        own = job.batch
+        assert own is not None  # nothing else leads to items
+        made = _jobs(job, items, self._ground.node)
+        before = self.before.pop(job.place, None) or ItemResults()
+        own.jobs += map(self._approvals.as_decided, made) if self._ground.journal.decisions.by_place else made
+        own.open, own.told = len(own.jobs), before.told
+        for item, as_filled in zip(own.jobs, items, strict=True):
+            if self._stands(item, own, before):
+                own.open -= 1
+            elif as_filled.is_skipped:
+                self.skip(item, "its condition is false")
+            elif as_filled.error is not None:
+                self.failed(item, as_filled.error)
+            else:
+                self._ground.jobs[item.node.number] = item
+                self._ground.graph.add(item.node)
+        if not own.open and job.node.status is Status.READY:
+            self.gather(job, own)
+
+    def _stands(self, item: Job, batch: Batch, before: ItemResults) -> bool:
+        """Whether the call for an item had ended before this run; then it is settled."""
+        graph, number = self._ground.graph, item.node.index
+        if number in before.by_number:
+            item.node.is_uncertain = number in before.uncertain
+            graph.settle(item.node, Status.DONE, before.by_number[number])
+        elif number in before.skipped:
+            graph.settle(item.node, Status.SKIPPED)
+        elif number in before.unusable:
+            item.has_begun = True
+            graph.settle(item.node, Status.FAILED)
+            batch.errors[number] = InvalidResult(before.unusable[number])
+        else:
+            return False
+        return True
+
     def end_item(self, item: Job, error: ActumError | None = None) -> None:
         """Note that the call for an item has ended, for a call that is for one; the last ends the call for all."""
         job = item.parent
@@ -235,7 +269,7 @@ class Endings:
     def answer(self, job: Job, call: Call) -> None:
         """Take the result that the model wrote itself with a call, or let the model owe it (C4)."""
         try:
-            result = self._latent.answered(job, call)
+            result = self._results.answered(job, call)
         except ActumError as error:
             self.failed(job, error)
             return
@@ -334,3 +368,32 @@ def _kinds(job: Job, graph: Graph) -> list[str]:
     read = dict.fromkeys(one for each in job.template.expressions for one in references(each))
     values = {one: graph.known.evaluate(one, job.node.answer, job.node.instance) for one in read}
     return [f"{one} is {told(value)}" for one, value in values.items() if value is not MISSING]
+
+
+def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node]) -> list[Job]:
+    """The call for each item as a job of its own; its result is written by the call for all of them."""
+    answer = Answer()
+    made: list[Job] = []
+    before: Node | None = None
+    for number, item in enumerate(items):
+        node = node_of(answer, number)
+        node.instance = job.node.instance
+        if job.tool.effects == "ordered" and not item.is_skipped:
+            node.after, before = () if before is None else (before,), node
+        made.append(
+            Job(
+                call=item.call,
+                tool=job.tool,
+                template=Template(item.parameters, (), ()),
+                scopes=job.scopes,
+                is_latent=job.is_latent,
+                node=node,
+                script=job.script,
+                parent=job,
+                is_value=job.is_value,
+                derived=job.derived,
+                item=item.value,
+                came=job.came,
+            )
+        )
+    return made

@@ -103,7 +103,7 @@ class Intake:
         script.replaced = plan.replaced.keys()
         script.is_given = plan.authored.is_given
         script.is_authored = plan.authored.is_given and not is_url(self._ground.journal.origin)
-        self._readiness.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
+        self._readiness.endings.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
             status, unusable = plan.status(index), plan.unusable.get(index)
             if status is not None or (unusable is not None and self._has_effects(call)):

@@ -28,9 +28,8 @@ from .derivation import Lineage
 from .diagnosis import check_scopes
 from .endings import Endings
 from .filling import Computing, Item, Resolved
-from .items import Batches
-from .results import Latent, Results
-from .standstill import MOST_ROUNDS, Standstill
+from .results import Results
+from .standstill import Standstill
 from .workers import UnderWay, Workers
 
 _Work: TypeAlias = tuple[Job, Call]
@@ -59,20 +58,12 @@ class Readiness:
         self._awaits_all = awaits_all
         self.results = Results(ground)
         self._approvals = Approvals(ground, approve)
-        self._latent = Latent(ground, self.results)
         self.attempts = Attempts(ground)
         self._lineage = Lineage(ground)
         carry = composed(ground, self._approvals, self.results, delegate)
         self._workers: Workers[_Work, Carried] = Workers(carry, self._ended)
         self.computing = Computing(ground.budget, self._computed)
-        self.batches = Batches(ground, self._approvals)
-        self.endings = Endings(
-            ground=ground,
-            results=self.results,
-            latent=self._latent,
-            attempts=self.attempts,
-            approvals=self._approvals,
-        )
+        self.endings = Endings(ground, self.results, self.attempts, self._approvals)
         self.under_way = UnderWay()
         self._stop: LimitExceeded | None = None
         self._is_pumping = False
@@ -148,17 +139,10 @@ class Readiness:
         """
         await self._quiet()
         if self._graph.waiting or self._graph.parked:
-            await self._judge_waiting(Standstill(self.ground, self.endings, self.pump))
+            await Standstill(self.ground, self.endings, self.pump).settle(self._quiet)
         self.ground.forget()
-        if self._latent.owed:
-            self._latent.settle()
-
-    async def _judge_waiting(self, standstill: Standstill) -> None:
-        for _ in range(MOST_ROUNDS):
-            if not (self._graph.waiting or self._graph.parked) or standstill.judge():
-                return
-            await self._quiet()
-        standstill.end()
+        if self.results.owed:
+            self.results.settle_owed()
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing can start."""
@@ -328,7 +312,7 @@ class Readiness:
         job.is_started = True
         if not job.is_value:
             self.results.begin(job, job.call)
-        self.batches.begin(job, items, self.endings)
+        self.endings.begin_items(job, items)
 
     def _ended(self, work: _Work, carried: Carried) -> None:
         """Take what became of a call that was started."""

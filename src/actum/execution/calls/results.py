@@ -29,7 +29,7 @@ from .invoking import misfit
 
 
 class Results:
-    """Turns results into messages; knows who has written a path last, and which have been erased."""
+    """Turns results into messages; knows who has written a path last, which are erased, what the model owes."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -40,6 +40,8 @@ class Results:
         self.effects: set[int] = set()
         """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.erased: list[Reference] = []
+        self.owed: dict[str, Job] = {}
+        """The calls whose results the model owes (C4)."""
         self.makers: dict[str, str] = {}
         """Who carried out the calls of each tool (X0)."""
 
@@ -191,21 +193,6 @@ class Results:
                 self._overwrote.add(job.node.number)
             self._last[key] = job.script.number
 
-
-def _maker(job: Job, delegate: Any) -> str:
-    if delegate is not None:
-        return f"delegate {delegate}"
-    return MODEL if job.is_latent else CODE
-
-
-class Latent:
-    """The calls of one run that its model carries out inline."""
-
-    def __init__(self, ground: Ground, results: Results) -> None:
-        self._ground = ground
-        self._results = results
-        self.owed: dict[str, Job] = {}
-
     def answered(self, job: Job, call: Call) -> Yield | None:
         """The result that the model wrote with a call, or that the tool fixes; None where the model owes it.
 
@@ -228,14 +215,20 @@ class Latent:
         if owed is not None:
             self._ground.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
 
-    def settle(self) -> None:
+    def settle_owed(self) -> None:
         """Take what other calls have written meanwhile for the results that are owed at those paths."""
         for key, job in list(self.owed.items()):
             if job.node.status is not Status.OWED:
                 del self.owed[key]
-            elif job.targets and (value := self._results.standing(job)) is not None:
+            elif job.targets and (value := self.standing(job)) is not None:
                 self._ground.graph.settle(job.node, Status.DONE, value[0])
                 del self.owed[key]
+
+
+def _maker(job: Job, delegate: Any) -> str:
+    if delegate is not None:
+        return f"delegate {delegate}"
+    return MODEL if job.is_latent else CODE
 
 
 def _accepts_null(tool: Tool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference
@@ -16,7 +16,7 @@ from ..job import Job
 from .diagnosis import complaint
 from .endings import Endings
 
-MOST_ROUNDS = 100
+_MOST_ROUNDS = 100
 """How often what waits at the end of a tick is judged again because some of it went on."""
 _FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
 _CERTAIN = frozenset(Fate) - {Fate.FREE}
@@ -33,7 +33,17 @@ class Standstill:
         self._start = start
         """Starts what has waited for no more than the end of a call."""
 
-    def judge(self) -> bool:
+    async def settle(self, quiet: Callable[[], Awaitable[None]]) -> None:
+        """Judge them until none waits or none may run; `quiet` waits until nothing runs and nothing can start."""
+        graph = self._ground.graph
+        for _ in range(_MOST_ROUNDS):
+            if not (graph.waiting or graph.parked) or self._judge():
+                return
+            await quiet()
+        # Those that wait for each other never run.
+        self._apply(verdicts(graph, self._ground.nodes, is_gate, frees=False), tuple(Fate))
+
+    def _judge(self) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
         graph, nodes = self._ground.graph, self._ground.nodes
         found, before = verdicts(graph, nodes, is_gate), len(graph.waiting)
@@ -57,11 +67,6 @@ class Standstill:
             return False  # what is free may wait for a call for every item that has ended with these
         self._apply(found, {Fate.FREE})
         return True
-
-    def end(self) -> None:
-        """Judge them for the last time: those that wait for each other never run."""
-        found = verdicts(self._ground.graph, self._ground.nodes, is_gate, frees=False)
-        self._apply(found, tuple(Fate))
 
     def _apply(self, found: Mapping[int, CallFate], fates: Collection[Fate]) -> None:
         for number, verdict in found.items():

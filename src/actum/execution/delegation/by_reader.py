@@ -73,7 +73,6 @@ class ByReader:
                 setup.frame(setup.context),
                 replace(setup.judge(own.budget), is_literal=True),
                 asking,
-                asking,
                 retries=setup.config.retries,
                 settled=own.record.settled,
                 begin=None if emit.trace is None else asking.begin,
