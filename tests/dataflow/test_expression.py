@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.dataflow.expression import MISSING, Each, Expression, First, evaluate, is_expression, parse
+from actum.dataflow.expression import MISSING, Each, Expression, First, evaluate, is_expression, parse, template
 from actum.dataflow.reference import Reference, ReferenceSyntax
-from actum.dataflow.template import template
 
 SEGMENTS = st.integers(0, 99) | st.text(min_size=0, max_size=6).filter(lambda text: "\ud800" not in text)
 REFERENCES = st.builds(

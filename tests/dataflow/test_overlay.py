@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.dataflow.expression import MISSING
-from actum.dataflow.fold import OutputMethod, UnfitWrite, exported
-from actum.dataflow.overlay import Overlay
+from actum.dataflow.fold import OutputMethod, Overlay, UnfitWrite, exported
 from actum.dataflow.reference import Path
 
 from ..effort import trials

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from actum.dataflow.expression import Each, Expression, First, references
+from actum.dataflow.expression import Each, Expression, First, Template, references, template
 from actum.dataflow.reference import Reference
-from actum.dataflow.template import Template, template
 from actum.schema.json import is_list
 from actum.schema.validator import Validator
 

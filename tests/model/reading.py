@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, computed_value
 from actum.dataflow.computing.text import Computed
-from actum.dataflow.expression import Each, Expression, First, parse, references
+from actum.dataflow.expression import Each, Expression, First, Template, parse, references, template
 from actum.dataflow.reference import Reference
-from actum.dataflow.template import Template, template
 
 from .values import NOTHING, Json, Write, folded, meets, member, plain, read
 from .world import DONE, FAILED, OPEN, SKIPPED, Cyclic, End, Look, Tool, Unsaid, named, worst

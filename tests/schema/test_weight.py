@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.schema.json import NotJson, is_list, is_object
-from actum.schema.weight import LEAST, weight, weight_of_text
+from actum.schema.json import LEAST, NotJson, is_list, is_object, weight, weight_of_text
 
 ENOUGH = 2**40
 VALUES = st.recursive(

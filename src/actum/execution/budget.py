@@ -13,8 +13,7 @@ from ..dataflow.computing.allowance import Allowance, RunAllowance
 from ..errors import InvalidParameters, LimitExceeded, ModelError
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
-from ..schema.json import NotJson
-from ..schema.weight import LEAST, weight, weight_of_text
+from ..schema.json import LEAST, NotJson, weight, weight_of_text
 from .threads import Threads
 
 _LITTLE = 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from ..dataflow.expression import TextBounds
 from ..dataflow.graph import Graph
 from ..dataflow.node import Answer, Node, Status
 from ..dataflow.reference import CALLS, call_index
-from ..dataflow.template import TextBounds
 from ..generation.model import Model
 from ..generation.offer import Toolset
 from ..protocol.call import Place
@@ -18,7 +18,7 @@ from ..schema.json import JsonObject
 from .budget import Budget
 from .emitter import Emitter
 from .job import NO_ELEMENT, Carry, Failure, Job
-from .record.crossing import Recipient
+from .record.folded import Recipient
 from .record.journal import Journal, error_message
 from .script import Script
 from .undoing import Doings

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 from ..dataflow.computing.evaluator import Filter
 from ..dataflow.computing.text import Computed
 from ..dataflow.computing.tokens import ERROR_KIND
-from ..dataflow.expression import MISSING, Expression, First, written_paths
+from ..dataflow.expression import MISSING, Expression, First, Template, written_paths
 from ..dataflow.fold import OutputMethod
 from ..dataflow.node import Node, Status
 from ..dataflow.reference import Path, Reference, print_path
-from ..dataflow.template import Template
 from ..errors import OUTCOMES, ActivityError, ActumError, DelegateError, NotAsExpected, Outcome, code_of
 from ..messages import MessageObject
 from ..protocol import lineage

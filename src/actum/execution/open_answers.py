@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..dataflow.template import TextBounds, template
+from ..dataflow.expression import TextBounds, template
 from ..errors import ActumError, LimitExceeded, PlanFailed, PlanLeft, SolutionError, UnresolvedReference
 from ..events import RepairStarted
 from ..generation.ask import Judge

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..dataflow.expression import Template
 from ..dataflow.node import Answer, Node
-from ..dataflow.template import Template
 from ..generation.ask import ArrivedAnswer
 from ..protocol.call import THEN, Call, Place
 from ..protocol.marks import Authored, plan_marks, plan_message

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..dataflow.template import TextBounds
+from ..dataflow.expression import TextBounds
 from ..generation.ask import Judge
 from ..generation.compile import Frame, Handler, framed
 from ..generation.model import Model

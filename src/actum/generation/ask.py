@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
+from ..dataflow.expression import ALONE, Template, TextBounds, template
 from ..dataflow.reference import Path, ReferenceSyntax
-from ..dataflow.template import ALONE, Template, TextBounds, template
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
 from ..protocol.call import Call, normalised
 from ..protocol.raised import raised_words

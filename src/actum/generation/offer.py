@@ -20,7 +20,7 @@ from ..protocol.context import Context, origin_of
 from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.reader import READ, READER, Reader, may_hold, may_need_reading
 from ..protocol.registry import Registry
-from ..protocol.tool import ANONYMOUS, Tool, owned_by, says_the_same
+from ..protocol.tool import ANONYMOUS, Tool, owned_by, says_the_same, size_of
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.shapes import MAP, told
@@ -380,7 +380,7 @@ def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:
 
 
 def _tokens(toolset: Toolset) -> int:
-    return sum(tool.size for tool in toolset.tools.values()) // _CHARACTERS_PER_TOKEN
+    return sum(map(size_of, toolset.tools.values())) // _CHARACTERS_PER_TOKEN
 
 
 def _revealed(context: Context) -> Collection[str]:

@@ -8,10 +8,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
 from ..dataflow.computing.text import Computed
-from ..dataflow.expression import MISSING, Each, Expression, First
+from ..dataflow.expression import MISSING, Each, Expression, First, template
 from ..dataflow.node import Node
 from ..dataflow.reference import CALLS, RESULTS, Reference, ReferenceSyntax, call_index, overlaps
-from ..dataflow.template import template
 from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ..execution.calls.admission import admit
 from ..execution.calls.batch import outside

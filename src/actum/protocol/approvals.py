@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from ..dataflow.expression import template
 from ..dataflow.reference import Reference, ReferenceSyntax
-from ..dataflow.template import template
 from ..errors import IdeaError, InvalidParameters, NotWaiting
 from ..schema.json import MAX_WRITTEN_DEPTH, JsonObject, is_object, nests_within
 from ..schema.validator import Validator

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from ..dataflow.expression import MISSING, Expression, evaluate, parse
-from ..dataflow.fold import UnfitWrite, exported
-from ..dataflow.overlay import Overlay
+from ..dataflow.fold import Overlay, UnfitWrite, exported
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..messages.media import MEDIA

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from ..dataflow.expression import MISSING
-from ..dataflow.fold import OutputMethod
-from ..dataflow.overlay import Overlay
+from ..dataflow.fold import OutputMethod, Overlay
 from ..dataflow.reference import Path, Segment
 from ..schema.json import JsonObject, is_list, is_object
 from .call import DERIVED

@@ -11,9 +11,8 @@ from typing import Any
 
 from ..dataflow.computing.evaluator import Filter
 from ..dataflow.computing.text import Computed
-from ..dataflow.expression import Expression, references
+from ..dataflow.expression import Expression, references, template
 from ..dataflow.reference import Reference, ReferenceSyntax, print_path
-from ..dataflow.template import template
 from ..schema.json import JsonObject, is_list, is_object
 from .call import DERIVED, EACH, EXPECT, VALUE, WHEN, WITH
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from ..dataflow.computing.evaluator import Allowance, ComputingError, computed_value
-from ..dataflow.expression import MISSING, Bound, Expression, evaluate
+from ..dataflow.expression import MISSING, Bound, Expression, evaluate, template
 from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax, call_index
-from ..dataflow.template import template
 from ..errors import OUTCOMES, ActumError, Outcome
 from ..schema.drawn import Drawn
 from ..schema.json import JsonObject, is_object

@@ -81,16 +81,6 @@ class Tool:
         """What is declared of its results, anything where nothing is."""
         return ANYTHING if self.result is None else type_of(self.result)
 
-    @cached_property
-    def takes(self) -> Type:
-        """What is declared of its parameters."""
-        return type_of(self.parameters, is_open=True)
-
-    @cached_property
-    def size(self) -> int:
-        """The characters of its schema."""
-        return len(encode(self.schema))
-
     def fixed(self, key: str) -> Any:
         """The value that the author fixed for a meta-property, None if it is open or not declared."""
         return self.meta.get(key, {}).get("const")
@@ -165,6 +155,12 @@ _PLAIN = {"_tool", "_output", "_effects", "_timeout", "_retries"}
 @lru_cache(maxsize=1024)
 def _meta_validator(tool: Tool, key: str) -> Validator:
     return Validator({**definitions_of(tool.schema), **tool.meta[key]}, tool=tool.name, at=key)
+
+
+@lru_cache(maxsize=1024)
+def size_of(tool: Tool) -> int:
+    """The characters of a tool's schema."""
+    return len(encode(tool.schema))
 
 
 def owned_by(tool: Tool, instances: Sequence[str]) -> Tool:

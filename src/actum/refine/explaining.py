@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from ..dataflow.expression import escaped
 from ..dataflow.reference import print_path
-from ..dataflow.template import escaped
 from ..errors import RefineError
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from .author import Author, is_judged, is_secret

@@ -9,9 +9,8 @@ from typing import Any
 
 from ..dataflow.computing.places import may_miss
 from ..dataflow.computing.text import Computation, Computed
-from ..dataflow.expression import Expression
+from ..dataflow.expression import Expression, Hole, template
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax
-from ..dataflow.template import Hole, template
 from ..errors import RefineError
 from ..schema.json import is_list, is_object
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..dataflow.computing.operands import is_number
-from ..dataflow.template import escaped
+from ..dataflow.expression import escaped
 from .terms import KnownValue, Term
 
 _MOST_STEPS = 5_000

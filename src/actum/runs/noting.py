@@ -20,8 +20,7 @@ from ..events import (
     Retried,
 )
 from ..ideas.course import CallRow, RequestRow
-from ..schema.json import JsonObject
-from ..schema.weight import weight
+from ..schema.json import JsonObject, weight
 
 _LONG = 8_000
 """How many bytes of a value are noted: what is longer can be worked out from the context."""

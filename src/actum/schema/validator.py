@@ -11,9 +11,8 @@ from typing import Any
 import jsonschema_rs
 
 from ..errors import SchemaError
-from .json import Json, JsonObject, NotJson, encode, is_list, is_object
+from .json import LEAST, Json, JsonObject, NotJson, encode, is_list, is_object, weight
 from .judging import MOST_JUDGEMENTS, judgements
-from .weight import LEAST, weight
 
 _LINEAR = jsonschema_rs.RegexOptions()
 # Look-around has no linear-time engine; published tools use it, so it runs with a bound on its backtracking instead.

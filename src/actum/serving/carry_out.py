@@ -26,7 +26,7 @@ from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import BY
 from ..protocol.registry import Registry
-from ..protocol.tool import Tool
+from ..protocol.tool import Tool, size_of
 from ..schema.json import JsonObject, is_list
 from ..schema.shapes import told
 from .host_words import failure_words
@@ -105,7 +105,7 @@ class CarryOut:
     async def offers(self) -> list[Offered]:
         """What a host is offered: one tool, or two where there are many behind it."""
         frame = await assembled(self.agent).frame([], {})
-        size = sum(tool.size for tool in self.tools)
+        size = sum(map(size_of, self.tools))
         only_reads = {"readOnlyHint": True} if reads_only(self._toolset) else {"openWorldHint": True}
         words = frame.composition.primer.rpartition("\n`output`")[0] or frame.composition.primer
         primer = f"{words.replace(', `†results.3` an earlier ¶result', '')}\n{_OUTPUT}{_HELD}"

@@ -6,10 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 from ..dataflow.computing.text import Computed
-from ..dataflow.expression import MISSING, evaluate
+from ..dataflow.expression import MISSING, evaluate, template
 from ..dataflow.fold import Fold
 from ..dataflow.reference import CALLS, SIGIL, Reference, ReferenceSyntax, call_index
-from ..dataflow.template import template
 from ..errors import MessageError
 from ..protocol.call import Place
 from ..protocol.context import Memory, absorb

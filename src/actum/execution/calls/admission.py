@@ -7,11 +7,20 @@ from difflib import get_close_matches
 from typing import Any
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Each, Expression, First, is_expression, parse, written_paths
+from ...dataflow.expression import (
+    Each,
+    Expression,
+    First,
+    Template,
+    TextBounds,
+    is_expression,
+    parse,
+    template,
+    written_paths,
+)
 from ...dataflow.fold import METHODS, Fold, OutputMethod, UnfitWrite
 from ...dataflow.node import Node
 from ...dataflow.reference import SIGIL, Path, Reference, ReferenceSyntax, clip, scan_reference
-from ...dataflow.template import Template, TextBounds, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, ELSE, EXPECT, META, ONLY_EXPECT, THEN, VALUE, WHEN, WITH, Call

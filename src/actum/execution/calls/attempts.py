@@ -9,10 +9,9 @@ from hashlib import sha256
 from typing import Any
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Expression, First, references, with_changed_references
+from ...dataflow.expression import Expression, First, Template, references, with_changed_references
 from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, Reference, call_index
-from ...dataflow.template import Template
 from ...protocol.call import EACH, WHEN, Call, Place
 from ...schema.json import encode
 from ..ground import Ground

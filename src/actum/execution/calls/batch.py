@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Expression, references
+from ...dataflow.expression import Expression, Template, references
 from ...dataflow.reference import Reference
-from ...dataflow.template import Template
 from ...errors import InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, Call
 from ..job import ERROR, ITEM, Batch, Otherwise

@@ -12,9 +12,8 @@ from typing import Any
 
 from ...dataflow.computing.checker import ComputingMismatch, check_types
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Each, Expression, First
+from ...dataflow.expression import Each, Expression, First, Hole, Template
 from ...dataflow.reference import CALLS, RESULTS, Path, Reference, call_index, print_path, with_position
-from ...dataflow.template import Hole, Template
 from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, ELSE, VALUE, WHEN
 from ...protocol.reader import READER, as_asked, is_read
@@ -272,8 +271,14 @@ def _wanted(job: Job, path: Path) -> Type:
     return ANYTHING if job.is_value else _taken(job.tool, path)
 
 
+@lru_cache(maxsize=1024)
+def _parameters_of(tool: Tool) -> Type:
+    """What is declared of a tool's parameters."""
+    return type_of(tool.parameters, is_open=True)
+
+
 def _taken(tool: Tool, path: Path) -> Type:
-    wanted = tool.takes
+    wanted = _parameters_of(tool)
     try:
         for segment in path:
             wanted = member(wanted, segment)

@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import MISSING, references
+from ...dataflow.expression import MISSING, Template, references
 from ...dataflow.graph import Graph
 from ...dataflow.node import Answer, Node, Status
 from ...dataflow.reference import Reference, clip
-from ...dataflow.template import Template
 from ...errors import (
     ActumError,
     ApprovalDenied,

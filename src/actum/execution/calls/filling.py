@@ -16,10 +16,9 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import ComputingError, Filter, computed_value, items_within
-from ...dataflow.expression import MISSING, Bound, Expression, references
-from ...dataflow.fold import SCALARS, Fold, exported
+from ...dataflow.expression import MISSING, SCALARS, Bound, Expression, Template, escaped, references
+from ...dataflow.fold import Fold, exported
 from ...dataflow.reference import Reference, clip
-from ...dataflow.template import Template, escaped
 from ...errors import ActumError, CallError, InvalidParameters, UnresolvedReference, code_of
 from ...protocol.call import EACH, ELSE, VALUE, WHEN, WITH, Call
 from ...protocol.tool import Tool

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import Filter
-from ...dataflow.expression import MISSING, Each, Expression, First, references
+from ...dataflow.expression import MISSING, Each, Expression, First, references, template
 from ...dataflow.fold import exported
 from ...dataflow.node import Status
 from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import CALLS, Reference, call_index
-from ...dataflow.template import template
 from ...errors import ActumError, CallError, SolutionError
 from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH, Call, Place
 from ...protocol.solution import LiveCalls

@@ -18,8 +18,7 @@ from ...protocol.provenance import CODE, MODEL
 from ...protocol.registry import Registry
 from ...protocol.solution import LiveCalls
 from ...protocol.tool import Tool
-from ...schema.json import JsonObject, NotJson, encode, is_list, is_object
-from ...schema.weight import LEAST
+from ...schema.json import LEAST, JsonObject, NotJson, encode, is_list, is_object
 from ..budget import MESSAGE
 from ..emitter import begin_call
 from ..ground import Ground

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from ...dataflow.expression import MISSING
-from ...dataflow.fold import SCALARS, Fold, OutputMethod
+from ...dataflow.expression import MISSING, SCALARS
+from ...dataflow.fold import Fold, OutputMethod
 from ...dataflow.reference import RESULTS, Path, Reference
 from ...dataflow.reference import call_index as numbered_index
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
@@ -33,8 +33,7 @@ from ...protocol.message import (
     written_message,
 )
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
-from .crossing import Crossing
-from .folded import Folding
+from .folded import Crossing, Folding
 from .log_entries import Appended, Began, Heard, Inserted, ResultsShown, Withheld
 from .recorder import Recorder
 

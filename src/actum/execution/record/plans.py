@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Literal
 
-from ...dataflow.expression import MISSING
+from ...dataflow.expression import ALONE, MISSING, TextBounds, template
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference, ReferenceSyntax
-from ...dataflow.template import ALONE, TextBounds, template
 from ...errors import ActumError, MessageError
 from ...protocol.approvals import Decisions
 from ...protocol.call import Call, Place
