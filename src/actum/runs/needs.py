@@ -17,11 +17,10 @@ from ..errors import ActumError, DelegateError, DelegateNotFound
 from ..generation.offer import REVEAL, Toolset, offered
 from ..ideas.address import parse_address
 from ..protocol.activity import Activity
-from ..protocol.context import Context
+from ..protocol.context import Context, is_url
 from ..protocol.declaration import tools_of
 from ..protocol.digests import code_digest, interface_digest
 from ..protocol.elsewhere import ELSEWHERE
-from ..protocol.origin import is_url
 from ..protocol.reader import READ
 from ..protocol.registry import Registry
 from ..protocol.tool import ANONYMOUS, Tool
