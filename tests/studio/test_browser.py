@@ -14,16 +14,19 @@ from actum import Idea
 from actum.studio.run_file import run_page
 
 from ..effort import thorough, trials
+from ..refine.test_refining import ASK, INPUT, PEOPLE, desk
 from .browsing import AXE, axe_tests, browser_tests, launched, opened, violations
 from .hostile import STRINGS
 from .rooms import PLAN, Paced, Room, Wire, hold, idea_file
 from .runs import CHAIN, idea, keep, many
 from .schemas import HARD
+from .test_plans import KEY, learnt
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = [browser_tests, thorough]
+PHONE: Any = {"width": 390, "height": 800}
 WORLD = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}
 
 
@@ -240,3 +243,28 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, tmp_path: Path, world: 
                 found[url] = seen
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, url
         assert not found, "\n".join(f"{url}: {one}" for url, all_ in found.items() for one in all_)
+
+
+def test_a_plan_is_settled_approved_and_put_to_rest_on_its_page(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actum.app.loading.DEFAULT", desk())
+    Idea(context=[INPUT, ASK], schema={"type": "object"}).save(tmp_path / KEY)
+    beside(learnt(tmp_path, tuple(PEOPLE)[:4], days=7))
+    with Room(tmp_path, None) as room, opened(browser, room.url) as page:
+        page.goto(f"{room.base}ideas/{KEY}")
+        page.get_by_role("link", name="Plans").click()
+        row = page.get_by_role("row").filter(has_text="1.days")
+        assert "question" in row.inner_text()
+        assert not AXE.is_file() or violations(page) == []
+        row.get_by_role("button", name="Confirm").click()
+        page.wait_for_url("**?confirm=1.days")
+        page.get_by_role("button", name="Python").click()
+        function = page.get_by_role("group", name="The function")
+        assert '"days": 7' in function.inner_text()
+        page.get_by_role("button", name="Approve this hash").click()
+        page.get_by_role("button", name="Rest").click()
+        page.get_by_text("resting").wait_for()
+        assert not AXE.is_file() or violations(page) == []
+        page.set_viewport_size(PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -138,13 +138,15 @@ class Explaining:
     def _with_own_words(self, place: Leaf, own: Explanation, words: Sequence[str]) -> Explanation:
         """A text whose words nothing known has: of what never varied nobody knows whether it was filled in (R12)."""
         for source in self.terms.sources if words else ():
-            if source.step not in {-1, *place.allowed} or len(set(source.keys)) > 1:
+            if source.step not in {-1, *place.allowed}:
                 continue
-            text = copied(words, source)
-            if text and not self.author.has_said(text):
-                if source.step >= 0:
-                    raise _taken(text, place.at)
-                return replace(own, how="question", why=f"{source.reference} was the same in all: --confirm {place.at}")
+            text = next((one for one in copied(words, source) if one and not self.author.has_said(one)), None)
+            if text is None:
+                continue
+            if source.step >= 0 and len(set(source.keys)) == 1:
+                raise _taken(text, place.at)
+            told = f"{text!r} may be of {source.reference}, in all of which it was: --confirm {place.at}"
+            return replace(own, how="question", why=told)
         return own
 
     def _constant(self, place: Leaf, values: Sequence[Any]) -> Explanation:

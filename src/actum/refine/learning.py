@@ -24,7 +24,7 @@ from ..errors import IdeaError, PlanFailed, RefineError
 from ..events import AnyEvent
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
-from ..generation.offer import offered
+from ..generation.offer import Toolset, offered
 from ..ideas.file import write_idea
 from ..protocol.context import Context
 from ..protocol.digests import interface_digest
@@ -48,6 +48,9 @@ create table if not exists plans (
 create table if not exists examples (
   tenant text, family text, input text, run text, primary key (tenant, family, input)
 );
+create table if not exists tallies (
+  tenant text, hash text, requests real, hits integer, filled integer, left integer, primary key (tenant, hash)
+);
 """
 
 
@@ -56,7 +59,8 @@ class ShelvedPlan:
     """A plan that is kept for a family of requests.
 
     `state`: `proposed` waits for a person, `used` answers, `resting` was left too often of late. `effects` are its
-    tools that don't only read: a plan with any is used only once a person has approved its hash.
+    tools that don't only read: a plan with any is used only once a person has approved its hash. It has answered
+    `hits` requests, `filled` of them with one small request, and was `left` in others; so many requests were `saved`.
     """
 
     family: str
@@ -64,6 +68,10 @@ class ShelvedPlan:
     plan: JsonObject
     state: Literal["proposed", "used", "resting"]
     effects: tuple[str, ...] = ()
+    hits: int = 0
+    filled: int = 0
+    left: int = 0
+    saved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +124,22 @@ class Plans:
         """All plans of the tenant."""
         with self._opened() as database:
             rows = database.execute(
-                "select family, hash, plan, state, effects from plans where tenant = ? order by family", (self.tenant,)
+                "select family, p.hash, plan, state, effects, hits, filled, left, requests from plans p "
+                "left join tallies t on t.tenant = p.tenant and t.hash = p.hash where p.tenant = ? order by family",
+                (self.tenant,),
             ).fetchall()
         return [
-            ShelvedPlan(family=one[0], hash=one[1], plan=json.loads(one[2]), state=one[3], effects=_names(one[4]))
+            ShelvedPlan(
+                family=one[0],
+                hash=one[1],
+                plan=json.loads(one[2]),
+                state=one[3],
+                effects=_names(one[4]),
+                hits=one[5] or 0,
+                filled=one[6] or 0,
+                left=one[7] or 0,
+                saved=(one[5] or 0) * (one[8] or 0.0),
+            )
             for one in rows
         ]
 
@@ -129,12 +149,55 @@ class Plans:
         Raises:
             RefineError: there is no such plan.
         """
+        self._set(hash, "used")
+
+    def rest(self, hash: str) -> None:
+        """Use the plan of this hash no more, until it is approved or proved anew.
+
+        Raises:
+            RefineError: there is no such plan.
+        """
+        self._set(hash, "resting")
+
+    def _set(self, hash: str, state: str) -> None:
         with self._opened() as database:
             found = database.execute(
-                "update plans set state = 'used' where tenant = ? and hash = ?", (self.tenant, hash)
+                "update plans set state = ?, uses = '' where tenant = ? and hash = ?", (state, self.tenant, hash)
             ).rowcount
         if not found:
             raise RefineError(f"there is no plan {hash}", code="not_approved")
+
+    async def family(self, agent: Agent, idea: Idea) -> str:
+        """The family of the requests that an agent is asked by an Idea."""
+        given, _ = await assembled(agent).prepared(idea.context, idea.schema)
+        return _family(given, idea.schema, is_sealed=agent.config.sealed)
+
+    def examples(self, family: str) -> list[Idea]:
+        """The runs that are examples of a family, each with another input."""
+        with self._opened() as database:
+            rows = database.execute(
+                "select run from examples where tenant = ? and family = ? order by input limit ?",
+                (self.tenant, family, _MOST_EXAMPLES),
+            ).fetchall()
+        return [Idea.read(row[0], f"example {number}") for number, row in enumerate(rows, 1)]
+
+    def put(self, agent: Agent, idea: Idea, family: str, found: Refined) -> None:
+        """Keep a plan that a person has approved; it is used from now on.
+
+        Args:
+            agent: who would carry it out.
+            idea: what the agent is asked by.
+            family: that of the requests.
+            found: the plan, proved and without questions.
+
+        Raises:
+            RefineError: a question is open, or it isn't proved.
+        """
+        if found.questions or not found.proof.holds or not found.proof.examples:
+            raise RefineError(f"only a proved plan is approved: {found.proof.why}", code="not_proved")
+        toolset = offered(idea.context, agent.tools, agent.config.tools)
+        self._put(family, _digest_of_tools(toolset), found, "proposed")
+        self.approve(found.hash)
 
     async def run(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
         """Answer by the plan of the request's family, else by an ordinary run that becomes an example.
@@ -188,7 +251,7 @@ class Plans:
         """What is asked for, and the plan of its family, if there is one."""
         given, _ = await assembled(agent).prepared(context, schema, input=input)
         toolset = offered(given, agent.tools, agent.config.tools)
-        tools = _digest([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
+        tools = _digest_of_tools(toolset)
         family = _family(given, schema, is_sealed=agent.config.sealed)
         asking = copy(agent)
         asking.plans = None
@@ -237,6 +300,10 @@ class Plans:
                 "update plans set uses = ?, state = ? where tenant = ? and family = ?",
                 (f"{count + 1}:{uses}", state, self.tenant, known.family),
             )
+            database.execute(
+                "update tallies set hits = hits + ?, left = left + ? where tenant = ? and hash = ?",
+                (is_hit, not is_hit, self.tenant, known.hash),
+            )
 
     def _uses(self, database: sqlite3.Connection, known: ShelvedPlan) -> tuple[str, int]:
         """How its last uses went, and how many there were."""
@@ -268,7 +335,8 @@ class Plans:
         except (RefineError, IdeaError):
             return  # an ordinary run it stays
         if not found.questions and found.proof.holds:
-            await asyncio.to_thread(self._put, asked.family, asked.tools, found)
+            is_used = self.learns == "reads" and not found.effects and not found.left_out
+            await asyncio.to_thread(self._put, asked.family, asked.tools, found, "used" if is_used else "proposed")
 
     def _add(self, family: str, run: Idea) -> list[Idea]:
         """Keep a run as an example; all of its family, each with another input."""
@@ -278,18 +346,23 @@ class Plans:
                 "insert or replace into examples values (?, ?, ?, ?)",
                 (self.tenant, family, _digest(given), write_idea(run.text)),
             )
-            rows = database.execute(
-                "select run from examples where tenant = ? and family = ? order by input limit ?",
-                (self.tenant, family, _MOST_EXAMPLES),
-            ).fetchall()
-        return [Idea.read(row[0], f"example {number}") for number, row in enumerate(rows, 1)]
+        return self.examples(family)
 
-    def _put(self, family: str, tools: str, found: Refined) -> None:
-        is_used = self.learns == "reads" and not found.effects and not found.left_out
-        told = (found.hash, json.dumps(found.plan), tools, ",".join(found.effects), "used" if is_used else "proposed")
+    def _put(self, family: str, tools: str, found: Refined, state: str) -> None:
         with self._opened() as database:
+            row = database.execute(
+                "select hash, state, uses from plans where tenant = ? and family = ?", (self.tenant, family)
+            ).fetchone()
+            if row is not None and row[0] == found.hash and state == "proposed" and row[1] == "used":
+                state = "used"  # as a person has approved it
+            elif row is not None and row == (found.hash, "resting", ""):
+                state = "resting"  # as a person has said
+            told = (found.hash, json.dumps(found.plan), tools, ",".join(found.effects), state)
             database.execute(
                 "insert or replace into plans values (?, ?, ?, ?, ?, ?, ?, '')", (self.tenant, family, *told)
+            )
+            database.execute(
+                "insert or ignore into tallies values (?, ?, ?, 0, 0, 0)", (self.tenant, found.hash, found.requests)
             )
 
     @contextmanager
@@ -306,6 +379,10 @@ def _names(told: str) -> tuple[str, ...]:
     return tuple(one for one in told.split(",") if one)
 
 
+def _digest_of_tools(toolset: Toolset) -> str:
+    return _digest([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
+
+
 def _digest(value: Any) -> str:
     return hashlib.sha256(encode(value, sort_keys=True).encode()).hexdigest()
 
@@ -315,6 +392,8 @@ def _family(given: Context, schema: Any, *, is_sealed: bool) -> str:
     told: list[JsonObject] = []
     for message in given:
         is_input = message.get("type") == "input"
+        if is_input and "schema" not in message:
+            continue  # it gives values, and nothing else
         told.append({key: one for key, one in message.items() if key != "_date" and (not is_input or key in _OF_INPUT)})
     return _digest([told, None if schema is None else shape_of(schema).schema, is_sealed])
 

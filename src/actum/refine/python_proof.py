@@ -61,6 +61,7 @@ async def as_python(
     idea: str | Path | Idea,
     tools: AnyTools | None = None,
     same: Mapping[str, str] | None = None,
+    pinned: bool = False,
 ) -> PythonCode:
     """Write a proved plan as a typed function of the name of its file, and prove that by the same runs.
 
@@ -69,12 +70,12 @@ async def as_python(
         runs: the kept runs that it was derived from or proved by.
         path: the file, `desk.py`; nothing is written yet.
         idea: the Idea that they are runs of.
-        tools: as for `refine`, and so is `same`.
+        tools: as for `refine`, and so are `same` and `pinned`.
 
     Raises:
         RefineError: the plan is open or not proved, or can't be written as Python, or the function does something else.
     """
-    own, _, toolset = prepared_for(idea, tools)
+    own, _, toolset = prepared_for(idea, tools, pinned=pinned)
     target = path_given(path)
     if found.questions or not found.proof.holds or not found.proof.examples:
         raise RefineError(f"only a proved plan is written as Python: {found.proof.why}", code="not_proved")

@@ -51,6 +51,8 @@ class Proof:
     left: int = 0
     wrong: int = 0
     why: str = ""
+    by_run: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What each example came to when the plan was derived without it: right, left or wrong."""
 
     @property
     def holds(self) -> bool:
@@ -76,6 +78,8 @@ class Refined:
     requests: float = 0.0
     effects: Sequence[str] = ()
     """The tools of the plan that don't only read."""
+    shapes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The calls that runs have made, as `find → remind`, and how many runs made these."""
 
     @property
     def hash(self) -> str:
@@ -118,6 +122,7 @@ async def refine(
     confirm: Mapping[str, str] | Sequence[str] = (),
     ignore: Sequence[str] = (),
     same: Mapping[str, str] | None = None,
+    pinned: bool = False,
 ) -> Refined:
     """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, and no tool called.
 
@@ -129,12 +134,13 @@ async def refine(
             of what a call returned, `calls.0.status`, the plan then expects it.
         ignore: leaves of what calls returned, which the plan doesn't look at although they were the same in all runs.
         same: how a leaf of the output is compared, `{"output.ids": "set"}`: as a `set`, up to `number:1e-9`, or `any`.
+        pinned: whether what the Idea's modules register is read from their pins, and no module is imported.
 
     Raises:
         RefineError: nothing could be derived; its code says why.
         IdeaError: a file can't be read.
     """
-    own, agent, toolset = prepared_for(idea, tools)
+    own, agent, toolset = prepared_for(idea, tools, pinned=pinned)
     settled = Settled(dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, ""), frozenset(ignore))
     examples, left_out = examples_among(runs, toolset)
     author = Author.of(own.context.messages, toolset.tools, own.schema)
@@ -157,6 +163,7 @@ async def refine(
         left_out=left_out,
         effects=shape.effects,
         requests=_requests(shape.examples),
+        shapes=Counter(_as_shape(one) for one in examples),
     )
 
 
@@ -201,19 +208,26 @@ async def prove(
     )
 
 
+def _as_shape(example: Example) -> str:
+    return " → ".join(step.tool for step in example.steps) or "no calls"
+
+
 def _requests(examples: Sequence[Example]) -> float:
     asked = [len(one.run.meta["run"].get("ticks", [])) for one in examples]
     return sum(asked) / len(asked)
 
 
-def prepared_for(idea: str | Path | Idea, tools: AnyTools | None) -> tuple[Idea, Agent, Toolset]:
+def prepared_for(
+    idea: str | Path | Idea, tools: AnyTools | None, *, pinned: bool = False
+) -> tuple[Idea, Agent, Toolset]:
     """The Idea, an agent without a model, and the tools of the Idea.
 
     Raises:
         IdeaError: the file can't be read.
     """
     own = idea if isinstance(idea, Idea) else Idea.load(idea)
-    loaded = ready(own, str(idea), model=Unasked(None), code=Code.to_run())
+    code = Code.to_read() if pinned else Code.to_run()
+    loaded = ready(own, str(idea), model=Unasked(None), code=code)
     agent = loaded.agent()
     agent.model = None
     if tools is not None:
@@ -291,17 +305,26 @@ async def _proved(found: DerivedPlan, shape: ExampleShape, author: Author, settl
         same, why = same + (problem is None), why or problem or ""
     asked = {one.leaf: "" for one in found.found if one.how == "question"}
     assumed = Settled({**asked, **settled.confirmed}, settled.ignored)
-    right = left = wrong = 0
+    by_run: dict[str, str] = {}
     for number, example in enumerate(shape.examples):
         try:
             plan = assumed.derived(shape.of([one for one in range(len(shape.examples)) if one != number]), author)
             problem = "left" if plan.is_open else await replays.problem(plan.plan, example)
         except RefineError:
             problem = "left"
-        right, left = right + (problem is None), left + (problem == "left")
-        if problem is not None and problem != "left":
-            wrong, why = wrong + 1, why or f"held out, {problem}"
-    return Proof(examples=len(shape.examples), same=same, right=right, left=left, wrong=wrong, why=why)
+        by_run[example.name] = "right" if problem is None else "left" if problem == "left" else "wrong"
+        if by_run[example.name] == "wrong":
+            why = why or f"held out, {problem}"
+    told = Counter(by_run.values())
+    return Proof(
+        examples=len(shape.examples),
+        same=same,
+        right=told["right"],
+        left=told["left"],
+        wrong=told["wrong"],
+        why=why,
+        by_run=by_run,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,23 +34,24 @@ def templates_for(values: Sequence[object], sources: Sequence[KnownValue], allow
     if len(texts) < len(values):
         return []
     usable = [source for source in sources if source.step in {-1, *allowed} and len(set(source.keys)) > 1]
-    fillings = [one for source in usable for one in _fillings(source) if all(map(_within, one.values, texts))]
+    fillings = [
+        one
+        for source in usable
+        for one in _fillings(source)
+        if len(set(one.values)) > 1 and all(map(_within, one.values, texts))
+    ]
     readings = list(_Readings(texts, fillings).all()) if fillings else []
     least = min(map(_words_of, readings), default=0)
     found = {term.text: term for one in readings if _words_of(one) == least and (term := _term(one))}
     return sorted(found.values(), key=lambda term: term.rank)
 
 
-def copied(words: Sequence[str], source: KnownValue) -> str | None:
-    """What of a source that never varied stands in the words of a text: nothing tells whether it was filled in."""
-    return next(
-        (
-            one.values[0]
-            for one in _fillings(source)
-            if re.search(rf"(?<!\w){re.escape(one.values[0])}(?!\w)", "\n".join(words))
-        ),
-        None,
-    )
+def copied(words: Sequence[str], source: KnownValue) -> Iterator[str]:
+    """What of a source was the same in all and stands in the words of a text: it may have been filled in, or not."""
+    own = "\n".join(words)
+    for one in _fillings(source):
+        if len(set(one.values)) == 1 and re.search(rf"(?<!\w){re.escape(one.values[0])}(?!\w)", own):
+            yield one.values[0]
 
 
 def _words_of(parts: Sequence[Part]) -> int:

@@ -14,6 +14,7 @@ from .eval_pages import EvalPages
 from .home import Home
 from .idea_pages import IdeaPages
 from .pages import stamped, static
+from .plan_pages import PlanPages
 from .resources import BASE, Studio
 from .run_pages import RunPages
 
@@ -26,7 +27,7 @@ _STATIC = {"studio.css": "text/css", "studio.js": "text/javascript", "icon.svg":
 def routes_of(studio: Studio) -> Sequence[BaseRoute]:
     """The routes of a Studio."""
     home, ideas, runs, decisions = Home(studio), IdeaPages(studio), RunPages(studio), DecisionPages(studio)
-    evals, run = EvalPages(studio), f"{BASE}/runs/{{id}}"
+    evals, plans, run = EvalPages(studio), PlanPages(studio), f"{BASE}/runs/{{id}}"
 
     def route(path: str, act: Callable[[Request], Awaitable[Response]], *methods: str) -> Route:
         return Route(path, with_error_pages(studio, act), methods=list(methods) or ["GET"])
@@ -38,6 +39,8 @@ def routes_of(studio: Studio) -> Sequence[BaseRoute]:
         Route(f"{BASE}/static/{{name}}", _static, methods=["GET"]),
         route(f"{BASE}/ideas/{{key:path}}", ideas.show),
         route(f"{BASE}/ideas/{{key:path}}", ideas.take, "POST"),
+        route(f"{BASE}/plans/{{key:path}}", plans.show),
+        route(f"{BASE}/plans/{{key:path}}", plans.take, "POST"),
         route(run, runs.show),
         route(f"{run}/events", runs.events),
         route(f"{run}/file", runs.file),

@@ -1,0 +1,196 @@
+"""The page *Plans* of an Idea: what its runs come to, where each value comes from, and what a person decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import parse_qs, quote, urlencode
+
+from ..app.agent import Agent
+from ..app.idea import Idea
+from ..app.loading import Code, ready
+from ..errors import ActumError, RefineError
+from ..inspection import graph_of
+from ..protocol.context import Context
+from ..refine import Plans, Refined, ShelvedPlan, as_python, refine
+from .answering import elsewhere, page
+from .pictures import picture_of
+from .posting import posted
+from .resources import Studio
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_MOST_RUNS = 50
+_PLANS = "plans.db"
+_WAYS = ("confirm", "ignore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What a person has settled on a page: it stands in the page's address, and nowhere else."""
+
+    confirm: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, query: str) -> Settlement:
+        """What an address says."""
+        held = parse_qs(query, max_num_fields=200)
+        return cls(**{way: tuple(dict.fromkeys(held.get(way, ()))) for way in _WAYS})
+
+    def with_one(self, way: Literal["confirm", "ignore"], leaf: str) -> Settlement:
+        """The same with one leaf more."""
+        own = {name: getattr(self, name) for name in _WAYS}
+        return Settlement(**{**own, way: (*own[way], leaf)})
+
+    @property
+    def query(self) -> str:
+        """The same for an address."""
+        return urlencode([(way, leaf) for way in _WAYS for leaf in getattr(self, way)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdeaRuns:
+    """An Idea, the runs of it that are known, and the plans of its agent, if it keeps any here."""
+
+    idea: Idea
+    agent: Agent
+    plans: Plans | None
+    family: str
+    runs: Sequence[Idea]
+
+    @property
+    def shelved(self) -> ShelvedPlan | None:
+        """The plan that the agent has of these requests."""
+        listed = [] if self.plans is None else self.plans.list()
+        return next((one for one in listed if one.family == self.family), None)
+
+    def refined(self, settled: Settlement) -> Refined:
+        """What the runs come to: no module is imported, nobody asked and nothing called.
+
+        Raises:
+            RefineError: nothing could be derived.
+        """
+        confirm = {leaf: text for leaf, _, text in (one.partition("=") for one in settled.confirm)}
+        return asyncio.run(refine(self.runs, idea=self.idea, confirm=confirm, ignore=settled.ignore, pinned=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPages:
+    """The routes of plans."""
+
+    studio: Studio
+
+    async def show(self, request: Request) -> Response:
+        """What the runs come to, with what the address says to be settled."""
+        key = request.path_params["key"]
+        known = await self._known(key)
+        return await self._page(key, known, Settlement.of(request.url.query))
+
+    async def take(self, request: Request) -> Response:
+        """A constant confirmed, a hash approved or put to rest, the function that the plan is."""
+        key = request.path_params["key"]
+        known = await self._known(key)
+        sent = (await posted(request)).texts
+        settled, what = Settlement.of(sent.get("settled", "")), sent.get("do", "")
+        if what in _WAYS:
+            return elsewhere(f"/plans/{quote(key)}?{settled.with_one(what, sent.get('leaf', '')).query}")  # pyright: ignore[reportArgumentType] -- is one of both
+        try:
+            if what == "python":
+                return await self._page(
+                    key, known, settled, python=await asyncio.to_thread(_python, known, settled, key)
+                )
+            await asyncio.to_thread(_decide, known, settled, what, sent.get("hash", ""), self._place)
+        except ActumError as error:
+            return await self._page(key, known, settled, error=error.message)
+        return elsewhere(f"/plans/{quote(key)}?{settled.query}")
+
+    async def _page(
+        self, key: str, known: IdeaRuns, settled: Settlement, *, error: str = "", python: str = ""
+    ) -> Response:
+        found, problem = None, ""
+        try:
+            found = await asyncio.to_thread(known.refined, settled) if known.runs else None
+        except RefineError as refused:
+            problem = f"{refused.code}: {refused.message}"
+        except ActumError as refused:
+            problem = refused.message
+        left_out = Counter(found.left_out.values()) if found is not None else Counter[str]()
+        return page(
+            self.studio,
+            "plans.html",
+            422 if error else 200,
+            key=key,
+            address=quote(key),
+            settled=settled.query,
+            found=found,
+            left_out=left_out.most_common(),
+            names={name: f"run {number}" for number, name in enumerate(found.examples if found else (), 1)},
+            picture=await asyncio.to_thread(_picture, known.idea, found),
+            shelved=await asyncio.to_thread(lambda: known.shelved),
+            is_kept=self._place is not None,
+            count=len(known.runs),
+            error=error,
+            problem=problem,
+            python=python,
+        )
+
+    async def _known(self, key: str) -> IdeaRuns:
+        idea = await self.studio.open(key)
+        own = Idea(context=Context.checked(_without_plans(idea), idea.context.data_kinds), schema=idea.schema)
+        own = Idea(context=own.context, schema=idea.schema, config=idea.config, meta=idea.meta)
+        agent = ready(idea, key, code=Code.to_read(), model=None).agent()
+        plans = Plans(self._place) if self._place is not None and self._place.is_file() else None
+        reading = plans or Plans(_PLANS)
+        family = await reading.family(agent, own)
+        runs = [] if plans is None else await asyncio.to_thread(plans.examples, family)
+        for run in await self.studio.runs.list(state="done", find=key, most=_MOST_RUNS):
+            if run.row.name == key:
+                runs.append(await run.idea())
+        return IdeaRuns(idea=own, agent=agent, plans=plans, family=family, runs=runs[:_MOST_RUNS])
+
+    @property
+    def _place(self) -> Path | None:
+        """The file that agents of the folder keep their plans in."""
+        folder = self.studio.shelf.folder
+        return None if folder is None else folder / _PLANS
+
+
+def _without_plans(idea: Idea) -> list[Any]:
+    return [message for message in idea.context.messages if message.get("type") != "plan"]
+
+
+def _decide(known: IdeaRuns, settled: Settlement, what: str, hash: str, place: Path | None) -> None:
+    """Approve a hash or let it rest, if it is still that of a plan here: another one is another decision.
+
+    Raises:
+        RefineError: it isn't, or the plan is open.
+    """
+    if known.plans is not None and known.shelved is not None and known.shelved.hash == hash:
+        (known.plans.approve if what == "approve" else known.plans.rest)(hash)
+        return
+    found = known.refined(settled)
+    if what != "approve" or found.hash != hash or place is None:
+        raise RefineError("the plan is another one by now: look at it again", code="not_approved")
+    Plans(place).put(known.agent, known.idea, known.family, found)
+
+
+def _python(known: IdeaRuns, settled: Settlement, key: str) -> str:
+    name = "".join(one if one.isalnum() else "_" for one in Path(key).stem) or "plan"
+    found = known.refined(settled)
+    return asyncio.run(as_python(found, known.runs, f"{name}.py", idea=known.idea, pinned=True)).function
+
+
+def _picture(idea: Idea, found: Refined | None) -> Markup | None:
+    """The graph of the plan."""
+    if found is None:
+        return None
+    context = Context.checked([*idea.context.messages, found.plan], idea.context.data_kinds)
+    return picture_of(graph_of(Idea(context=context, schema=idea.schema).without_model()))

@@ -1,0 +1,175 @@
+"""The Studio's page *Plans* of an Idea: what its runs come to, and what a person decides of it (refine.md R38)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Idea, errors, kept, models
+from actum.refine import Plans
+
+from ..refine.test_refining import ASK, INPUT, PEOPLE, desk, retyped
+from .hostile import STRINGS
+from .rooms import room
+from .test_pages import page, send
+
+KEY = "desk.json"
+
+
+@pytest.fixture(autouse=True)
+def of_the_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is registered are the tools of the desk; the Idea lies in the Studio's folder."""
+    monkeypatch.setattr("actum.app.loading.DEFAULT", desk())
+    Idea(context=[INPUT, ASK], schema={"type": "object"}).save(tmp_path / KEY)
+
+
+async def learnt(folder: Path, emails: Sequence[str], *, days: int = 3) -> Agent:
+    """An agent that proposes what it learns of these requests."""
+    agent = Agent(None, tools=desk(), plans=Plans(folder / "plans.db", learns="proposals"))
+    own = Idea.load(folder / KEY)
+    for email in emails:
+        agent.model = models.Scripted(retyped(email, days), name="m")
+        await agent.run(own.context, own.schema, input={"email": email})
+    return agent
+
+
+def hash_in(shown: str) -> str:
+    found = re.search(r"sha256:[0-9a-f]{64}", shown)
+    assert found is not None
+    return found[0]
+
+
+async def test_an_idea_without_runs_says_where_they_would_come_from(tmp_path: Path) -> None:
+    async with room(tmp_path) as client:
+        assert f'href="/studio/plans/{KEY}"' in await page(client, f"ideas/{KEY}")
+        assert "No run of it is known yet" in await page(client, f"plans/{KEY}")
+        await page(client, "plans/none.json", 404)
+    assert not (tmp_path / "plans.db").exists()
+
+
+async def test_shapes_wires_and_the_proof_are_shown_and_a_plan_is_approved_and_put_to_rest(tmp_path: Path) -> None:
+    agent = await learnt(tmp_path, tuple(PEOPLE)[:4])
+    async with room(tmp_path) as client:
+        shown = unescape(await page(client, f"plans/{KEY}"))
+        assert "<b>4</b> find_customer → weather" in shown
+        assert "<td><code>1.city</code></td><td><code>†calls.0.city</code></td>" in shown
+        assert "4 of 4 come to the same bytes; held out, 4 right, 0 left" in shown
+        assert "proposed" in shown
+        seen = hash_in(shown)
+        written = await client.post(
+            f"/studio/plans/{KEY}", data={"do": "python", "hash": seen}, headers={"origin": str(client.base_url)}
+        )
+        assert "async def desk(email: str) -> Desk:" in unescape(written.text)
+        await send(client, f"plans/{KEY}", {"do": "approve", "hash": seen})
+        result = await agent.run([INPUT, ASK], {"type": "object"}, input={"email": "flo@x.com"})
+        assert result.plan is not None
+        assert result.output["mean"] == 7.25
+        shown = await page(client, f"plans/{KEY}")
+        assert re.search(r"Hits</dt><dd>1<.*Requests saved</dt><dd>3<", shown, re.DOTALL)
+        await send(client, f"plans/{KEY}", {"do": "rest", "hash": seen})
+        agent.model = models.Scripted(retyped("flo@x.com"), name="m")
+        assert (await agent.run([INPUT, ASK], {"type": "object"}, input={"email": "flo@x.com"})).plan is None
+        # What a person has put to rest is not used again by itself, though it was proved anew.
+        assert [one.state for one in Plans(tmp_path / "plans.db").list()] == ["resting"]
+
+
+async def test_a_question_is_settled_on_the_page_and_the_plan_then_kept(tmp_path: Path) -> None:
+    await learnt(tmp_path, tuple(PEOPLE)[:4], days=7)
+    assert Plans(tmp_path / "plans.db").list() == []
+    async with room(tmp_path) as client:
+        shown = await page(client, f"plans/{KEY}")
+        assert "A plan with open questions" in shown
+        assert 'name="leaf" value="1.days"' in shown
+        settled = await send(client, f"plans/{KEY}", {"do": "confirm", "leaf": "1.days", "settled": ""})
+        assert settled.headers["location"] == f"/studio/plans/{KEY}?confirm=1.days"
+        shown = await page(client, f"plans/{KEY}?confirm=1.days")
+        fields = {"do": "approve", "hash": hash_in(shown), "settled": "confirm=1.days"}
+        await send(client, f"plans/{KEY}", fields)
+        (plan,) = Plans(tmp_path / "plans.db").list()
+        assert (plan.state, plan.hash) == ("used", fields["hash"])
+
+
+async def test_runs_of_the_studio_itself_are_examples(tmp_path: Path) -> None:
+    own = Idea.load(tmp_path / KEY)
+    (tmp_path / "kept").mkdir()
+    for email in tuple(PEOPLE)[:3]:
+        agent = Agent(models.Scripted(retyped(email)), tools=desk())
+        begun = Idea(context=own.context, schema=own.schema, meta={"path": KEY})
+        await kept.start(
+            tmp_path / "kept" / f"{email[:2]}.json", begun, lambda _, agent=agent: agent, input={"email": email}
+        )
+    async with room(tmp_path) as client:
+        shown = await page(client, f"plans/{KEY}")
+        assert "3 of 3 come to the same bytes" in shown
+        await send(client, f"plans/{KEY}", {"do": "approve", "hash": hash_in(shown)})
+    hit = Agent(None, tools=desk(), plans=Plans(tmp_path / "plans.db"))
+    assert (await hit.run(own.context, own.schema, input={"email": "flo@x.com"})).output["mean"] == 7.25
+
+
+async def test_of_two_people_the_second_decides_on_what_he_has_seen_or_not_at_all(tmp_path: Path) -> None:
+    agent = await learnt(tmp_path, tuple(PEOPLE)[:4])
+    async with room(tmp_path) as client:
+        seen = hash_in(await page(client, f"plans/{KEY}"))
+        agent.model = models.Scripted([{"calls": [], "output": {"note": "I know", "mean": 1}}], name="m")
+        await agent.run([INPUT, ASK], {"type": "object"}, input={"email": "flo@x.com"})
+        await send(client, f"plans/{KEY}", {"do": "approve", "hash": seen})
+        await send(client, f"plans/{KEY}", {"do": "approve", "hash": seen})  # twice is once
+        for fields in ({"do": "approve", "hash": "sha256:0"}, {"do": "rest", "hash": "sha256:0"}, {"do": "other"}):
+            refused = await send(client, f"plans/{KEY}", fields, 422)
+            assert "the plan is another one by now" in refused.text
+        assert [(one.state, one.hash) for one in Plans(tmp_path / "plans.db").list()] == [("used", seen)]
+
+
+async def test_a_form_from_elsewhere_decides_nothing(tmp_path: Path) -> None:
+    await learnt(tmp_path, tuple(PEOPLE)[:4])
+    async with room(tmp_path) as client:
+        fields = {"do": "approve", "hash": hash_in(await page(client, f"plans/{KEY}"))}
+        for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
+            answer = await client.post(f"/studio/plans/{KEY}", data=fields, headers=headers)
+            assert answer.status_code in {403, 415}
+        assert [one.state for one in Plans(tmp_path / "plans.db").list()] == ["proposed"]
+
+
+async def test_words_of_others_are_shown_as_words(tmp_path: Path) -> None:
+    evil = STRINGS[::20]
+    own = Idea(context=[INPUT, f"{evil[0]} {ASK}"], schema={"type": "object"})
+    own.save(tmp_path / KEY)
+    for email, word in zip(tuple(PEOPLE)[:3], evil, strict=False):
+        answers: list[Any] = [
+            {
+                "calls": [{"_tool": "find_customer", "email": email}],
+                "output": {word: "†calls.0.city", **dict.fromkeys(evil, word)},
+            }
+        ]
+        agent = Agent(models.Scripted(answers), tools=desk(), plans=Plans(tmp_path / "plans.db"))
+        await agent.run(Idea.load(tmp_path / KEY).context, own.schema, input={"email": email})
+    async with room(tmp_path) as client:
+        for query in ("", "?confirm=<script>parent.hacked=1</script>&ignore=%22%3E<svg onload=hacked>"):
+            shown = await page(client, f"plans/{KEY}{query}")
+            for piece in ("<script>parent", "<img src=x", "<svg onload", "\u202e"):
+                assert piece not in shown
+        refused = await send(client, f"plans/{KEY}", {"do": "<script>", "hash": "<script>alert(1)</script>"}, 422)
+        assert "<script>alert" not in refused.text
+
+
+async def test_nothing_of_an_idea_is_imported_for_its_plans(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("open('imported', 'w').close()\n", encoding="utf-8")
+    Idea(context=[INPUT, ASK], schema={"type": "object"}, config={"activities": ["own.py"]}).save(tmp_path / KEY)
+    await learnt(tmp_path, tuple(PEOPLE)[:4])
+    async with room(tmp_path) as client:
+        seen = hash_in(await page(client, f"plans/{KEY}"))
+        await send(client, f"plans/{KEY}", {"do": "approve", "hash": seen})
+    assert not (tmp_path / "imported").exists()
+    with pytest.raises(errors.RefineError, match="only a proved plan"):
+        Plans(tmp_path / "plans.db").put(Agent(None), Idea.load(tmp_path / KEY), "f", _open())
+
+
+def _open() -> Any:
+    from actum.refine import Refined
+
+    return Refined(idea=Idea(context=[]), plan={"type": "plan", "plan": [], "output": None}, notes=())
