@@ -7,7 +7,8 @@ as a typed function, which may use `expect`, `functions` and `text`.
 
 from .coding import expect, functions, text
 from .examples import never
-from .learning import Plans, ShelvedPlan
+from .learning import Plans
+from .plan_file import ShelvedPlan
 from .python_proof import PythonCode, as_python, prove_function
 from .refining import OpenQuestion, Proof, Refined, prove, refine
 

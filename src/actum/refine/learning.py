@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,53 +21,18 @@ from ..events import AnyEvent
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.offer import Toolset, offered
-from ..ideas.file import write_idea
 from ..protocol.context import Context
 from ..protocol.digests import interface_digest
 from ..protocol.solution import PlanUse, Result
 from ..schema.infer import jsonable, shape_of
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject
 from ..sources.files import path_given
+from .plan_file import PlanFile, ShelvedPlan, digest_of
 from .refining import Refined, refine
 
 _OF_INPUT = frozenset({"type", "schema"})
 """What of an input is the same in a family."""
 _LEAST_INPUTS = 3
-_MOST_EXAMPLES = 50
-_LOOKED_BACK, _MOST_LEFT = 10, 2
-"""A plan that was left so often in its last uses rests."""
-_TABLES = """
-create table if not exists plans (
-  tenant text, family text, hash text, plan text, tools text, effects text, state text, uses text,
-  primary key (tenant, family)
-);
-create table if not exists examples (
-  tenant text, family text, input text, run text, primary key (tenant, family, input)
-);
-create table if not exists tallies (
-  tenant text, hash text, requests real, hits integer, filled integer, left integer, primary key (tenant, hash)
-);
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShelvedPlan:
-    """A plan that is kept for a family of requests.
-
-    `state`: `proposed` waits for a person, `used` answers, `resting` was left too often of late. `effects` are its
-    tools that don't only read: a plan with any is used only once a person has approved its hash. It has answered
-    `hits` requests, `filled` of them with one small request, and was `left` in others; so many requests were `saved`.
-    """
-
-    family: str
-    hash: str
-    plan: JsonObject
-    state: Literal["proposed", "used", "resting"]
-    effects: tuple[str, ...] = ()
-    hits: int = 0
-    filled: int = 0
-    left: int = 0
-    saved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,37 +72,22 @@ class Plans:
         tenant: str = "",
         audit: float = 0.02,
     ) -> None:
-        self._place = path_given(place)
+        self._file = PlanFile(path_given(place), tenant)
         self.learns: Literal["reads", "proposals", False] = learns
         self.tenant = tenant
         self.audit = audit
 
     def of(self, tenant: str) -> Plans:
         """Those of another tenant, in the same file."""
-        return Plans(self._place, learns=self.learns, tenant=tenant, audit=self.audit)
+        return Plans(self._file.place, learns=self.learns, tenant=tenant, audit=self.audit)
 
     def list(self) -> list[ShelvedPlan]:
         """All plans of the tenant."""
-        with self._opened() as database:
-            rows = database.execute(
-                "select family, p.hash, plan, state, effects, hits, filled, left, requests from plans p "
-                "left join tallies t on t.tenant = p.tenant and t.hash = p.hash where p.tenant = ? order by family",
-                (self.tenant,),
-            ).fetchall()
-        return [
-            ShelvedPlan(
-                family=one[0],
-                hash=one[1],
-                plan=json.loads(one[2]),
-                state=one[3],
-                effects=_names(one[4]),
-                hits=one[5] or 0,
-                filled=one[6] or 0,
-                left=one[7] or 0,
-                saved=(one[5] or 0) * (one[8] or 0.0),
-            )
-            for one in rows
-        ]
+        return self._file.list()
+
+    def examples(self, family: str) -> list[Idea]:
+        """The runs that are examples of a family, each with another input."""
+        return self._file.examples(family)
 
     def approve(self, hash: str) -> None:
         """Let the plan of this hash be used; a plan that is derived anew has another.
@@ -149,7 +95,7 @@ class Plans:
         Raises:
             RefineError: there is no such plan.
         """
-        self._set(hash, "used")
+        self._file.set(hash, "used")
 
     def rest(self, hash: str) -> None:
         """Use the plan of this hash no more, until it is approved or proved anew.
@@ -157,29 +103,12 @@ class Plans:
         Raises:
             RefineError: there is no such plan.
         """
-        self._set(hash, "resting")
-
-    def _set(self, hash: str, state: str) -> None:
-        with self._opened() as database:
-            found = database.execute(
-                "update plans set state = ?, uses = '' where tenant = ? and hash = ?", (state, self.tenant, hash)
-            ).rowcount
-        if not found:
-            raise RefineError(f"there is no plan {hash}", code="not_approved")
+        self._file.set(hash, "resting")
 
     async def family(self, agent: Agent, idea: Idea) -> str:
         """The family of the requests that an agent is asked by an Idea."""
         given, _ = await assembled(agent).prepared(idea.context, idea.schema)
         return _family(given, idea.schema, is_sealed=agent.config.sealed)
-
-    def examples(self, family: str) -> list[Idea]:
-        """The runs that are examples of a family, each with another input."""
-        with self._opened() as database:
-            rows = database.execute(
-                "select run from examples where tenant = ? and family = ? order by input limit ?",
-                (self.tenant, family, _MOST_EXAMPLES),
-            ).fetchall()
-        return [Idea.read(row[0], f"example {number}") for number, row in enumerate(rows, 1)]
 
     def put(self, agent: Agent, idea: Idea, family: str, found: Refined) -> None:
         """Keep a plan that a person has approved; it is used from now on.
@@ -196,7 +125,7 @@ class Plans:
         if found.questions or not found.proof.holds or not found.proof.examples:
             raise RefineError(f"only a proved plan is approved: {found.proof.why}", code="not_proved")
         toolset = offered(idea.context, agent.tools, agent.config.tools)
-        self._put(family, _digest_of_tools(toolset), found, "proposed")
+        self._file.put(family, _digest_of_tools(toolset), found, "proposed")
         self.approve(found.hash)
 
     async def run(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
@@ -212,12 +141,12 @@ class Plans:
         asked = await self._asked(agent, context, schema, input)
         if asked.known is not None:
             result = await self._ended(asked, asked.runner.run(asked.begins, schema))
-            if asked.known.effects or not await asyncio.to_thread(self._is_audited, asked.known, result):
+            if not await self._is_audited(asked.known, result):
                 return result
             ordinary, run = await _kept(asked.asking, asked.given, schema)
             if not is_alike(jsonable(ordinary.output), jsonable(result.output)):
-                await asyncio.to_thread(self._rest, asked.known)
-            await asyncio.to_thread(self._add, asked.family, run)
+                await asyncio.to_thread(self._file.rest, asked.known)
+            await asyncio.to_thread(self._file.add, asked.family, run)
             return result
         result, run = await _kept(asked.asking, asked.given, schema)
         is_example = result.output is not None and not result.waiting and not _is_planned(asked.given)
@@ -255,7 +184,7 @@ class Plans:
         family = _family(given, schema, is_sealed=agent.config.sealed)
         asking = copy(agent)
         asking.plans = None
-        known = await asyncio.to_thread(self._find, family, tools)
+        known = await asyncio.to_thread(self._file.find, family, tools)
         if known is None:
             return PlannedRequest(given, given, asking, asking, family, tools)
         runner = copy(asking)
@@ -272,62 +201,21 @@ class Plans:
         try:
             result = await run
         except PlanFailed:
-            await asyncio.to_thread(self._note_use, asked.known, is_hit=False)
+            await asyncio.to_thread(self._file.note_use, asked.known, is_hit=False)
             raise
         is_hit = not result.solutions
-        await asyncio.to_thread(self._note_use, asked.known, is_hit=is_hit)
+        await asyncio.to_thread(self._file.note_use, asked.known, is_hit=is_hit)
         at = None if is_hit else next((one.place for one in result.calls if one.state != "done"), None)
         return replace(result, plan=PlanUse(hash=asked.known.hash, how="hit" if is_hit else "left", at=at))
 
-    def _find(self, family: str, tools: str) -> ShelvedPlan | None:
-        with self._opened() as database:
-            row = database.execute(
-                "select hash, plan, effects from plans "
-                "where tenant = ? and family = ? and tools = ? and state = 'used'",
-                (self.tenant, family, tools),
-            ).fetchone()
-        if row is None:
-            return None
-        own = json.loads(row[1])
-        return ShelvedPlan(family=family, hash=row[0], plan=own, state="used", effects=_names(row[2]))
-
-    def _note_use(self, known: ShelvedPlan, *, is_hit: bool) -> None:
-        with self._opened() as database:
-            uses, count = self._uses(database, known)
-            uses = f"{uses}{'.' if is_hit else 'L'}"[-_LOOKED_BACK:]
-            state = "resting" if uses.count("L") >= _MOST_LEFT else "used"
-            database.execute(
-                "update plans set uses = ?, state = ? where tenant = ? and family = ?",
-                (f"{count + 1}:{uses}", state, self.tenant, known.family),
-            )
-            database.execute(
-                "update tallies set hits = hits + ?, left = left + ? where tenant = ? and hash = ?",
-                (is_hit, not is_hit, self.tenant, known.hash),
-            )
-
-    def _uses(self, database: sqlite3.Connection, known: ShelvedPlan) -> tuple[str, int]:
-        """How its last uses went, and how many there were."""
-        row = database.execute(
-            "select uses from plans where tenant = ? and family = ?", (self.tenant, known.family)
-        ).fetchone()
-        count, _, uses = (row[0] if row else "").rpartition(":")
-        return uses, int(count or 0)
-
-    def _is_audited(self, known: ShelvedPlan, result: Result[Any]) -> bool:
+    async def _is_audited(self, known: ShelvedPlan, result: Result[Any]) -> bool:
         """Whether the model is asked as well: as often as `audit` says, counted and never by chance."""
-        if not self.audit or result.plan is None or result.plan.how != "hit":
+        if not self.audit or known.effects or result.plan is None or result.plan.how != "hit":
             return False
-        with self._opened() as database:
-            return self._uses(database, known)[1] % max(1, round(1 / self.audit)) == 0
-
-    def _rest(self, known: ShelvedPlan) -> None:
-        with self._opened() as database:
-            database.execute(
-                "update plans set state = 'resting' where tenant = ? and family = ?", (self.tenant, known.family)
-            )
+        return await asyncio.to_thread(self._file.used, known) % max(1, round(1 / self.audit)) == 0
 
     async def _learn(self, asked: PlannedRequest, run: Idea) -> None:
-        runs = await asyncio.to_thread(self._add, asked.family, run)
+        runs = await asyncio.to_thread(self._file.add, asked.family, run)
         if len(runs) < _LEAST_INPUTS:
             return
         try:
@@ -336,55 +224,11 @@ class Plans:
             return  # an ordinary run it stays
         if not found.questions and found.proof.holds:
             is_used = self.learns == "reads" and not found.effects and not found.left_out
-            await asyncio.to_thread(self._put, asked.family, asked.tools, found, "used" if is_used else "proposed")
-
-    def _add(self, family: str, run: Idea) -> list[Idea]:
-        """Keep a run as an example; all of its family, each with another input."""
-        given = encode(run.context.data.get("input"), sort_keys=True)
-        with self._opened() as database:
-            database.execute(
-                "insert or replace into examples values (?, ?, ?, ?)",
-                (self.tenant, family, _digest(given), write_idea(run.text)),
-            )
-        return self.examples(family)
-
-    def _put(self, family: str, tools: str, found: Refined, state: str) -> None:
-        with self._opened() as database:
-            row = database.execute(
-                "select hash, state, uses from plans where tenant = ? and family = ?", (self.tenant, family)
-            ).fetchone()
-            if row is not None and row[0] == found.hash and state == "proposed" and row[1] == "used":
-                state = "used"  # as a person has approved it
-            elif row is not None and row == (found.hash, "resting", ""):
-                state = "resting"  # as a person has said
-            told = (found.hash, json.dumps(found.plan), tools, ",".join(found.effects), state)
-            database.execute(
-                "insert or replace into plans values (?, ?, ?, ?, ?, ?, ?, '')", (self.tenant, family, *told)
-            )
-            database.execute(
-                "insert or ignore into tallies values (?, ?, ?, 0, 0, 0)", (self.tenant, found.hash, found.requests)
-            )
-
-    @contextmanager
-    def _opened(self) -> Generator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self._place, timeout=30)) as database, database:
-                database.executescript(_TABLES)
-                yield database
-        except sqlite3.Error as error:
-            raise IdeaError(f"{self._place}: its plans can't be used: {error}") from None
-
-
-def _names(told: str) -> tuple[str, ...]:
-    return tuple(one for one in told.split(",") if one)
+            await asyncio.to_thread(self._file.put, asked.family, asked.tools, found, "used" if is_used else "proposed")
 
 
 def _digest_of_tools(toolset: Toolset) -> str:
-    return _digest([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(encode(value, sort_keys=True).encode()).hexdigest()
+    return digest_of([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
 
 
 def _family(given: Context, schema: Any, *, is_sealed: bool) -> str:
@@ -395,7 +239,7 @@ def _family(given: Context, schema: Any, *, is_sealed: bool) -> str:
         if is_input and "schema" not in message:
             continue  # it gives values, and nothing else
         told.append({key: one for key, one in message.items() if key != "_date" and (not is_input or key in _OF_INPUT)})
-    return _digest([told, None if schema is None else shape_of(schema).schema, is_sealed])
+    return digest_of([told, None if schema is None else shape_of(schema).schema, is_sealed])
 
 
 def _is_planned(given: Context) -> bool:
