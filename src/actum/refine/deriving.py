@@ -18,7 +18,7 @@ from .examples import Example
 from .explaining import Explaining, Explanation, Leaf, values_within
 from .repeating import repeated
 from .shapes import ExampleShape, SharedCall
-from .terms import KnownValue, Terms, known_within, value_key
+from .terms import KnownValue, Terms, keys_within, known_within, value_key
 
 _CALL = re.compile(r"(?<!†)†calls\.(\d+)")
 _LONGEST = 1_500
@@ -91,8 +91,10 @@ class Derivation:
     @cached_property
     def _explaining(self) -> Explaining:
         inputs = [example.input for example in self.shape.examples]
+        made = [step.arguments for slot in self.shape.slots for step in slot.calls[0]]
+        wanted = keys_within([*made, self.shape.examples[0].output])
         return Explaining(
-            Terms(self._sources, self.author.numbers, self.author.has_said),
+            Terms(self._sources, self.author.numbers, self.author.has_said, wanted),
             self.author,
             self.confirmed,
             values_within(inputs),

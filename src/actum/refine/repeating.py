@@ -9,7 +9,7 @@ from ..errors import RefineError
 from ..schema.json import JsonObject, is_list, is_object
 from .explaining import Explaining, Explanation, Leaf
 from .shapes import SharedCall
-from .terms import KnownValue, Selection, Terms, known_within, value_key
+from .terms import KnownValue, Selection, Terms, keys_within, known_within, value_key
 
 _MOST_LISTS = 64
 _TIMES = 10
@@ -69,8 +69,9 @@ def _explained(
         if not any(is_list(value) or is_object(value) for value in one.values)
     ]
     sources = [*known_within("each", [item for _, item in pairs]), *known]
-    inner = replace(own, terms=Terms(sources, own.author.numbers, own.author.has_said), found=[])
     steps = [one for calls in slot.calls for one in calls]
+    wanted = keys_within([steps[0].arguments])
+    inner = replace(own, terms=Terms(sources, own.author.numbers, own.author.has_said, wanted), found=[])
     parameters: JsonObject = {}
     for name in slot.first.arguments:
         place = Leaf(f"{number}.{name}", allowed, slot.first.tool, (name,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -38,6 +38,17 @@ def value_key(value: Any) -> str:
     if value is _NOTHING:
         return ""
     return repr(value) if is_number(value) else encode(value, sort_keys=True)
+
+
+def keys_within(values: Iterable[Json]) -> set[str]:
+    """The keys of values and of all that is in them."""
+    found: set[str] = set()
+    waiting: list[Any] = [*values]
+    while waiting:
+        value = waiting.pop()
+        found.add(value_key(value))
+        waiting += value.values() if is_object(value) else value if is_list(value) else ()
+    return found
 
 
 def varies(values: Sequence[Json]) -> bool:
@@ -132,12 +143,14 @@ class Selection:
 class Terms:
     """All terms over what was known, by the values that they come to.
 
-    `words` are numbers that the author wrote, and `says` tells of any value whether he has written it.
+    `words` are numbers that the author wrote, and `says` tells of any value whether he has written it. `wanted` are the
+    keys of the values that may be asked for in the first example: what comes to another one there isn't looked at.
     """
 
     sources: Sequence[KnownValue]
     words: Sequence[float]
     says: Callable[[Any], bool]
+    wanted: Collection[str] = ()
     _filters: int = field(default=0, init=False)
 
     def giving(self, values: Sequence[Json], allowed: Collection[int]) -> list[Term]:
@@ -154,15 +167,18 @@ class Terms:
     def _by_values(self) -> Mapping[tuple[str, ...], Mapping[str, Term]]:
         found: defaultdict[tuple[str, ...], dict[str, Term]] = defaultdict(dict)
 
-        def add(term: Term, values: Sequence[Any]) -> None:
-            keys = tuple(map(value_key, values))
-            if "" not in keys:
-                found[keys].setdefault(term.text, term)
-
         for source in self.sources:
-            add(Term(source.reference, 1, source.reference, frozenset({source.step} - {-1})), source.values)
+            own = Term(source.reference, 1, source.reference, frozenset({source.step} - {-1}))
+            found[source.keys].setdefault(own.text, own)
         for chosen in self.selections:
-            self._of_selection(chosen, add)
+            for group, kind, value in _of_selection(chosen):
+                first = value_key(value(chosen.items[0]))
+                if first not in self.wanted:
+                    continue
+                keys = (first, *(value_key(value(one)) for one in chosen.items[1:]))
+                if "" not in keys:
+                    term = computed(group, kind, chosen.needs)
+                    found[keys].setdefault(term.text, term)
         return found
 
     @cached_property
@@ -196,9 +212,12 @@ class Terms:
         at = expression_at("x", path)
         sets = [set(keys) for keys in held]
         for known in self.sources:
-            if known is not source and any(key in keys for key, keys in zip(known.keys, sets, strict=True)):
-                if known.values[0] is None or is_object(known.values[0]) or is_list(known.values[0]):
-                    continue
+            is_scalar = known.values[0] is not None and not isinstance(known.values[0], dict | list)
+            if (
+                is_scalar
+                and known is not source
+                and any(key in keys for key, keys in zip(known.keys, sets, strict=True))
+            ):
                 yield f"{at} == {known.reference}", known.keys, frozenset({known.step} - {-1})
         said: dict[str, Any] = {}
         for items in lists:
@@ -209,27 +228,6 @@ class Terms:
                 yield at if value else f"not {at}", (key,) * len(lists), frozenset()
             elif not isinstance(value, bool) and value is not None and self.says(value):
                 yield f"{at} == {value!r}", (key,) * len(lists), frozenset()
-
-    def _of_selection(self, chosen: Selection, add: Callable[[Term, Sequence[Any]], None]) -> None:
-        """The only item, how many there are, and what becomes of a key of all of them (classes 2 and 3)."""
-        reference, where = chosen.source.reference, f" if {chosen.where}" if chosen.where else ""
-        only = [one[0] if len(one) == 1 else _NOTHING for one in chosen.items]
-        is_one = _NOTHING not in only
-        if is_one:
-            one = f"one(x for x in {reference}{where})" if where else f"one({reference})"
-            for path in ((), *chosen.paths):
-                if path != chosen.by:  # that is what it was chosen by
-                    add(computed(expression_at(one, path), 2, chosen.needs), [_at(item, path) for item in only])
-        add(computed(f"len({chosen.group})", 3, chosen.needs), [len(one) for one in chosen.items])
-        for path in ((), *chosen.paths):
-            held = [[_at(item, path) for item in one] for one in chosen.items]
-            told = f"[{expression_at('x', path)} for x in {reference}{where}]" if path else chosen.group
-            if told != reference:
-                add(computed(told, 3, chosen.needs), held)
-            if is_one or path == chosen.by or not _are_alike([item for one in held for item in one]):
-                continue  # of one item all come to the same, and what is expected of it is that it is the only one
-            for name in _FUNCTIONS:
-                add(computed(f"{name}({told})", 3, chosen.needs), [_applied(name, one) for one in held])
 
     def _sums(self, values: Sequence[Json], allowed: Collection[int]) -> Iterator[Term]:
         """One operation of two sources, or of one and a number that the author wrote; perhaps rounded (class 4)."""
@@ -243,15 +241,38 @@ class Terms:
         written = [(f"{word}", (word,) * len(values), frozenset[int]()) for word in self.words]
         if len(known) * (len(known) + 2 * len(written)) > MOST_TERMS:
             raise RefineError("there are too many numbers that it may be computed of", code="too_large")
-        wanted = tuple(map(value_key, values))
+        wanted, near = tuple(map(value_key, values)), float(value_key(values[0]))
         for left, lefts, needs in (*known, *written):
             for right, rights, more in (*known, *written) if left.startswith("†") else known:
                 for sign, function in _SIGNS.items():
                     if (sign in "+*" and left > right) or _is_idle(sign, right):
                         continue
+                    if not _is_near(function, lefts[0], rights[0], near):
+                        continue
                     for digits in _computed(function, lefts, rights, wanted):
                         own = f"{left} {sign} {right}"
                         yield computed(own if digits is None else f"round({own}{digits})", 4, needs | more)
+
+
+def _of_selection(chosen: Selection) -> Iterator[tuple[str, int, Callable[[Sequence[Any]], Any]]]:
+    """The only item, how many there are, and what becomes of a key of all of them (classes 2 and 3): each as an
+    expression, its class, and what it comes to of the items of an example."""
+    reference, where = chosen.source.reference, f" if {chosen.where}" if chosen.where else ""
+    is_one = all(len(one) == 1 for one in chosen.items)
+    if is_one:
+        own = f"one(x for x in {reference}{where})" if where else f"one({reference})"
+        for path in ((), *chosen.paths):
+            if path != chosen.by:  # that is what it was chosen by
+                yield expression_at(own, path), 2, lambda one, path=path: _at(one[0], path)
+    yield f"len({chosen.group})", 3, len
+    for path in ((), *chosen.paths):
+        told = f"[{expression_at('x', path)} for x in {reference}{where}]" if path else chosen.group
+        if told != reference:
+            yield told, 3, lambda one, path=path: [_at(item, path) for item in one]
+        if is_one or path == chosen.by or not _are_alike([_at(item, path) for one in chosen.items for item in one]):
+            continue  # of one item all come to the same, and what is expected of it is that it is the only one
+        for name in _FUNCTIONS:
+            yield f"{name}({told})", 3, lambda one, path=path, name=name: _applied(name, [_at(x, path) for x in one])
 
 
 def _computed(
@@ -259,10 +280,7 @@ def _computed(
 ) -> Iterator[str | None]:
     """How an operation's results are to be rounded so that they are the wanted ones; None for not at all."""
     try:
-        found = [function(lefts[0], rights[0])]
-        if abs(found[0] - float(wanted[0])) > 1:
-            return
-        found += [function(one, other) for one, other in zip(lefts[1:], rights[1:], strict=True)]
+        found = [function(one, other) for one, other in zip(lefts, rights, strict=True)]
         for digits in (None, "", ", 1", ", 2"):
             if digits is not None and all(isinstance(one, int) for one in found):
                 return  # a whole number stays as it is
@@ -273,6 +291,14 @@ def _computed(
                 yield digits
     except (ZeroDivisionError, OverflowError, ValueError):
         return
+
+
+def _is_near(function: Callable[[Any, Any], Any], left: Any, right: Any, wanted: float) -> bool:
+    """Whether an operation comes so near to a number that rounding may make it the same."""
+    try:
+        return abs(function(left, right) - wanted) <= 1
+    except (ZeroDivisionError, OverflowError):
+        return False
 
 
 def _is_idle(sign: str, right: str) -> bool:
