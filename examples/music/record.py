@@ -30,7 +30,7 @@ class ByHand:
     async def stream(self, request: models.ModelRequest) -> AsyncGenerator[str | models.Usage]:
         shown = "\n".join(message["content"] for message in request.messages)
         agent = next(name for name, words in _WORDS.items() if words in shown)
-        own = f"{agent}: rain" if '"sound":"rain"' in shown else agent
+        own = next((f"{agent}: {name}" for name, words in _INPUTS.items() if words in shown), agent)
         yield json.dumps(self._answers.get(own, self._answers[agent]), ensure_ascii=False)
         yield models.Usage()
 
@@ -39,13 +39,16 @@ _WORDS = {
     "examples/music/producer": "You produce records.",
     "examples/music/composer": "You are a composer.",
     "examples/music/sound-designer": "You are a sound designer.",
+    "examples/music/film": "You edit a film.",
+    "examples/music/game": "You give a game its sounds",
 }
+_INPUTS = {"rain": '"sound":"rain"', "film": '"minutes":'}
+"""What the sound designer is given where it answers otherwise than usual."""
 
 
 def record(path: Path) -> None:
-    """Run the producer in a folder of its own, and keep what was asked and answered."""
+    """Run those who call in a folder of their own, and keep what was asked and answered."""
     load_activities("activities.py", HERE)
-    idea = Idea.load(HERE / "producer.json")
     answers = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))
     path = path.resolve()
     path.unlink(missing_ok=True)
@@ -54,7 +57,8 @@ def record(path: Path) -> None:
         os.chdir(folder)
         try:
             model = models.Recording(ByHand(answers), path)
-            asyncio.run(idea.run(Agent(model, roots=[HERE])))
+            for name in ("producer", "film", "game"):
+                asyncio.run(Idea.load(HERE / f"{name}.json").run(Agent(model, roots=[HERE])))
         finally:
             os.chdir(before)
     lines = sorted(path.read_text(encoding="utf-8").splitlines())

@@ -123,6 +123,35 @@ def test_nobody_but_the_producer_sees_the_contract(made: tuple[Path, list[dict[s
     assert crossed["makeSound"] == []
 
 
+def test_the_producer_sees_black_boxes() -> None:
+    idea = Idea.load(MUSIC / "producer.json")
+    told = json.dumps([Agent(None, roots=[MUSIC]).compose(idea.context, idea.schema), idea.context[3]])
+    assert "compose" in told
+    assert "makeSound" in told
+    own = {
+        name for one in ("composer", "sound-designer") for name in Idea.load(MUSIC / f"{one}.json").context[2]["tool"]
+    }
+    assert {"planForm", "synthesize"} <= own
+    assert [name for name in own - {"makeSound"} if name in told] == []
+
+
+@pytest.mark.rule("D6", "D8")
+@pytest.mark.parametrize(("caller", "file"), [("film", "out/film/window.wav"), ("game", "out/game/coin.wav")])
+def test_a_model_adapts_what_callers_give_to_what_the_sound_designer_takes(
+    tmp_path: Path, caller: str, file: str
+) -> None:
+    run = actum(
+        "run", str(MUSIC / f"{caller}.json"), "--model", f"replay:{MUSIC / 'answers.jsonl'}", "-q", cwd=tmp_path
+    )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["file"] == file
+    assert files.read(tmp_path / file).shape[0] == 2
+    idea = Idea.load(MUSIC / f"{caller}.json")
+    shown = json.dumps(Agent(None, roots=[MUSIC]).compose(idea.context, idea.schema))
+    takes = [one in shown for one in ('"sound"', '"notes"', '"folder"')]
+    assert takes == [caller == "game"] * 3  # upfront, the caller's own model is shown them
+
+
 @thorough
 @pytest.mark.rule("S7")
 async def test_another_contract_is_the_same_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +268,6 @@ def test_no_file_is_written_elsewhere(tmp_path: Path, folder: str) -> None:
     assert list(tmp_path.rglob("*.wav")) == []
 
 
-@pytest.mark.parametrize("name", ["producer", "composer", "sound_designer"])
+@pytest.mark.parametrize("name", ["producer", "composer", "sound-designer", "film", "game"])
 def test_each_agent_is_sound(name: str) -> None:
     assert actum("check", str(MUSIC / f"{name}.json"), cwd=MUSIC).returncode == 0

@@ -720,3 +720,23 @@ async def test_the_roots_of_an_idea_are_the_current_folder_where_it_lies_below_i
     monkeypatch.chdir(tmp_path / "elsewhere")
     with plan_fails(errors.DelegateForbidden):
         await run("../beside.json")
+
+
+@pytest.mark.rule("X4", "D12")
+async def test_an_address_without_a_domain_is_found_beside_who_names_it_but_never_outside_the_roots(
+    tmp_path: Path,
+) -> None:
+    plan = {"type": "plan", "plan": [], "output": "found"}
+    tool = {"type": "tool", "tool": {"ask": {"_delegate": "idea://other"}}}
+    ask = {"type": "plan", "plan": [{"_tool": "ask"}], "output": "†calls.0"}
+    for folder, context in (("inner/own", [tool, ask]), ("inner/other", [plan]), ("caller", [tool, ask])):
+        path = tmp_path / f"{folder}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"context": context}), encoding="utf-8")
+    agent = Agent(None, roots=[tmp_path])
+    assert (await Idea.load(tmp_path / "inner" / "own.json").run(agent)).output == "found"
+    with pytest.raises(errors.PlanFailed, match="there is no delegate 'other'"):  # it is not beside this one
+        await Idea.load(tmp_path / "caller.json").run(agent)
+    elsewhere = Agent(None, roots=[tmp_path / "nowhere"])
+    with pytest.raises(errors.PlanFailed, match="there is no delegate 'other'"):
+        await elsewhere.run(Idea.load(tmp_path / "inner" / "own.json").context)

@@ -84,7 +84,7 @@ class DelegateResolver:
         if is_foreign:
             raise DelegateForbidden(f"a delegate from outside can't reach {told(reference)!r}")
         if reference.startswith(_IDEA):
-            return await self._addressed(reference)
+            return await self._addressed(reference, tool)
         if reference.startswith(SCHEMES):
             raise DelegateForbidden(f"{told(reference)!r} is carried out by its server, and can't be read here")
         if "://" in reference:
@@ -92,8 +92,9 @@ class DelegateResolver:
         bases = [Path(tool.origin).parent] if tool.origin else list(self.roots)
         return await asyncio.to_thread(self._local, reference, bases, ("",))
 
-    async def _addressed(self, reference: str) -> SavedRequest:
-        """The request at an `idea:` address: in the store, else in a file, else on the domain's own server (X4)."""
+    async def _addressed(self, reference: str, tool: Tool) -> SavedRequest:
+        """The request at an `idea:` address: in the store, else in a file below the roots or, without a domain, beside
+        the one that names it, else on the domain's own server (X4)."""
         try:
             address = parse_address(reference)
         except IdeaError as error:
@@ -103,7 +104,8 @@ class DelegateResolver:
             return stored
         try:
             below = f"{address.domain}/{address.file}" if address.domain else address.file
-            found = await asyncio.to_thread(self._local, below, list(self.roots), _SUFFIXES)
+            beside = [Path(tool.origin).parent] if tool.origin and not address.domain else []
+            found = await asyncio.to_thread(self._local, below, [*self.roots, *beside], _SUFFIXES)
         except DelegateNotFound:
             if address.url is None:
                 raise
