@@ -23,7 +23,7 @@ from ..protocol.digests import code_digest, interface_digest
 from ..protocol.elsewhere import ELSEWHERE
 from ..protocol.reader import READ
 from ..protocol.registry import Registry
-from ..protocol.tool import ANONYMOUS, Tool
+from ..protocol.tool import ANONYMOUS, Tool, delegates_of
 from ..schema.json import JsonObject, is_object
 from ..sources.actum_server import SCHEMES
 
@@ -155,7 +155,7 @@ async def _ideas_of(
     for tool in [toolset.tools[name] for name in sorted(names)]:
         if toolset.activities.get(tool.name) is not None:
             continue  # code runs in the delegate's place
-        for reference in tool.delegates:
+        for reference in delegates_of(tool):
             if not _is_local(reference, tool):
                 continue
             try:
