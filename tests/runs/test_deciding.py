@@ -106,7 +106,7 @@ async def test_of_two_who_decide_at_once_one_is_told_yes(place: str, monkeypatch
 
         async def decides(one: Runs, name: str, ruling: Ruling) -> Ruling | str:
             try:
-                await (await one.get(name)).decide("0.0", ruling)
+                await (await one.get(name)).decide("0.0", ruling, by="ann" if one is runs else "bob")
             except errors.NotWaiting as error:
                 return error.message
             return ruling
@@ -118,14 +118,16 @@ async def test_of_two_who_decide_at_once_one_is_told_yes(place: str, monkeypatch
             (won,) = [one for one in told if one in get_args(Ruling)]
             (refusal,) = [one for one in told if one != won]
             ruled = "approved" if won == "approve" else "denied"
-            assert re.fullmatch(rf"no call waits .* at '0\.0': it was {ruled}, at \d{{4}}-.*\+00:00", refusal)
+            assert re.fullmatch(
+                rf"no call waits .* at '0\.0': it was {ruled} by (ann|bob), at \d{{4}}-.*\+00:00", refusal
+            )
             approved += [name] * (won == "approve")
         monkeypatch.undo()
         async with serving(runs, agent_for):
             for name in names:
                 run = await runs.get(name)
                 await until(lambda run=run: over(run))
-                with pytest.raises(errors.NotWaiting, match=r"at '0\.0': it was (approved|denied)"):
+                with pytest.raises(errors.NotWaiting, match=r"was (approved|denied) by \w+, at 2\d+-"):
                     await run.decide("0.0", "approve")  # now that the run has taken it up
     assert sorted(desk.made) == sorted(("step", name) for name in approved)
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from getpass import getuser
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -17,6 +18,14 @@ from ..runs.runs import run_in_file
 from .options import runs_at
 
 RunName: TypeAlias = Annotated[str, Parameter(help="The run's file, or its id where it was submitted.")]
+
+
+def decider() -> str:
+    """Who gives the command, for those who would decide later; empty where the system has no name for them."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 def is_file_of_run(run: str, store: str | None) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from ..dataflow.expression import template
@@ -127,6 +128,15 @@ class Decision:
     wants: str = ""
     given: JsonObject | None = None
     """The result of the call under `value`, where whoever has begun the run has made it."""
+    by: str = ""
+    """Who has decided, and when; empty where that isn't known."""
+    date: str = ""
+
+    def __str__(self) -> str:
+        """What was decided, by whom, when and why, as far as that is known."""
+        by, why, at = f" by {self.by}", f" ({self.reason})", f", at {self.date}"
+        said = [part for part, known in ((by, self.by), (why, self.reason), (at, self.date)) if known]
+        return _RULED[self.ruling] + "".join(said)
 
     def is_about(self, call: Mapping[str, Any]) -> bool:
         """Whether it was said of this call, or of the one that this call replaces."""
@@ -167,6 +177,8 @@ class Decisions:
                 takes=message.get("takes"),
                 wants=message.get("wants", ""),
                 given=message.get("given"),
+                by=str(message.get(_DECIDER, "")),
+                date=str(message.get(_DATE, "")),
             )
         elif message.get("type") == "suspended":
             self._suspended[message["of"]] = message
@@ -250,6 +262,8 @@ def decided(
     reason: str = "",
     replacement: Mapping[str, Any] | None = None,
     given: JsonObject | None = None,
+    by: str = "",
+    time: float | None = None,
 ) -> Context:
     """The context with a decision on one call of it; the run follows it when it is resumed.
 
@@ -260,6 +274,8 @@ def decided(
         reason: why, for the model, where it is denied.
         replacement: the call that is to run instead, whole; None for the one that waits.
         given: holds the `value` that a call has come to which whoever has begun the run was to make.
+        by: who has decided, for those who would decide later.
+        time: when, in seconds since the epoch.
 
     Raises:
         IdeaError: no such call waits; it is neither approved nor denied; or its tool doesn't take what should run
@@ -271,8 +287,7 @@ def decided(
     def decide(messages: list[JsonObject], place: str) -> JsonObject:
         held = Decisions(messages).by_place.get(place)
         if held is not None and held.ruling != "held":
-            said = f" ({held.reason})" if held.reason else ""
-            raise NotWaiting(f"no call waits for a decision at {of!r}: it was {_RULED[held.ruling]}{said}")
+            raise NotWaiting(f"no call waits for a decision at {of!r}: it was {held}")
         if held is None:
             waiting = ", ".join(one.of for one in pending(messages)) or "none"
             raise NotWaiting(f"no call waits for a decision at {of!r}; waiting: {waiting}")
@@ -281,12 +296,17 @@ def decided(
         if given is None and held.wants == "result" and ruling == "approve":
             raise IdeaError(f"{of} is made by whoever has begun the run, who gives its result: it can only be denied")
         own = None if replacement is None else _replacement(of, held, replacement)
-        return approval(place, held.call, ruling, reason=reason, replacement=own, shown=held.shown, given=given)
+        message = approval(place, held.call, ruling, reason=reason, replacement=own, shown=held.shown, given=given)
+        message |= {_DECIDER: by} if by else {}
+        message |= {} if time is None else {_DATE: str(datetime.fromtimestamp(int(time), UTC))}
+        return message
 
     return _with(context, of, decide)
 
 
-_RULED: Mapping[str, str] = {"approve": "approved", "deny": "denied"}
+_RULED: Mapping[str, str] = {"approve": "approved", "deny": "denied", "held": "asked about"}
+_DECIDER, _DATE = "_decider", "_date"
+"""The marks of who has decided, and when."""
 
 
 def _replacement(of: str, held: Decision, reply: Mapping[str, Any]) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +13,6 @@ from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
 from ..schema.json import Json, JsonObject
 from . import given
-from .cron import moment_of
 from .row import Taken
 from .run_record import RunRecord, context_of, found_row
 from .run_spreading import parts_waited_for
@@ -60,6 +60,7 @@ class RunDecisions:
         *,
         reason: str,
         parameters: Mapping[str, Any] | None,
+        by: str,
         is_as_shown: Callable[[Pending], bool] | None,
     ) -> Sequence[Pending]:
         """Decide on the calls that wait at these places, or on all; as `Run.decide_all`."""
@@ -70,7 +71,7 @@ class RunDecisions:
         found: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
         for of in [*waiting] if named is None else named:
             part, own = await self._within(given.as_text(of, "the place of a call"))
-            found.setdefault(part.run, (part, []))[1].append(decision(own, ruling, reason, parameters))
+            found.setdefault(part.run, (part, []))[1].append(decision(own, ruling, reason, parameters, by))
             if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
                 raise NotWaiting(f"{of}: another call waits there now: look at it first")
         for part, items in [*found.values()][1:]:  # the first is judged where it is written
@@ -104,20 +105,16 @@ class RunDecisions:
         for one in items:
             if "decide" in one:
                 words = "denied" if one["ruling"] == "deny" else "approved"
-                tell_event("decided", row, f"{one['decide']} was {words}", place=one["decide"], ruling=one["ruling"])
+                more: JsonObject = {"place": one["decide"], "ruling": one["ruling"], "by": one.get("by", "")}
+                tell_event("decided", row, f"{one['decide']} was {words}", logging.INFO, **more)
 
 
 def check_sent(known: Taken, items: Iterable[JsonObject]) -> None:
     """Judge whether a run can take up what it is to be sent, after all that it was sent before.
 
     Raises:
-        IdeaError: as `with_item`; where it was decided on already, `NotWaiting` says how, and when if that is known.
+        IdeaError: as `with_item`; where it was decided on already, `NotWaiting` says how, by whom and when.
     """
     context = with_sent(context_of(known), known.sent)
-    times = {one["decide"]: one["time"] for one in known.sent if "decide" in one and "time" in one}
     for item in items:
-        try:
-            with_item(context, item)
-        except NotWaiting as error:
-            decided = times.get(item["decide"])
-            raise error if decided is None else NotWaiting(f"{error.message}, at {moment_of(int(decided))}") from None
+        with_item(context, item)

@@ -11,7 +11,7 @@ from .database import Transaction
 from .folder_files import FolderFiles
 from .queue import Queue, delivery_of
 from .row import Row, Taken
-from .sending import OVER
+from .sending import OVER, stamped
 
 
 class FolderDeliveries:
@@ -44,7 +44,7 @@ class FolderDeliveries:
                 if check is not None and (known := self._files.known(run)) is not None:
                     check(known)
                 if row is not None and not row.is_over:
-                    file.add(items, due)
+                    file.add(stamped(items, self._files.now()), due)
                 return row
 
         row = await self._files.off_loop(write)

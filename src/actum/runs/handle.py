@@ -141,7 +141,13 @@ class Run:
         return await self._decisions.pending()
 
     async def decide(
-        self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
+        self,
+        of: str,
+        ruling: Ruling,
+        *,
+        reason: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        by: str = "",
     ) -> None:
         """Decide on the call that waits at a place; raises as `Runs.decide`.
 
@@ -150,8 +156,9 @@ class Run:
             ruling: "approve" or "deny".
             reason: why, for the model, where it is denied.
             parameters: take the place of the call's own where it is approved; None leaves them.
+            by: who decides, for those who would decide later.
         """
-        await self.decide_all([of], ruling, reason=reason, parameters=parameters)
+        await self.decide_all([of], ruling, reason=reason, parameters=parameters, by=by)
 
     async def decide_all(
         self,
@@ -160,6 +167,7 @@ class Run:
         *,
         reason: str = "",
         parameters: Mapping[str, Any] | None = None,
+        by: str = "",
         is_as_shown: Callable[[Pending], bool] | None = None,
     ) -> Sequence[Pending]:
         """Decide on the calls that wait at these places; a run goes on once with all that were decided of it.
@@ -173,17 +181,18 @@ class Run:
             ruling: "approve" or "deny".
             reason: why, for the model to read.
             parameters: what takes the place of the calls' own.
+            by: who decides, for those who would decide later.
             is_as_shown: says of a call that waits whether it is the one that was shown to who decides.
 
         Returns:
             The calls that were decided on.
 
         Raises:
-            NotWaiting: no call waits there (any more), or another one than was shown.
+            NotWaiting: no call waits there (any more), and who has decided on it; or another one than was shown.
             RunError, IdeaError: as `Runs.decide`.
         """
         return await self._decisions.decide_all(
-            places, ruling, reason=reason, parameters=parameters, is_as_shown=is_as_shown
+            places, ruling, reason=reason, parameters=parameters, by=by, is_as_shown=is_as_shown
         )
 
     async def give(self, of: str, value: Json) -> None:

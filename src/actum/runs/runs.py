@@ -179,7 +179,14 @@ class Runs:
         return self.run_of(found_row(await self.store.get(check_id(id)), id))
 
     async def decide(
-        self, id: str, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
+        self,
+        id: str,
+        of: str,
+        ruling: Ruling,
+        *,
+        reason: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        by: str = "",
     ) -> None:
         """Decide on the call of a run that waits at a place: the run goes on.
 
@@ -189,12 +196,13 @@ class Runs:
             ruling: "approve" or "deny".
             reason: why, for the model, where it is denied.
             parameters: take the place of the call's own where it is approved; None leaves them.
+            by: who decides, for those who would decide later.
 
         Raises:
             RunError: there is no such run, or it is over.
             IdeaError: no such call waits, or its tool doesn't take the parameters.
         """
-        await (await self.get(id)).decide(of, ruling, reason=reason, parameters=parameters)
+        await (await self.get(id)).decide(of, ruling, reason=reason, parameters=parameters, by=by)
 
     async def signal(self, id: str, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at the gate `†state.approvals.NAME` of a run, now or at a time: what waits for it goes on.

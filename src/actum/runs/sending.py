@@ -5,7 +5,6 @@ It is kept as JSON beside the run until whoever claims the run next has taken it
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -41,17 +40,24 @@ def escalated_to(sent: Iterable[JsonObject]) -> str | None:
     return next((str(item["escalate"]) for item in sent if "escalate" in item), None)
 
 
-def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str, Any] | None = None) -> JsonObject:
-    """A decision on the call at a place; `parameters` replace its own."""
+def decision(
+    of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str, Any] | None = None, by: str = ""
+) -> JsonObject:
+    """A decision on the call at a place; `parameters` replace its own, and `by` is who has decided."""
     own: JsonObject = {
         "decide": of,
         "ruling": ruling,
         "reason": given.as_text(reason, "a reason", most=_LONGEST_REASON),
-        "time": round(time.time(), 3),
+        "by": given.as_text(by, "who decides"),
     }
     return (
         own if parameters is None else {**own, "parameters": given.as_members(parameters, "the parameters of a call")}
     )
+
+
+def stamped(items: Sequence[JsonObject], now: float) -> list[JsonObject]:
+    """What a run is sent, decisions with when they were made, by the clock of its place."""
+    return [{**one, "time": round(now, 3)} if "decide" in one else one for one in items]
 
 
 def result_given(of: str, value: Json) -> JsonObject:
@@ -95,5 +101,12 @@ def with_item(context: Context, item: JsonObject) -> Context:
     own: JsonObject = {key: value for call in waiting for key, value in call.items() if key.startswith("_")}
     replacement = None if parameters is None else own | parameters
     return approvals.decided(
-        context, of, ruling, reason=item.get("reason", ""), replacement=replacement, given=item.get("given")
+        context,
+        of,
+        ruling,
+        reason=item.get("reason", ""),
+        replacement=replacement,
+        given=item.get("given"),
+        by=item.get("by", ""),
+        time=item.get("time"),
     )

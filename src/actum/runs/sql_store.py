@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..schema.json import JsonObject, encode
-from .database import Database, Transaction, transaction_in
+from .database import Database, Transaction, time_of, transaction_in
 from .finding import listing
 from .queue import Queue
 from .row import Looked, Row, RunPage, State, Submission, Taken, name_in, sought
+from .sending import stamped
 from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
 from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, looked_at, row_at, row_from, source_at
@@ -129,7 +130,8 @@ class SqlStore:
                 check(taken)
             if row is None or row.is_over:
                 return row
-            await within.each(SEND, [(run, encode(item), due, 0) for item in items])
+            own = stamped(items, await time_of(within)) if any("decide" in one for one in items) else items
+            await within.each(SEND, [(run, encode(item), due, 0) for item in own])
             if row.state == "waiting":
                 if due is None:
                     await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)

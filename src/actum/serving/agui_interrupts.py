@@ -69,7 +69,13 @@ class InterruptAnswer:
         ruling = "approve" if self.approved else "deny"
         try:
             await desk.decide(
-                run, self.to.place, ruling, reason=self.reason, parameters=self.parameters, call=self.to.about.call
+                run,
+                self.to.place,
+                ruling,
+                reason=self.reason,
+                parameters=self.parameters,
+                call=self.to.about.call,
+                by=run.row.tenant,
             )
         except Refusal as refusal:
             if refusal.code != "not_waiting":

@@ -36,6 +36,8 @@ from .refusals import Refusal
 from .traceparent import asked_below
 
 _LOG = logging.getLogger("actum.serving")
+_OWNER = "the server's owner"
+"""Who has decided where a caller has no name."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -245,8 +247,11 @@ class Desk:
         reason: str = "",
         parameters: Mapping[str, Any] | None = None,
         call: JsonObject | None = None,
+        by: str = "",
     ) -> None:
-        """Decide on the call of a run that waits at a place. With `call`, only if that is the one that waits there.
+        """Decide on the call of a run that waits at a place, `by` a caller.
+
+        With `call`, only if that is the one that waits there.
 
         Raises:
             Refusal: nothing waits there (any more), or something else; or its tool doesn't take the parameters.
@@ -257,6 +262,7 @@ class Desk:
                 ruling,
                 reason=reason,
                 parameters=parameters,
+                by=by or _OWNER,
                 is_as_shown=lambda one: call is None or one.call == call,
             )
         except NotWaiting as error:

@@ -251,7 +251,7 @@ class Hosting:
         Raises:
             RunError, IdeaError: it no longer is.
         """
-        await run.decide(one.of, ruling, reason=reason)
+        await run.decide(one.of, ruling, reason=reason, by=run.row.tenant)
         await run.refresh()
         self._carry_on(run)
 

@@ -178,7 +178,8 @@ class _Api:
         run, body = await self._found(request), await json_body(request, DECISION)
         parameters, call = body.get("parameters"), body.get("call")
         reason = body.get("reason", "")
-        await self.desk.decide(run, body["of"], body["decision"], reason=reason, parameters=parameters, call=call)
+        said: dict[str, Any] = {"reason": reason, "parameters": parameters, "call": call, "by": asking_caller(request)}
+        await self.desk.decide(run, body["of"], body["decision"], **said)
         await _waited(run, request)
         return JSONResponse(await self._told(asking_caller(request), run), status_code=202)
 

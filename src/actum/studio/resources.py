@@ -108,6 +108,7 @@ class Studio:
             ruling,
             reason=reason,
             parameters=parameters,
+            by="the Studio",
             is_as_shown=is_as_shown,
         )
 

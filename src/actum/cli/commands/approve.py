@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, run_at
+from ..keeping import RunName, decider, run_at
 from ..options import AnyRuns, json_option, object_option
 
 _GATE = "state.approvals."
@@ -29,5 +29,5 @@ async def actum_approve(
         if gate is not None:
             await held.signal(gate, opening)
         else:
-            await held.decide_all(None if call is None else [call], "approve", parameters=parameters)
+            await held.decide_all(None if call is None else [call], "approve", parameters=parameters, by=decider())
     return 0

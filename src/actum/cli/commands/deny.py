@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, run_at
+from ..keeping import RunName, decider, run_at
 from ..options import AnyRuns
 
 
@@ -19,5 +19,5 @@ async def actum_deny(
         The reason.
     """
     async with run_at(run, store) as held:
-        await held.decide_all(None if call is None else [call], "deny", reason=because)
+        await held.decide_all(None if call is None else [call], "deny", reason=because, by=decider())
     return 0
