@@ -55,3 +55,13 @@ def run_program(name: str, *arguments: str) -> None:
     program = (programs() / "initdb").resolve().with_name(name)
     done = subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+async def test_a_run_that_goes_on_from_another_has_its_keys_and_a_fork_has_its_own(place: str) -> None:
+    desk = Desk()
+    async with Runs(place) as runs, serving(runs, desk.agent()):
+        first = await runs.submit(plan({"_tool": "step", "of": "a"}, output="†calls.0"), id="a")
+        await first.result(timeout=60)
+        again, other = await first.again(), await runs.submit(await first.idea(), id="b")
+        assert again.row.keyed == (await runs.get("a")).row.keyed
+        assert other.row.keyed not in {None, again.row.keyed}

@@ -559,19 +559,21 @@ async def _has_told(run: Run, of: str) -> bool:
 
 @pytest.mark.rule("C9")
 async def test_calls_have_the_keys_that_they_had_where_their_run_is_submitted_anew(place: str) -> None:
-    """As after a restore from a backup; also in delegates. The keys of each other call are its own."""
+    """As after a restore from a backup; also in delegates. The keys of each other call, and place, are its own."""
     inner = chain(2) | {"config": {"tools": ["step"]}}
     idea = plan({"_tool": "step", "of": "go"}, {"_tool": "part"}, output="†calls.1")
     idea["context"].insert(0, {"type": "tool", "tool": {"part": {"_delegate": "inner"}}})
     desk = Desk()
     keys = list[list[str]]()
-    for where, tenant, name in ((place, "", "a"), (":memory:", "", "a"), (":memory:", "", "b"), (":memory:", "x", "a")):
-        desk.keys.clear()
-        async with Runs(where) as runs:
-            run = await runs.submit(idea, id=name, tenant=tenant)
-            async with serving(runs, desk.agent(delegates={"inner": inner})):
+    async with Runs(place) as runs, Runs(":memory:") as others:
+        names = (runs, "", "a"), (runs, "", "a"), (runs, "", "b"), (runs, "x", "a"), (others, "", "a")
+        for where, tenant, name in names:
+            desk.keys.clear()
+            await where.sweep({"done": 0})
+            run = await where.submit(idea, id=name, tenant=tenant)
+            async with serving(where, desk.agent(delegates={"inner": inner})):
                 await run.result(timeout=PATIENCE)
-        keys.append(sorted(key for key, _ in desk.keys))
+            keys.append(sorted(key for key, _ in desk.keys))
     assert keys[0] == keys[1]
-    assert [len(own) for own in keys] == [3] * 4
-    assert len({key for own in keys for key in own}) == 9
+    assert [len(own) for own in keys] == [3] * 5
+    assert len({key for own in keys for key in own}) == 12

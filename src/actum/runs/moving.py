@@ -27,6 +27,7 @@ _BESIDE = {
     "actum_schedules": "name, cron, zone, policy, run, dealt, comes, is_paused",
     "actum_limits": "kind, name, runs, weight, requests, tokens",
     "actum_tenants": "name",
+    "actum_secret": "one, secret",
     "actum_buckets": "model, requests, tokens, at, closed, refusals",
 }
 """What a place has beside its runs: tables, with their columns."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
 from ..ideas.course import is_note
-from ..schema.json import Json, JsonObject, is_list, is_object, legible
+from ..schema.json import Json, JsonObject, encode, is_list, is_object, legible
 from . import given
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
@@ -76,6 +77,15 @@ class Submission(RunStanding):
     def key(self) -> str:
         """What the idempotency keys of its calls begin with: the same wherever, and however often, it is submitted."""
         return sha256(f"{self.tenant}\0{self.keyed or self.id}".encode()).hexdigest()[:32]
+
+
+def keyed_by(secret: str, one: Submission) -> Submission:
+    """The submission with the id that its calls' keys are made of: by its place's secret, so that no other place and no
+    tenant makes the same, and by what it is called, so that it is the same however often it is submitted."""
+    if one.keyed is not None or one.parent is not None:
+        return one
+    made = hmac.new(secret.encode(), encode([one.tenant, one.id]).encode(), "sha256").hexdigest()
+    return replace(one, keyed=made[:32])
 
 
 @dataclass(frozen=True, slots=True)

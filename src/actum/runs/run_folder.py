@@ -13,14 +13,15 @@ from pathlib import Path
 from ..errors import Fenced
 from ..schema.json import JsonObject
 from ..sources.files import file_time
-from .database import Database, Transaction
+from .database import Database, Transaction, transaction_in
 from .folder_deliveries import FolderDeliveries
 from .folder_files import FolderFiles
 from .folder_leases import FolderLeases
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Looked, Row, RunPage, State, Submission, Taken
+from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by
 from .run_spreading import parts_waited_for
+from .sql_rows import secret_of
 from .sqlite_database import SqliteDatabase
 
 
@@ -43,7 +44,9 @@ class RunFolder:
         """Keep a run in a new file and have it delivered, unless there is one of its id."""
         if one.parent is not None and lease is not None and self.leases.lease(one.parent) != lease:
             raise Fenced(f"{one.parent}: no process owns the run any more")
-        row, is_new = await self._files.off_loop(lambda: self._files.submit(one))
+        async with transaction_in(self.database, within) as own:
+            keyed = keyed_by(await secret_of(own), one)
+        row, is_new = await self._files.off_loop(lambda: self._files.submit(keyed))
         if is_new:
             await self._deliveries.push(row, row.at, within)
         return row, is_new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from secrets import token_hex
 from typing import Any
 
 from ..errors import RunError
@@ -53,6 +54,13 @@ def _made_of(idea: Any, origin: Any, given: Any, child: Any) -> dict[str, Any]:
         "input": None if given is None else kept_object(given),
         "child": None if child is None else kept_object(child),
     }
+
+
+async def secret_of(within: Transaction) -> str:
+    """The secret of a database, made when it is first asked for; it goes with its backups."""
+    made = "INSERT INTO actum_secret (one, secret) VALUES (1, ?) ON CONFLICT (one) DO NOTHING"
+    await within.each(made, [(token_hex(16),)])
+    return str((await within.rows("SELECT secret FROM actum_secret"))[0][0])
 
 
 def row_from(values: Sequence[Any]) -> Row:

@@ -8,11 +8,11 @@ from ..schema.json import JsonObject, encode
 from .database import Database, Transaction, time_of, transaction_in
 from .finding import listing
 from .queue import Queue
-from .row import Looked, Row, RunPage, State, Submission, Taken, name_in, sought
+from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by, name_in, sought
 from .sending import stamped
 from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
-from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, looked_at, row_at, row_from, source_at
+from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, looked_at, row_at, row_from, secret_of, source_at
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
@@ -40,6 +40,8 @@ class SqlStore:
         self._deliveries = SqlDeliveries(database, queue)
         self._admission = self._deliveries.admission
         self.leases = SqlLeases(self._deliveries)
+        self._secret = ""
+        """The secret of the database, once it is known."""
 
     async def submit(
         self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
@@ -48,6 +50,15 @@ class SqlStore:
 
         Of a run with a parent only if that still has this `lease`.
         """
+        async with transaction_in(self.database, within) as own:
+            row, is_new, secret = await self._added(own, one, lease)
+        self._secret = self._secret or (secret if within is None else "")
+        return row, is_new
+
+    async def _added(self, within: Transaction, one: Submission, lease: int | None) -> tuple[Row, bool, str]:
+        """Keep a run, as `submit`; and the secret of the database, which is known for good once that is committed."""
+        secret = self._secret or await secret_of(within)
+        one = keyed_by(secret, one)
         name = name_in(one.idea.get("meta"))
         source = [
             one.id,
@@ -57,15 +68,12 @@ class SqlStore:
             kept_text(one.child),
             *one.standing.values(),
         ]
-        async with transaction_in(self.database, within) as own:
-            if one.parent is not None and lease is not None:
-                await self._deliveries.check_lease(own, one.parent, lease)
-            is_new = bool(await own.rows(_ADD, *source, name, sought(one.id, name)))
-            row = await row_at(own, one.id)
-            assert row is not None
-            if is_new:
-                row = await self._admitted(own, row)
-        return row, is_new
+        if one.parent is not None and lease is not None:
+            await self._deliveries.check_lease(within, one.parent, lease)
+        is_new = bool(await within.rows(_ADD, *source, name, sought(one.id, name)))
+        row = await row_at(within, one.id)
+        assert row is not None
+        return (await self._admitted(within, row) if is_new else row), is_new, secret
 
     async def _admitted(self, within: Transaction, row: Row) -> Row:
         """Have a new run delivered, as soon as its tenant may have it so."""

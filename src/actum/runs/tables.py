@@ -84,7 +84,8 @@ VERSIONS = (
     TablesVersion(
         adds="""
     ALTER TABLE actum_runs ADD COLUMN needs TEXT;
-    ALTER TABLE actum_runs ADD COLUMN lacks TEXT
+    ALTER TABLE actum_runs ADD COLUMN lacks TEXT;
+    CREATE TABLE actum_secret (one INTEGER PRIMARY KEY, secret TEXT NOT NULL)
     """
     ),
 )
