@@ -142,6 +142,8 @@ class Talk:
     """The calls that are held when they are first asked about, by their `n`."""
     cuts: dict[int, int]
     """After how many events a turn is left, by its number."""
+    broken: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
+    """As a case has it, by the number of the turn."""
 
     @property
     def world(self) -> World:
@@ -211,8 +213,10 @@ def talks(draw: st.DrawFn) -> Talk:
     numbers = [call["n"] for one in said for call in one["calls"] if "n" in call]
     held = draw(st.frozensets(st.sampled_from(numbers), max_size=3)) if numbers else frozenset[int]()
     cuts = draw(st.dictionaries(st.integers(0, len(turns) - 1), st.integers(0, 25), max_size=2))
+    broken = st.dictionaries(st.integers(0, 1), st.integers(0, 99), max_size=1)
+    of_turns = draw(st.dictionaries(st.integers(0, len(turns) - 1), broken, max_size=2))
     context = [*CONTEXT, *(INSTANCES if instances else [])]
-    return Talk(context, turns, replies, held, cuts)
+    return Talk(context, turns, replies, held, cuts, of_turns)
 
 
 @st.composite

@@ -281,7 +281,7 @@ class Talking(Desk):
         found = Spoken()
         context: Any = self.talk.context
         for number, answers in enumerate(self.talk.turns):
-            self.answers, self.asked = answers, Counter()
+            self.answers, self.asked, self.broken = answers, Counter(), dict(self.talk.broken.get(number, {}))
             said: str | None = f"turn {number}"
             cut = self.talk.cuts.get(number)
             while True:

@@ -59,15 +59,7 @@ def compared(case: Case, model: Run, seen: Seen) -> None:
         same(f"data shown by request {number}", [own[2]], [wanted[2]])
     if not any(one.is_loose for one in told.requests if one.of):
         same("asked in delegates", [one for one in asked if one[0]], [one for one in shown if one[0]])
-    left = [one for one in left_by(seen.result.context) if not _is_item_record(one)]
-    without = {"_of"} if case.broken else set[str]()
-    same(
-        "left",
-        *(
-            [{key: own for key, own in one.items() if key not in without} for one in some]
-            for some in (left, model.left)
-        ),
-    )
+    same("left", *(left(some, case.broken) for some in (left_by(seen.result.context), model.left)))
     same("output", [seen.result.output], [None if model.ended else model.output])
     for instance in (None, *seen.result.context.instances):
         view = seen.result.context if instance is None else seen.result.context.of(instance)
@@ -99,6 +91,12 @@ def _place(model: Run, seen: Seen) -> None:
         places[place] = known.pop(0) if known else f"once more: {place}"
     seen.begun = [(places[place], activity, made, crossed) for place, activity, made, crossed in seen.begun]
     seen.log = [(sign, places[place]) for sign, place in seen.log]
+
+
+def left(found: Iterable[Json], broken: Any) -> list[Json]:
+    """What calls have left, but of items; without their places where an answer was asked for again."""
+    without = {"_of"} if broken else set[str]()
+    return [{key: one for key, one in own.items() if key not in without} for own in found if not _is_item_record(own)]
 
 
 def _is_item_record(one: Json) -> bool:
@@ -159,8 +157,10 @@ async def compare_talk(talk: Talk, schedule: Schedule) -> None:
         raise Unsaid(-1)  # the model is asked while the gate holds, or what it holds crosses, and may be told in texts
     made = {canonical(ungated([one.activity, one.arguments, one.crossing])) for one in model.told.made if one.activity}
     same("carried out", {canonical(ungated(more)) for _, *more in seen.begun}, made)
-    left = {canonical(ungated(one)) for one in left_by(spoken.context) if not _is_item_record(one)}
-    same("left", left, map(canonical, map(ungated, model.left)))
+    own, wanted = (
+        {canonical(ungated(one)) for one in left(some, talk.broken)} for some in (left_by(spoken.context), model.left)
+    )
+    same("left", own, wanted)
     same("outputs", enumerate(map(ungated, spoken.outputs)), enumerate(map(ungated, outputs)))
     asked = [list(one) for one in seen.requests if not one[0]]
     shown = [[one.tool, one.blocks, one.data] for one in model.told.requests if not one.of]
