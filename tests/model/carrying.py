@@ -11,7 +11,7 @@ from actum.schema.validator import Validator
 
 from .reading import ANY, Reads
 from .values import NOTHING, Json, Write, fits
-from .world import DONE, FAILED, OPEN, READER, SKIPPED, End, Failure, Look, Made, Tool, Unsaid, worst
+from .world import DONE, FAILED, OPEN, READER, SKIPPED, WAITING, End, Failure, Look, Made, Tool, Unsaid, worst
 
 if TYPE_CHECKING:
     from .meaning import Run
@@ -125,7 +125,7 @@ class Ends(Reads):
         read_by = [one for own in expression.expressions for one in references(own)]
         if any(self.look(one, index)[0] is End.SKIPPED for one in read_by):
             return FAILED
-        return (end, None) if end in {End.OPEN, End.HELD} else DONE if end is End.DONE and value is True else FAILED
+        return (end, None) if end in WAITING else DONE if end is End.DONE and value is True else FAILED
 
     def _is_impossible(self, expression: Expression, index: int) -> bool:
         """Whether it is refused on arrival: there can be nothing there (O6, O10, O11)."""
@@ -161,7 +161,9 @@ class Ends(Reads):
             if (index, number) not in self.outcomes:
                 self.outcomes[index, number] = self._carried(index, value, number)
             end, value = self.outcomes[index, number]
-        return (end, value) if end in {End.DONE, End.FAILED} else self._otherwise(index, item, value or _MISFIT)
+        return (
+            (end, value) if end in {End.DONE, End.OWED, End.FAILED} else self._otherwise(index, item, value or _MISFIT)
+        )
 
     def _carried(self, index: int, arguments: Json, number: int | None) -> Look:
         """What comes of the call when it is ready: `BAD` where its `_else` stands for that (C3, L6, A4, C14)."""
@@ -178,7 +180,7 @@ class Ends(Reads):
         if fits.complaint(arguments) is not None:
             self.refused.add(index)
             return End.BAD, _MISFIT
-        place = f"{self.run.of}{self.run.number}.{index}" + ("" if number is None else f".{number}")
+        place = f"{self.run.of}{self.number}.{index}" + ("" if number is None else f".{number}")
         crossing = self._crossing(index)
         self.made.setdefault(index, []).append(place)
         after = frozenset(place for at in self._all_behind(index) for place in self.made.get(at, []))
@@ -194,6 +196,8 @@ class Ends(Reads):
     def _latent(self, tool: Tool, call: Json, arguments: Json) -> Look:
         """What its model has written of it itself (C4)."""
         fits = Validator(tool.parameters).complaint(arguments) is None
+        if fits and call["_output"] is None and Validator(tool.output).complaint(None) is not None:
+            return End.OWED, None
         is_whole = fits and Validator(tool.output).complaint(call["_output"]) is None
         return (End.DONE, call["_output"]) if is_whole else FAILED
 
@@ -204,6 +208,8 @@ class Ends(Reads):
             return FAILED
         own, self.code = template(element["_else"]), code
         end, value = self._filled(own, index, item)
+        if end is End.OWED:
+            raise Unsaid(index)
         self.replaced |= {index} if end is End.DONE else set()
         if end not in {End.DONE, End.OPEN}:
             self.unhelped |= {at for one in own.expressions for at in self._giving(one)}

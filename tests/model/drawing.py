@@ -123,8 +123,8 @@ class Case:
     answers: list[Json]
     replies: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
     repair: Any = False
-    broken: dict[int, int] = field(default_factory=dict[int, int])
-    """The answers that come to nothing at first, after so many per cent of their text, and then come whole (L3)."""
+    broken: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    """The answers that come to nothing at first, once or twice, after so many per cent of their text (L3)."""
 
     @property
     def world(self) -> World:
@@ -142,7 +142,7 @@ class Talk:
     """The calls that are held when they are first asked about, by their `n`."""
     cuts: dict[int, int]
     """After how many events a turn is left, by its number."""
-    broken: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
+    broken: dict[int, dict[int, list[int]]] = field(default_factory=dict[int, dict[int, list[int]]])
     """As a case has it, by the number of the turn."""
 
     @property
@@ -179,6 +179,10 @@ class Features:
     has_forward: bool = True
     has_else: bool = True
     has_proposals: bool = False
+    has_owed: bool = True
+
+
+_BREAKS = st.lists(st.integers(0, 99), min_size=1, max_size=2)
 
 
 @st.composite
@@ -189,8 +193,13 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     context += draw(st.lists(st.sampled_from(OVERRIDES), max_size=2, unique_by=repr)) if draw(st.booleans()) else []
     if draw(st.booleans()):
         answers.append(draw(answers_(features, instances=instances, has_results=True, first=10)))
+    for _ in range(2):
+        if said := [draw(st.sampled_from([one | {"_output": 4}, one])) for one in owed(answers) if draw(st.booleans())]:
+            answers[1:2] = [
+                one | {"calls": [*one["calls"], *said]} for one in answers[1:2] or [{"calls": [], "output": None}]
+            ]
     if draw(st.integers(0, 3)):
-        broken = draw(st.dictionaries(st.integers(0, 1), st.integers(0, 99), max_size=2))
+        broken = draw(st.dictionaries(st.integers(0, 1), _BREAKS, max_size=2))
         return Case(context, answers, draw(replies_()), broken=broken)
     first = answers.pop(0)
     output = {} if first["output"] is None else {"output": first["output"]}
@@ -198,9 +207,15 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     return Case(context, answers, draw(replies_()), draw(st.sampled_from([False, True, "always"])))
 
 
+def owed(answers: Sequence[Json]) -> list[Json]:
+    """The calls of which a first answer says "not yet", but those that refer to others of it."""
+    calls = [one for one in answers[0]["calls"] if one.get("_tool") == "say" and one["_output"] is None]
+    return [one for one in calls if "†calls" not in json.dumps(one, ensure_ascii=False)]
+
+
 @st.composite
 def talks(draw: st.DrawFn) -> Talk:
-    own = Features(most=4, has_proposals=True)
+    own = Features(most=4, has_proposals=True, has_owed=False)
     instances = draw(st.booleans())
     turns: list[list[Json]] = []
     for turn in range(draw(st.integers(1, 5))):
@@ -213,7 +228,7 @@ def talks(draw: st.DrawFn) -> Talk:
     numbers = [call["n"] for one in said for call in one["calls"] if "n" in call]
     held = draw(st.frozensets(st.sampled_from(numbers), max_size=3)) if numbers else frozenset[int]()
     cuts = draw(st.dictionaries(st.integers(0, len(turns) - 1), st.integers(0, 25), max_size=2))
-    broken = st.dictionaries(st.integers(0, 1), st.integers(0, 99), max_size=1)
+    broken = st.dictionaries(st.integers(0, 1), _BREAKS, max_size=1)
     of_turns = draw(st.dictionaries(st.integers(0, len(turns) - 1), broken, max_size=2))
     context = [*CONTEXT, *(INSTANCES if instances else [])]
     return Talk(context, turns, replies, held, cuts, of_turns)
@@ -324,7 +339,7 @@ class Drawing:
         if self.features.has_gates and tool != "say" and self.one_in(12):
             call["gate"] = self.of("deny", "edit")
         if tool == "say":
-            call["_output"] = self.of(4, 4, "no number")
+            call["_output"] = self.of(4, 4, "no number", None) if self.features.has_owed else self.of(4, 4, "no number")
         if tool == "sort":
             call["_activity"] = self.of("work", "give")
         if tool == "choose":

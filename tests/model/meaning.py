@@ -8,7 +8,7 @@ in `world`, what elements read in `reading`, how they end in `carrying`, what da
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from .carrying import Ends
 from .reading import ANY
 from .values import END, NOTHING, Json, Write, folded, nested, plain, written
 from .world import FAILED, READER, Cyclic, End, Failure, Look, Shown, Told, Tool, Unsaid, World, named
+
+_FAILED = frozenset({End.FAILED, End.DEAD})
 
 
 class Run:
@@ -58,6 +60,8 @@ class Run:
         """Whether the answer under way is a plan that no model wrote (P5)."""
         self.ended = ""
         """What ends it without an output."""
+        self.owed: dict[str, list[list[tuple[Answer, int]]]] = {}
+        """The calls that the model owes, by what they say; together are those that say "not yet" of one (C4)."""
         self.is_loose = False
         """Whether what is shown depends on when calls end that nothing waits for (C8)."""
 
@@ -153,6 +157,25 @@ class Run:
         else:
             self.blocks.append((kind, call))
 
+    def pay(self, answer: Answer) -> list[tuple[Answer, list[int]]]:
+        """Let what is owed end as an answer says, and what has waited for it go on; what has ended so."""
+        paid: dict[int, Answer] = {}
+        for index, (end, value) in answer.ends.items():
+            element = answer.elements[index]
+            if "_output" not in element or end not in {End.DONE, End.OWED}:
+                continue
+            said = repr(sorted((key, one) for key, one in element.items() if key != "_output"))
+            same = self.owed.setdefault(said, [])
+            earlier = [some for some in same if some[-1][0] is not answer or end is End.DONE]
+            if end is End.OWED:
+                (earlier[0] if earlier else same.append([]) or same[-1]).append((answer, index))
+            elif earlier:
+                same.remove(earlier[0])
+                for owing, at in earlier[0]:
+                    owing.ends[at] = end, value
+                    paid[id(owing)] = owing
+        return [(one, one.go_on()) for one in sorted(paid.values(), key=lambda one: one.number)]
+
     def leave(
         self,
         place: str,
@@ -178,23 +201,50 @@ class Answer(Ends):
     def settle(self) -> None:
         """Decide all of it, and leave in its run what comes of it."""
         self.check_cycles()
-        left = list(range(len(self.elements)))
-        while left:
-            still = [index for index in left if not self._decide(index)]
-            if len(still) == len(left):
-                raise Cyclic(*still)
-            left = still
-        is_withheld, output = bool(self.withheld_by), self._delivered()  # before what it leaves is of the run
+        self._decide_all(range(len(self.elements)))
+        self._check_owed()
+        resumed = self.run.pay(self)
+        is_withheld = bool(self.withheld_by) or any(one.ends[at][0] in _FAILED for one, ends in resumed for at in ends)
+        output = FAILED if is_withheld else self._delivered()  # before what it leaves is of the run
         if self.output is None:
             self._check_waited()
-        for index in range(len(self.elements)):
-            self._leave(index)
+        for one, ends in [*resumed, (self, range(len(self.elements)))]:
+            for index in ends:
+                one._leave(index)
         if output[0] is End.DONE:
             self.run.output = output[1]
         elif self.output is not None and not is_withheld:
             self.run.leave(str(self.run.number), "error", None)
             self.run.errors.append((None, None))
             self.run.show("error", None)
+
+    def _decide_all(self, left: Iterable[int]) -> None:
+        waiting = list(left)
+        while waiting:
+            still = [index for index in waiting if not self._decide(index)]
+            if len(still) == len(waiting):
+                raise Cyclic(*still)
+            waiting = still
+
+    def go_on(self) -> list[int]:
+        """Decide what has waited for what was owed; what has ended so."""
+        waited = [at for at, (end, _) in self.ends.items() if end is End.OWED and "_output" not in self.elements[at]]
+        for index in waited:
+            del self.ends[index]
+        self._decide_all(waited)
+        return [at for at in waited if self.ends[at][0] is not End.OWED]
+
+    def _check_owed(self) -> None:
+        """Whether it is said what comes of those that wait for what is owed: of what they read and write then, not."""
+        waiting = [at for at, (end, _) in self.ends.items() if end is End.OWED]
+        if waiting and self.run.is_program:
+            raise Unsaid(-1)
+        for index in waiting:
+            if not self._is_call(index) or "_output" in self.elements[index]:
+                continue
+            is_plain = all(one.kind in {"calls", "each", "input", "user"} for one in self._read_by(index))
+            if not is_plain or self._scopes(index) or self.paths[index] or not self._has_result(index):
+                raise Unsaid(index)
 
     def _check_waited(self) -> None:
         """Whether the next request comes only when all calls have ended, also those that nothing waits for (C8)."""
@@ -214,7 +264,7 @@ class Answer(Ends):
         """Leave its messages, and what the next request shows of it (M6, M9)."""
         run, element = self.run, self.elements[index]
         end, value = self.ends[index]
-        place, instance = f"{run.number}.{index}", self._instance(index)
+        place, instance = f"{self.number}.{index}", self._instance(index)
         if "_then" in element:
             return
         for write in self.lost.get(index, []):
@@ -273,7 +323,7 @@ class Answer(Ends):
         causes = {
             at: {cause for part in self._own(at) if part for one in part.expressions for cause in self._giving(one)}
             & failed
-            for at in failed - self.made.keys()
+            for at in failed - self.made.keys() - self.impossible
         }
         while True:
             more = {

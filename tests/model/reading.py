@@ -11,7 +11,7 @@ from actum.dataflow.expression import Each, Expression, First, Template, parse, 
 from actum.dataflow.reference import Reference
 
 from .values import NOTHING, Json, Write, folded, meets, member, plain, read
-from .world import DONE, FAILED, OPEN, SKIPPED, Cyclic, End, Look, Tool, Unsaid, named, worst
+from .world import DONE, FAILED, OPEN, SKIPPED, WAITING, Cyclic, End, Look, Tool, Unsaid, named, worst
 
 if TYPE_CHECKING:
     from .meaning import Run
@@ -28,6 +28,7 @@ class Elements:
 
     def __init__(self, run: Run, answer: Json) -> None:
         self.run = run
+        self.number = run.number
         self.elements: list[Any] = answer["calls"]
         self.output = None if answer["output"] is None else template(answer["output"])
         self.tools = [self._tool(one) for one in self.elements]
@@ -165,7 +166,7 @@ class Reads(Elements):
         found: list[Look] = []
         for one in options:
             look = self.look(one, index, item)
-            if look[0] in {End.DONE, End.OPEN, End.HELD}:
+            if look[0] in {End.DONE, *WAITING}:
                 return look
             found.append(look)
         if all(look[0] is End.SKIPPED for look in found):
@@ -202,7 +203,7 @@ class Reads(Elements):
         before = [at for at in writers if index < 0 or at < index]
         for at in before:
             self.behind.setdefault(index, set()).add(at)
-            if self.ends.get(at, OPEN)[0] in {End.OPEN, End.HELD}:
+            if self.ends.get(at, OPEN)[0] in WAITING:
                 return self.ends.get(at, OPEN)[0], None
         value = read(self._visible(index), place, instance)
         if value is not NOTHING:
@@ -226,7 +227,7 @@ class Reads(Elements):
         for at in later:
             self.behind[index].add(at)
             end, _ = self.ends.get(at, OPEN)
-            if end in {End.OPEN, End.HELD}:
+            if end in WAITING:
                 return end, None
             value = read([*self._visible(index), *self.own.get(at, [])], place, instance)
             if value is not NOTHING:
@@ -284,7 +285,7 @@ class Reads(Elements):
         for at in self._brings(scope, index):
             self.behind[index].add(at)
             end, _ = self.ends.get(at, OPEN)
-            if end in {End.OPEN, End.HELD}:
+            if end in WAITING:
                 return end, None
             if end in {End.FAILED, End.DEAD} and any(one.covers(scope) for one in self._may_write(at)):
                 if at in self.impossible:

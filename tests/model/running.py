@@ -52,11 +52,11 @@ class Desk:
     name = "drawn"
 
     def __init__(
-        self, world: World, answers: list[Json], schedule: Schedule, broken: Mapping[int, int] | None = None
+        self, world: World, answers: list[Json], schedule: Schedule, broken: Mapping[int, list[int]] | None = None
     ) -> None:
         self.world = world
         self.answers = answers
-        self.broken = dict(broken or {})
+        self.broken = {number: list(shares) for number, shares in (broken or {}).items()}
         """The answers that are still to come to nothing, after so many per cent of their text."""
         self.schedule = schedule
         self.seen = Seen(schedule)
@@ -129,7 +129,8 @@ class Desk:
         own = next((text for text in blocks if text.startswith("¶input")), "") if of else ""
         key = f"{of} {own}"
         number = self.asked[key]
-        broken = None if of else self.broken.pop(number, None)
+        breaks = [] if of else self.broken.get(number, [])
+        broken = breaks.pop(0) if breaks else None
         if broken is None:
             self.seen.requests.append((of, tuple(_shown(blocks)), _data(blocks)))
         answers = self.world.replies.get(of, ()) if of else self.answers
@@ -281,7 +282,8 @@ class Talking(Desk):
         found = Spoken()
         context: Any = self.talk.context
         for number, answers in enumerate(self.talk.turns):
-            self.answers, self.asked, self.broken = answers, Counter(), dict(self.talk.broken.get(number, {}))
+            self.answers, self.asked = answers, Counter()
+            self.broken = {at: list(shares) for at, shares in self.talk.broken.get(number, {}).items()}
             said: str | None = f"turn {number}"
             cut = self.talk.cuts.get(number)
             while True:

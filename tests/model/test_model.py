@@ -188,7 +188,7 @@ FOUND: list[Json] = json.loads(Path(__file__).with_name("found.json").read_text(
 async def test_what_was_found_is_gone(found: Json, schedule: Schedule) -> None:
     context = [*CONTEXT, *INSTANCES, *found.get("context", [])]
     if "turns" not in found:
-        broken = {int(number): share for number, share in found.get("broken", {}).items()}
+        broken = {int(number): shares for number, shares in found.get("broken", {}).items()}
         await compare(Case(context, found["answers"], ANSWERED, broken=broken), [schedule])
         return
     cuts = {int(turn): events for turn, events in found.get("cuts", {}).items()}

@@ -13,11 +13,13 @@ from .values import Json
 
 
 class End(Enum):
-    """How an element ends, or what becomes of what it reads. `GONE`: it waits for what a skipped call was to write;
+    """How an element ends, or what becomes of what it reads. `OWED`: its model, or that of what it reads, has said "not
+    yet" (C4); `GONE`: it waits for what a skipped call was to write;
     `BAD`: it is all there, and what is computed of it comes to nothing."""
 
     OPEN = auto()
     DONE = auto()
+    OWED = auto()
     SKIPPED = auto()
     HELD = auto()
     DEAD = auto()
@@ -28,7 +30,9 @@ class End(Enum):
 
 Look: TypeAlias = tuple[End, Any]
 OPEN, DONE, SKIPPED, FAILED = (End.OPEN, None), (End.DONE, None), (End.SKIPPED, None), (End.FAILED, None)
-_WORST = (End.SKIPPED, End.OPEN, End.HELD, End.DEAD, End.GONE, End.FAILED, End.BAD)
+WAITING = frozenset({End.OPEN, End.OWED, End.HELD})
+"""Who waits for one of these waits, too."""
+_WORST = (End.SKIPPED, End.OPEN, End.OWED, End.HELD, End.DEAD, End.GONE, End.FAILED, End.BAD)
 """What decides over a call that reads several: a skipped call at once, the others when all is known (C7, C10)."""
 
 

@@ -26,6 +26,7 @@ from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
 from ..threads import Threads
 from .admission import admit
+from .attempts import authored_digest
 from .filling import resolved
 
 
@@ -198,6 +199,7 @@ class Approvals:
                 "what was approved in its place refers to what doesn't exist", tool=changed.tool.name
             )
         self._ground.journal.add(approval(job.of, job.call, "approve", replacement=changed.call))
+        authored_digest(job, self._ground.jobs)  # before it is another: a corrected answer repeats what was planned
         _become(job, changed)
         return values
 

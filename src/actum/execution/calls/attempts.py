@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -33,9 +33,13 @@ class Attempts:
         self._put_off: list[tuple[deque[Node], Node]] = []
         """What would go on if it were known whether it has started, with the queue that it belongs to."""
 
-    def keep(self, job: Job) -> None:
-        """Take in a call that has started in an answer that begins again."""
-        self._started[authored_digest(job, self._ground.jobs)].append(job)
+    def keep(self, jobs: Sequence[Job]) -> None:
+        """Take in what has started of the calls of an answer that begins again."""
+        for job in jobs:  # as they arrived, fewer had started
+            job.digest = job.digest if job.is_edited else ""
+        for job in jobs:
+            if job.is_started:
+                self._started[authored_digest(job, self._ground.jobs, _has_started)].append(job)
 
     def put_aside(self, failure: Failure) -> None:
         """Why a call was not made counts only in an attempt that repeats it: a denial, what wasn't as expected."""
@@ -86,7 +90,7 @@ class Attempts:
 
     def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
-        started = self._started.get(authored_digest(job, self._ground.jobs))
+        started = self._started.get(authored_digest(job, self._ground.jobs, _is_taken_over))
         if not started:
             return False
         first = started.popleft()
@@ -102,6 +106,8 @@ class Attempts:
             first.followers = (*first.followers, job)
         else:
             self._ground.graph.settle(job.node, first.node.status, first.node.value, first.node.written)
+            if first.node.status is Status.OWED:
+                first.followers = (*first.followers, job)
             if (failure := self._not_made.pop(str(place), None)) is not None:
                 self._ground.failures.append(failure)
         return True
@@ -118,22 +124,35 @@ class Attempts:
 _NOT_BEGUN = frozenset({Status.WAITING, Status.READY})
 
 
-def authored_digest(job: Job, jobs: Mapping[int, Job]) -> str:
+def _has_started(job: Job) -> bool:
+    return job.is_started
+
+
+def _is_taken_over(job: Job) -> bool:
+    return job.is_started and job.place.answer != job.script.number
+
+
+def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool] = _has_started) -> str:
     """What two equal calls share: all that was authored, with `†calls.N` read as the call that it means.
 
-    Worked out once for a call, and without recursion: a chain may be long.
+    Of equal calls only the place tells which is meant, and an attempt that takes one over keeps it (C9): of those that
+    are `is_placed`, it counts.
+    Worked out once for a call, and without recursion: a chain may be long. That of a call in whose place another was
+    approved stays that of what was planned.
     """
+    if job.is_edited and job.digest:
+        return job.digest
     left = [job]
     while left:
         if missing := [target for target in _targets(left[-1], jobs) if not target.digest]:
             left += missing
         else:
             one = left.pop()
-            one.digest = sha256(_meaning(one, jobs).encode()).hexdigest()
+            one.digest = sha256(_meaning(one, jobs, is_placed).encode()).hexdigest()
     return job.digest
 
 
-def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
+def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool]) -> str:
     choices = {one for each, _ in job.authored if isinstance(each, First) for one in references(each)}
 
     def meant(reference: Reference) -> Reference:
@@ -143,8 +162,7 @@ def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
         if _is_behind(target, job):  # told by its words and how far off it is: it may refer back to this one
             words = f"{encode(target.call, sort_keys=True)} +{target.node.index - job.node.index}"
             return Reference(CALLS, (words, *reference.path[1:]))
-        # Of equal calls only the place tells which is meant; an attempt that takes one over keeps it (C9).
-        meaning = f"{target.digest} {target.place}" if target.is_started else target.digest
+        meaning = f"{target.digest} {target.place}" if is_placed(target) else target.digest
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
     own = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}

@@ -91,7 +91,8 @@ class Endings:
         if job.followers:
             self._attempts.lead(job)
         if job.is_latent and job.tool.output is not None:
-            self._results.pay(job)
+            for paid in self._results.pay(job):
+                self._attempts.lead(paid)
         if job.parent is not None:
             self.end_item(job)
 

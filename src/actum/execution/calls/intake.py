@@ -165,9 +165,7 @@ class Intake:
         """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
         attempts = self._readiness.attempts
         jobs = [job for job in self._ground.jobs.values() if job.script is script and job.parent is None]
-        for job in jobs:
-            if job.is_started:
-                attempts.keep(job)
+        attempts.keep(jobs)
         for job in jobs:  # only now: what has started may refer to what has not
             if not job.is_started:
                 self._ground.graph.settle(job.node, Status.SKIPPED)

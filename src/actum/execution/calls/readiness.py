@@ -142,7 +142,8 @@ class Readiness:
             await Standstill(self.ground, self.endings, self.pump).settle(self._quiet)
         self.ground.forget()
         if self.results.owed:
-            self.results.settle_owed()
+            for paid in self.results.settle_owed():
+                self.attempts.lead(paid)
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing can start."""

@@ -39,8 +39,9 @@ class Results:
         self.effects: set[int] = set()
         """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.erased: list[Reference] = []
-        self.owed: dict[str, Job] = {}
-        """The calls whose results the model owes (C4)."""
+        self.owed: dict[str, list[list[Job]]] = {}
+        """The calls whose results the model owes, by what they share with those that answer them (C4). Together are one
+        call and the later ones that only say "not yet" of it."""
         self.makers: dict[str, str] = {}
         """Who carried out the calls of each tool (X0)."""
 
@@ -202,26 +203,53 @@ class Results:
             return Yield()
         if call.output is None and not _accepts_null(job.tool):
             self._ground.graph.settle(job.node, Status.OWED)
-            self.owed[_owing(job)] = job
+            self._owe(job)
             return None
         if (message := misfit(call.output, job.tool)) is not None:
             raise InvalidParameters(message, tool=job.tool.name, path="_output")
         return Yield(value=call.output)
 
-    def pay(self, job: Job) -> None:
-        """Let the call that was owed end as this one has, with which the model has answered it."""
-        owed = self.owed.pop(_owing(job), None)
-        if owed is not None:
-            self._ground.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
+    def _owe(self, job: Job) -> None:
+        """Note that a call is owed: with one of an earlier answer, where it is that call again."""
+        same = self.owed.setdefault(_owing(job), [])
+        earlier = next((some for some in same if some[-1].script.number < job.script.number), None)
+        if earlier is None:
+            same.append([job])
+        else:
+            earlier.append(job)
 
-    def settle_owed(self) -> None:
-        """Take what other calls have written meanwhile for the results that are owed at those paths."""
-        for key, job in list(self.owed.items()):
-            if job.node.status is not Status.OWED:
+    def is_repeated(self, job: Job) -> bool:
+        """Whether a call that is owed was named again since, as still owed."""
+        return any(job in some[:-1] for some in self.owed.get(_owing(job), ()))
+
+    def pay(self, job: Job) -> list[Job]:
+        """Let the call that was owed end as this one has, with which the model has answered it; the calls that end."""
+        same = self.owed.get(_owing(job))
+        if not same:
+            return []
+        paid = same.pop(0)
+        if not same:
+            del self.owed[_owing(job)]
+        for one in paid:
+            self._ground.graph.settle(one.node, Status.DONE, job.node.value, job.node.written)
+        return paid
+
+    def settle_owed(self) -> list[Job]:
+        """Take what other calls have written meanwhile for the results that are owed at those paths; who they are."""
+        paid: list[Job] = []
+        for key, same in list(self.owed.items()):
+            for some in list(same):
+                first = some[0]
+                if first.node.status is not Status.OWED:
+                    same.remove(some)
+                elif first.targets and (value := self.standing(first)) is not None:
+                    for job in some:
+                        self._ground.graph.settle(job.node, Status.DONE, value[0])
+                    same.remove(some)
+                    paid += some
+            if not same:
                 del self.owed[key]
-            elif job.targets and (value := self.standing(job)) is not None:
-                self._ground.graph.settle(job.node, Status.DONE, value[0])
-                del self.owed[key]
+        return paid
 
 
 def _maker(job: Job, delegate: Any) -> str:
