@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from actum import Context, Idea, Runs
+from actum import Context, Idea, Plans, Runs
 from actum.inspection import graph_of
 from actum.inspection.plan_drawing import svg_of
 
@@ -63,6 +63,14 @@ async def support() -> Context:
     return planned(json.loads((EXAMPLES / "support" / "answers.json").read_text(encoding="utf-8"))["late"])
 
 
+async def learning() -> Context:
+    """The plan that the desk has for what is late, after its third day."""
+    script: Any = example("learning")
+    await script.main(days=3)
+    plans = [one.plan for one in Plans("plans.db").list()]
+    return Context([next(one for one in plans if "late" in one["output"])])
+
+
 async def music() -> Context:
     """The saved plan of the producer."""
     idea = Idea.load(EXAMPLES / "music" / "producer.json")
@@ -79,6 +87,7 @@ RUNS: Mapping[str, Callable[[], Awaitable[Context]]] = {
     "research": research,
     "nightly": nightly,
     "chat": chat,
+    "learning": learning,
     "music": music,
     "support": support,
 }

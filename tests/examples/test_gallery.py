@@ -94,3 +94,9 @@ async def test_the_chat_shows_the_model_the_document_and_the_picture(capsys: Any
     assert "2 customers wait for it: Eli, Flo." in capsys.readouterr().out
     assert sum(message.get("type") == "output" for message in talk.context.messages) == 3
     assert Image(path="week.png").to_dict() in [dict(message) for message in talk.context.messages]
+
+
+async def test_the_desk_that_learns_asks_its_model_for_letters_only() -> None:
+    script: Any = pictures.example("learning")
+    found = await script.main(days=18)
+    assert [(round(requests * 10), hits) for requests, hits in found] == [(28, 0), (4, 8), *[(1, 9)] * 15, (10, 9)]
