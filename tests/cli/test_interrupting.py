@@ -14,7 +14,7 @@ import pytest
 
 from actum import cli
 from actum.cli.render.interrupting import INTERRUPTED, Interruptible, on_interrupt
-from actum.cli.render.lines import Silent
+from actum.cli.render.lines import Renderer
 from actum.cli.render.terminal import tell
 
 
@@ -75,7 +75,7 @@ def test_a_ctrl_c_into_a_line_that_is_written_cancels_and_is_told_behind_it(monk
     raw = Interrupted()
 
     async def main() -> None:
-        with Interruptible(Silent(), goes_on=True):
+        with Interruptible(Renderer(), goes_on=True):
             monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BufferedWriter(raw), "utf-8"))
             tell("a line")
             try:

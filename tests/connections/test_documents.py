@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from actum import connections, errors
 from actum.connections.adapting import adapted
 from actum.connections.openapi.document import Document, scheme_and_host
-from actum.connections.openapi.http_requests import request_of
+from actum.connections.openapi.http_requests import Unsendable, request_of
 from actum.connections.openapi.operations import ListedOperations, listed_operations
 from actum.connections.openapi.parameters import AlwaysSent
-from actum.connections.openapi.paths import Unsendable
 from actum.schema.json import encode, is_list, is_object
 
 from ..effort import trials

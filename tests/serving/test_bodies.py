@@ -20,8 +20,7 @@ from actum import Agent, models
 from actum.schema.json import MAX_DEPTH, is_list, is_object
 from actum.schema.json import JsonObject as Json
 from actum.serving import Served
-from actum.serving.guard import MOST_BYTES, MOST_VALUES
-from actum.serving.json_meter import CONTAINER, JsonMeter
+from actum.serving.guard import CONTAINER, MOST_BYTES, MOST_VALUES, JsonMeter
 
 from .house import Client, house
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actum.errors import RunError
-from actum.serving.onlookers import Onlookers
+from actum.serving.desk import Onlookers
 
 LONG = 1_000.0
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, field_serializer
 from actum import Agent, Context, Idea, Limits, Tools, Trace, errors, inspection, kept, models
 from actum.execution.record.recovery import recovered
 from actum.schema.json import JsonObject as Json
-from actum.tracing import instruments
+from actum.tracing import otel
 
 from .spans import Spans, id_of, linked, said, trace_of
 
@@ -244,7 +244,7 @@ async def test_traced_runs_that_are_the_same_compare_as_the_same(tmp_path: Path)
 
 async def test_what_a_call_waits_for_approval_is_no_time_of_the_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(instruments.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(otel.time, "perf_counter", lambda: now[0])
 
     async def work(of: str) -> str:
         """Work for two seconds."""

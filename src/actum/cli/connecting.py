@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Annotated, TypeAlias
-
-from cyclopts import Parameter
 
 from ..connections import Pins, Servers
 from ..connections import open as connected
@@ -20,8 +17,6 @@ from ..protocol.tool import Tool
 from ..schema.quoting import quoted
 from .questions import Questions, approver
 from .render.terminal import tell
-
-McpFile: TypeAlias = Annotated[str | None, Parameter(name="--mcp")]
 
 
 @asynccontextmanager

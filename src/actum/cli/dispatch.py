@@ -11,7 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, Parameter
 
 from .. import __version__, errors
 from .options import CommandError
@@ -53,7 +53,12 @@ def command_words(module: str) -> str:
     return "\n\n".join(part.replace("\n", " ") for part in parts)
 
 
-app = App(name="actum", help="Run, check and show agents that are JSON files.", version=__version__)
+app = App(
+    name="actum",
+    help="Run, check and show agents that are JSON files.",
+    version=__version__,
+    default_parameter=Parameter(negative=()),
+)
 for place, (title, names) in enumerate(GROUPS.items()):
     panel = Group(title, sort_key=place)
     for name in names:

@@ -21,7 +21,6 @@ DepsNames: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         name="--deps",
-        negative="",
         help="The function that makes what tools are given in their Ctx: MODULE:FUNCTION, for example desk.py:shop. "
         "NAME=MODULE:FUNCTION makes what Ideas name in config.deps otherwise than the function; may be repeated.",
     ),

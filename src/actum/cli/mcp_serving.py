@@ -15,13 +15,12 @@ from ..execution.calls.approval import Approve
 from ..runs.held import Runner
 from ..runs.providing import Factory
 from .connecting import agree, started
-from .options import StoreName
 from .render.terminal import tell
 
 MEMORY = ":memory:"
 
 
-async def serve_servers(file: str, approve: str, store: StoreName) -> int:
+async def serve_servers(file: str, approve: str, store: str | None) -> int:
     """Put the servers of a file before a host, as `carry_out`, and `find_tools` where they have many tools."""
     from ..serving.mcp_options import McpOptions
 
@@ -59,7 +58,7 @@ def approver_of_plans(approve: str) -> Approve | None:
     return agree if approve == "all" else None
 
 
-def place_beside(store: StoreName, beside: Path) -> str | None:
+def place_beside(store: str | None, beside: Path) -> str | None:
     """Where runs are kept that a host may come back to; None for nowhere.
 
     Hosts start their servers anywhere, so the place is beside what is served, not in the current folder.

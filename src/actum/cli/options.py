@@ -32,13 +32,8 @@ if TYPE_CHECKING:
 
 DEFAULT_RUNS = ".actum/runs.db"
 """Where runs are kept if no place is named."""
-Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
-JsonFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="")]
-QuietFlag: TypeAlias = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print only the output.")]
-Several: TypeAlias = Annotated[list[str] | None, Parameter(negative="")]
-Roots: TypeAlias = Annotated[list[str] | None, Parameter(name="--root", negative="")]
-Settings: TypeAlias = Annotated[list[str] | None, Parameter(name=["-i", "--set"], negative="")]
-StoreName: TypeAlias = Annotated[str | None, Parameter(name="--store")]
+QuietFlag: TypeAlias = Annotated[bool, Parameter(name=["--quiet", "-q"], help="Print only the output.")]
+Settings: TypeAlias = Annotated[list[str] | None, Parameter(name=["-i", "--set"])]
 # Options that several commands have in the same words.
 AnyRuns: TypeAlias = Annotated[
     str | None, Parameter(name="--store", help="Where runs are kept, as for `actum submit`.")
@@ -50,15 +45,15 @@ RunsHome: TypeAlias = Annotated[
 IdeaStore: TypeAlias = Annotated[str | None, Parameter(name="--store", help="The store, as for `actum save`.")]
 Modules: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(negative="", help="A module or file with Activities, in addition to those that the Idea names."),
+    Parameter(help="A module or file with Activities, in addition to those that the Idea names."),
 ]
 ModulesOfAll: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(negative="", help="A module or file with Activities, in addition to those that the Ideas name."),
+    Parameter(help="A module or file with Activities, in addition to those that the Ideas name."),
 ]
 DelegateRoots: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(name="--root", negative="", help="A folder that delegates may be read from, as for `actum run`."),
+    Parameter(name="--root", help="A folder that delegates may be read from, as for `actum run`."),
 ]
 InputFile: TypeAlias = Annotated[
     str | None,

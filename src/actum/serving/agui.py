@@ -22,8 +22,7 @@ from ..runs.handle import Run
 from ..schema.json import JsonObject, encode, is_object
 from ..studio.sse import EventStream, event_frame
 from .agui_events import Event, Teller
-from .agui_interrupts import OpenInterrupts, answer_to, waiting_of
-from .agui_page import PageResult, page_tools, results_in
+from .agui_interrupts import OpenInterrupts, PageResult, answer_to, page_tools, results_in, waiting_of
 from .desk import Desk
 from .foreign_turns import input_from, turns_of
 from .parts import Part, asking_caller, json_body

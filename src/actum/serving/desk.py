@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from ..app.agent import is_agent
 from ..app.coercion import with_input
 from ..app.idea import Idea
-from ..errors import IdeaError, NotWaiting, RunError
+from ..errors import ActumError, IdeaError, NotWaiting, RunError
 from ..ideas.idea_config import IdeaConfig
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
@@ -31,7 +32,6 @@ from ..schema.json import JsonObject
 from ..studio.shelf import Shelf
 from .callers import Quota, check_room, kept_id, known_run
 from .mcp_options import McpOptions
-from .onlookers import Onlookers
 from .refusals import Refusal
 from .traceparent import asked_below
 
@@ -315,3 +315,55 @@ def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> d
     if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
         raise IdeaError(f"Ideas are served by name, {{'name': idea}}, not {given!r}")
     return {name: one if isinstance(one, Idea) else read_given(one, str(name)) for name, one in given.items()}
+
+
+class Onlookers:
+    """Counts who looks on at each run. Those that have been left are forgotten once `closing` is set: they go on."""
+
+    def __init__(self, closing: asyncio.Event) -> None:
+        self._closing = closing
+        self._there = Counter[str]()
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        """By their ids, the runs that are to be cancelled unless somebody comes back."""
+
+    @contextmanager
+    def at(self, run: Run, patience: float) -> Generator[None]:
+        """Look on at a run as long as the block lasts.
+
+        Who leaves last, while it is under way, has it cancelled, unless somebody comes back in so many seconds.
+        """
+        self._there[run.id] += 1
+        if (leaving := self._leaving.pop(run.id, None)) is not None:
+            leaving.cancel()
+        try:
+            yield
+        finally:
+            self._there[run.id] -= 1
+            if not self._there[run.id]:
+                del self._there[run.id]
+                self._left(run, patience)
+
+    def _left(self, run: Run, patience: float) -> None:
+        if self._closing.is_set() or not run.row.is_under_way:
+            return
+        task = self._leaving[run.id] = asyncio.create_task(_given_up(run, patience))
+        task.add_done_callback(lambda done: self._gone(run.id, done))
+
+    def _gone(self, run: str, task: asyncio.Task[None]) -> None:
+        if self._leaving.get(run) is task:
+            del self._leaving[run]
+
+    async def forget(self) -> None:
+        """Let those runs go on that nobody looks on at."""
+        leaving = list(self._leaving.values())
+        for task in leaving:
+            task.cancel()
+        if leaving:
+            await asyncio.wait(leaving)
+
+
+async def _given_up(run: Run, patience: float) -> None:
+    await asyncio.sleep(patience)
+    with suppress(ActumError):  # it has been deleted, or its place is out of reach: whoever owns it ends it
+        if (await run.refresh()).is_under_way:  # one that waits meanwhile costs nothing, and can be decided on
+            await run.cancel()

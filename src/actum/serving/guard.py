@@ -12,16 +12,79 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
 from ..schema.json import MAX_DEPTH
 from .callers import Callers
-from .headers import Headers
-from .json_meter import CONTAINER, JsonMeter
 from .refusals import Refusal, error_body
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The headers of a request; each asked for by its name in small letters."""
+
+    pairs: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, scope: Mapping[str, Any]) -> Headers:
+        """The headers of a scope."""
+        pairs: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            pairs.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1").strip())
+        return cls(pairs)
+
+    def all(self, name: str) -> Sequence[str]:
+        """All values of a header."""
+        return self.pairs.get(name, ())
+
+    def one(self, name: str) -> str | None:
+        """The value of a header that comes once, None where it is missing or comes several times."""
+        values = self.all(name)
+        return values[0] if len(values) == 1 else None
+
+    def cookie(self, name: str) -> str | None:
+        """The value of a cookie, None where there is none."""
+        for part in ";".join(self.all("cookie")).split(";"):
+            key, sign, value = part.strip().partition("=")
+            if sign and key == name:
+                return value
+        return None
+
+
+CONTAINER = 4
+"""How many values a list or an object counts as: so much more it costs than a number."""
+_LOOSE = bytes(set(range(256)) - set(b"[]{},"))
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+class JsonMeter:
+    """Counts the values of a text and how deep it nests. What is no JSON holds no more than what is counted, either."""
+
+    def __init__(self) -> None:
+        self.values = 1
+        self.depth = 0
+        self._now = 0
+        self._is_string = False
+        self._is_escaped = False
+
+    def take(self, piece: bytes) -> None:
+        """Measure the next piece."""
+        bare = _ESCAPED.sub(b"", piece[1:] if self._is_escaped else piece)
+        self._is_escaped = bare.endswith(b"\\")
+        sides = bare.split(b'"')
+        outside = b"".join(sides[self._is_string :: 2]).translate(None, _LOOSE)
+        self._is_string ^= len(sides) % 2 == 0
+        brackets = outside.translate(None, b",")
+        self.values += len(outside) - len(brackets)
+        for one in brackets:
+            self._now += _STEP[one]
+            self.depth = max(self.depth, self._now)
+            self.values += CONTAINER if _STEP[one] > 0 else 0
+
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]

@@ -13,8 +13,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.routing import Route
 
 from .desk import Desk
-from .guard import CALLER, App, Message, Receive, Scope, Send
-from .headers import Headers
+from .guard import CALLER, App, Headers, Message, Receive, Scope, Send
 from .mcp_server import Host
 from .parts import Part
 from .refusals import Refusal

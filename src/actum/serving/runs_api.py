@@ -7,7 +7,7 @@ which says how far the run is, and with `live=true` the events that no record ho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -15,16 +15,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..protocol.approvals import Pending
+from ..protocol.message import DATA_KINDS
 from ..runs.following import LOOK, Entry, Live
 from ..runs.handle import Run
 from ..runs.row import Row, State
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, is_object
 from ..studio.numbers import digits
 from ..studio.sse import EventStream, event_frame
 from .callers import check_named, kept_id, said_id
 from .desk import Desk
 from .idea_interface import Interface
-from .messages import taken_in
 from .openapi import DECISION, SIGNAL, START, document
 from .parts import Part, asking_caller, json_body, query_number
 from .refusals import Refusal
@@ -233,3 +233,45 @@ async def _waited(run: Run, request: Request) -> None:
                     pass
         except TimeoutError:
             return
+
+
+_TEXTS = frozenset({"text", "system", "user", "assistant"})
+_MEDIA = frozenset({"image", "audio", "file"})
+_TAKEN = _TEXTS | _MEDIA | DATA_KINDS | {"data"}
+"""The types that are taken in. Tools, plans, decisions and outputs are for the author and the run alone."""
+
+
+def taken_in(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
+    """The messages of a caller as they may stand in a context, without the marks that only runs make.
+
+    Raises:
+        Refusal: one is of a type that callers may not send, names a file of this machine, or would open a gate.
+    """
+    return [_taken(index, message) for index, message in enumerate(messages)]
+
+
+def _taken(index: int, message: Mapping[str, Any]) -> JsonObject:
+    kind = message.get("type")
+    if not isinstance(kind, str) or kind not in _TAKEN:
+        raise Refusal(
+            422, "message", f"a caller can't send messages of that type; {', '.join(sorted(_TAKEN))} are", index=index
+        )
+    own = {key: value for key, value in message.items() if not key.startswith("_")}
+    if kind in _MEDIA and "path" in own:
+        raise Refusal(422, "message", "a caller can't name files of this machine: send url or data", index=index)
+    if any(_opens_gate(value) for value in _states(own)):
+        raise Refusal(422, "message", "gates are opened by /runs/ID/signals, not by a message", index=index)
+    return own
+
+
+def _states(message: JsonObject) -> Iterator[Any]:
+    """What a message writes into the state, in any of its forms."""
+    if message["type"] == "state":
+        yield message
+        yield message.get("state")
+    elif message["type"] == "data" and message.get("kind") == "state":
+        yield message.get("data")
+
+
+def _opens_gate(value: Any) -> bool:
+    return is_object(value) and "approvals" in value

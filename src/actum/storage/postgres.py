@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import IdeaError, concealed
 from ..schema.installing import pip_install
 from . import rows
-from .database_store import DatabaseStore
+from .rows import DatabaseStore
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -203,3 +204,35 @@ def values_of_entry(entry: StoredVersion) -> list[Any]:
         entry.parent,
         entry.note,
     ]
+
+
+class DatabaseStore(ABC):
+    """Opens the database when it is first used, and makes its tables where they are missing.
+
+    Raises:
+        IdeaError: it can't be used, is not a store, or is of a later version than this one knows.
+    """
+
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
+        """Append to a line whose end is `after`; None if it has another end."""
+        return await self._done(appending(draft, after), writes=True)
+
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
+        """The last entry of a line."""
+        return await self._done(latest(line, version, at))
+
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
+        """A page of a line's entries, the last first."""
+        return await self._done(page_of_line(line, before, most))
+
+    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
+        """The lines below a path."""
+        return await self._done(lines_below(domain, prefix))
+
+    async def content(self, digest: str) -> bytes:
+        """A content, checked against its digest."""
+        return await self._done(content(digest))
+
+    @abstractmethod
+    async def _done(self, steps: Steps[T], *, writes: bool = False) -> T:
+        """Carry queries out, those that write in one transaction, alone; return what has come of them."""

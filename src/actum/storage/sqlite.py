@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ..errors import IdeaError
 from . import rows
-from .database_store import DatabaseStore
+from .rows import DatabaseStore
 from .sqlite_files import said, strange
 
 T = TypeVar("T")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -11,7 +13,6 @@ from ..dataflow.expression import MISSING, parse
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax
 from ..inspection.account import Account, AnswerSeen
 from ..inspection.plan_drawing import PlanRun, svg_of
-from ..inspection.plan_folding import folded
 from ..inspection.plan_graph import Edge, PlanGraph, add_calls
 from ..inspection.wording import short
 from ..protocol.call import Call
@@ -79,3 +80,43 @@ def _value(account: Account, answer: AnswerSeen, edge: Edge) -> Any:
         except (KeyError, IndexError, TypeError):
             return MISSING
     return value
+
+
+def folded(graph: PlanGraph) -> tuple[PlanGraph, list[int]]:
+    """The graph in which calls of one tool that read from the same vertices are one, named with their count.
+
+    Returns:
+        The graph, and for each vertex of the old one the index of the one that it has become a part of.
+    """
+    reads = graph.reads()
+    into = [0] * len(graph.vertices)
+    groups: dict[tuple[object, ...], int] = {}
+    for step, layer in enumerate(graph.layers()):
+        for index in layer:
+            vertex = graph.vertices[index]
+            sources = frozenset(into[edge.source] for edge in reads[index])
+            key = (step, vertex.kind, vertex.name, sources)
+            into[index] = groups.setdefault(key, len(groups))
+    counts = Counter(into)
+    first = {group: index for index, group in reversed(list(enumerate(into)))}
+    vertices = [
+        graph.vertices[first[group]]
+        if counts[group] == 1
+        else replace(
+            graph.vertices[first[group]],
+            name=f"{graph.vertices[first[group]].name} × {counts[group]:,}",
+            index=None,
+            literals={},
+            computed={},
+            writes=None,
+            condition=None,
+            items=None,
+            derived=(),
+        )
+        for group in range(len(groups))
+    ]
+    edges = dict.fromkeys(Edge(into[one.source], into[one.target], one.reference, one.kind) for one in graph.edges)
+    unique: dict[tuple[int, int, str], Edge] = {}
+    for edge in edges:
+        unique.setdefault((edge.source, edge.target, edge.kind), edge)
+    return PlanGraph(vertices, list(unique.values())), into

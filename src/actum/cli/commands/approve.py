@@ -10,7 +10,7 @@ _GATE = "state.approvals."
 
 async def actum_approve(
     run: RunName, call: str | None = None, /, *, edit: str | None = None, value: str = "true", store: AnyRuns = None
-) -> int:
+) -> None:
     """Let a waiting call run when its run is resumed; without CALL, all that wait.
 
     Parameters
@@ -30,4 +30,3 @@ async def actum_approve(
             await held.signal(gate, opening)
         else:
             await held.decide_all(None if call is None else [call], "approve", parameters=parameters, by=decider())
-    return 0

@@ -7,7 +7,7 @@ from ..options import IdeaStore, branch_of, library_of
 from ..render.terminal import say
 
 
-async def actum_branch(name: str, address: str, /, *, store: IdeaStore = None) -> int:
+async def actum_branch(name: str, address: str, /, *, store: IdeaStore = None) -> None:
     """Begin a branch of an Idea at a version.
 
     Parameters
@@ -20,4 +20,3 @@ async def actum_branch(name: str, address: str, /, *, store: IdeaStore = None) -
     begun, start = branch_of(name), parse_address(address)
     async with library_of(store) as library:
         say((await library.branch(begun, start)).address)
-    return 0

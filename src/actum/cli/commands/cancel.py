@@ -6,8 +6,7 @@ from ..keeping import RunName, run_at
 from ..options import AnyRuns
 
 
-async def actum_cancel(run: RunName, /, *, store: AnyRuns = None) -> int:
+async def actum_cancel(run: RunName, /, *, store: AnyRuns = None) -> None:
     """End a run that was submitted, for good: whatever works on it is cut."""
     async with run_at(run, store) as held:
         await held.cancel()
-    return 0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ... import inspection
-from ..connecting import McpFile
-from ..options import DelegateRoots, JsonFlag, Modules, Several
+from ..options import DelegateRoots, Modules
 from ..render.terminal import say, say_json, tell_left_out
 
 _MOST_CHANGES = 4
@@ -14,11 +13,11 @@ def actum_check(
     idea: str,
     /,
     *,
-    json: JsonFlag = False,
+    json: bool = False,
     activities: Modules = None,
-    tools: Several = None,
+    tools: list[str] | None = None,
     root: DelegateRoots = None,
-    mcp: McpFile = None,
+    mcp: str | None = None,
 ) -> int:
     """Check an Idea and its local delegates without running them: every problem with its line.
 

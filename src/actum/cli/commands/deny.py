@@ -8,7 +8,7 @@ from ..options import AnyRuns
 
 async def actum_deny(
     run: RunName, call: str | None = None, /, *, because: str = "denied", store: AnyRuns = None
-) -> int:
+) -> None:
     """Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.
 
     Parameters
@@ -20,4 +20,3 @@ async def actum_deny(
     """
     async with run_at(run, store) as held:
         await held.decide_all(None if call is None else [call], "deny", reason=because, by=decider())
-    return 0

@@ -12,7 +12,7 @@ _WIDTH = 58
 _SAME, _OTHER = "  ", "≠ "
 
 
-async def actum_diff(old: str, new: str, /, *, store: IdeaStore = None) -> int:
+async def actum_diff(old: str, new: str, /, *, store: IdeaStore = None) -> None:
     """Say what changes between two Ideas and whom it breaks; two kept runs are shown side by side.
 
     Parameters
@@ -30,11 +30,10 @@ async def actum_diff(old: str, new: str, /, *, store: IdeaStore = None) -> int:
         _print_line(old, new, is_same=True)
         for row in found.rows:
             _print_line(_described(row.left), _described(row.right), is_same=row.is_same)
-        return 0
+        return
     say(found.kind)
     for reason in found.reasons:
         say(f"  {printable(reason)}")
-    return 0
 
 
 def _described(entry: inspection.Entry | None) -> str:

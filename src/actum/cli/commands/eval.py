@@ -21,31 +21,28 @@ from ...schema.json import encode
 from ...sources.files import write_text
 from ..connecting import approver_of
 from ..given_deps import DepsNames, given_deps
-from ..options import JsonFlag
 from ..questions import Questions
 from ..render.matrix import LiveMatrix
 from ..render.terminal import say, say_json, tell
-
-Names = Annotated[str | None, Parameter(negative=())]
 
 
 async def actum_eval(
     file: str,
     /,
     *,
-    versions: Names = None,
-    models: Names = None,
+    versions: str | None = None,
+    models: str | None = None,
     repeat: int = 1,
     save: str | None = None,
     rescore: str | None = None,
     against: str | None = None,
     junit_file: Annotated[str | None, Parameter(name="--junit")] = None,
     html: str | None = None,
-    judge: Annotated[bool, Parameter(negative=())] = False,
+    judge: bool = False,
     approve: Literal["ask", "all"] | None = None,
     keep_cases: str | None = None,
     deps: DepsNames = None,
-    json: JsonFlag = False,
+    json: bool = False,
 ) -> int:
     """Judge the runs of an Idea by the cases and checks of a file; with --models or --versions, runs made anew.
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from ...ideas.address import parse_address
 from ...sources.files import write_bytes
 from ..keeping import run_at
-from ..options import StoreName, library_of
+from ..options import library_of
 from ..render.terminal import say
 
 
-async def actum_export(address: str, file: str, /, *, store: StoreName = None) -> int:
+async def actum_export(address: str, file: str, /, *, store: str | None = None) -> None:
     """Write a version of an Idea into a file, byte for byte as the store holds it; or a run that was submitted.
 
     A run is written as `actum run --save` keeps one: `why`, `replay`, `fork` and `diff` take the file.
@@ -28,10 +28,9 @@ async def actum_export(address: str, file: str, /, *, store: StoreName = None) -
     if not address.startswith("idea:"):
         async with run_at(address, store) as held:
             await held.save(file)
-        return 0
+        return
     named = parse_address(address)
     async with library_of(store) as library:
         entry = await library.find(named)
         write_bytes(Path(file), await library.store.content(entry.digest))
         say(entry.address)
-    return 0

@@ -7,11 +7,11 @@ from pathlib import Path
 from ...ideas.file import parse_text, read_idea
 from ...ideas.layout import laid_out
 from ...sources.files import read_text, write_text
-from ..options import CommandError, Flag
+from ..options import CommandError
 from ..render.terminal import tell
 
 
-def actum_fmt(*ideas: str, check: Flag = False) -> int:
+def actum_fmt(*ideas: str, check: bool = False) -> int:
     """Lay out Ideas the one way that `actum` writes them, so that their differences are small.
 
     Parameters

@@ -6,7 +6,7 @@ from ...inspection.entry_lines import entry_line
 from ...runs import Live
 from ...runs.handle import Run
 from ..keeping import RunName, run_at
-from ..options import AnyRuns, Flag, JsonFlag, QuietFlag
+from ..options import AnyRuns, QuietFlag
 from ..render.run_display import FAILED, PRODUCED, WAITS
 from ..render.terminal import say_json, tell
 
@@ -17,8 +17,8 @@ async def actum_follow(
     *,
     store: AnyRuns = None,
     after: int = 0,
-    json: JsonFlag = False,
-    live: Flag = False,
+    json: bool = False,
+    live: bool = False,
     quiet: QuietFlag = False,
 ) -> int:
     """Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.

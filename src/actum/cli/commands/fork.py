@@ -7,7 +7,7 @@ from ..keeping import RunName, run_at
 from ..options import AnyRuns, Settings, input_of
 
 
-async def actum_fork(run: RunName, new: str, /, *, at: int, i: Settings = None, store: AnyRuns = None) -> int:
+async def actum_fork(run: RunName, new: str, /, *, at: int, i: Settings = None, store: AnyRuns = None) -> None:
     """Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.
 
     Parameters
@@ -22,4 +22,3 @@ async def actum_fork(run: RunName, new: str, /, *, at: int, i: Settings = None, 
     async with run_at(run, store) as forked:
         given = input_of((await forked.idea()).context, i or [], None)
         kept.keep(await forked.fork(at, input=given), new)
-    return 0

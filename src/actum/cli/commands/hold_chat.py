@@ -24,23 +24,21 @@ from ...protocol.solution import Result
 from ...protocol.turns import without_plans
 from ...runs.kept_run import KeptRun
 from ...schema.json import JsonObject
-from ..connecting import McpFile, approver_of, servers_at
+from ..connecting import approver_of, servers_at
 from ..given_deps import DepsNames, given_deps
 from ..options import (
     CommandError,
     DelegateRoots,
-    Flag,
     ModelName,
     Modules,
     Settings,
     input_of,
 )
-from ..questions import Questions
+from ..questions import Questions, Typed
 from ..render.interrupting import INTERRUPTED, Interruptible, on_interrupt, tell_at_once
-from ..render.lines import Silent, event_line
+from ..render.lines import Renderer, event_line
 from ..render.run_display import FAILED, tell_outcome
 from ..render.terminal import Passing, say_piece, tell
-from ..typed import Typed
 
 
 async def actum_hold_chat(
@@ -53,11 +51,11 @@ async def actum_hold_chat(
     save: str | None = None,
     member: str = "",
     most: int | None = None,
-    summary: Flag = False,
+    summary: bool = False,
     activities: Modules = None,
     deps: DepsNames = None,
     root: DelegateRoots = None,
-    mcp: McpFile = None,
+    mcp: str | None = None,
 ) -> int:
     """Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr.
 
@@ -96,7 +94,7 @@ async def actum_hold_chat(
     schema = loaded.idea.schema or str
     where = member_of(schema, member)
     typed = Typed()
-    questions = Questions(Silent(), loaded.roots, typed)
+    questions = Questions(Renderer(), loaded.roots, typed)
     has_servers = mcp is not None or bool(loaded.code.servers)
     approve = approve or _as_begun(save)
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
@@ -213,7 +211,7 @@ async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result
     return tell_outcome(done)
 
 
-class Screen(Silent):
+class Screen(Renderer):
     """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain.
 
     What the model thinks passes by on a terminal.

@@ -12,7 +12,7 @@ from ..options import CommandError, IdeaStore, branch_of, library_of
 from .save import tell_saved
 
 
-async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store: IdeaStore = None) -> int:
+async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store: IdeaStore = None) -> None:
     """Save every Idea of a file or a folder, each under its meta.path, else under its file's name.
 
     Parameters
@@ -26,7 +26,6 @@ async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store
     async with library_of(store, makes=True) as library:
         for path, text in found:
             tell_saved(await library.save(text, Address(path=path, branch=branch and branch_of(branch))))
-    return 0
 
 
 def _ideas_below(top: Path) -> list[tuple[str, IdeaText]]:

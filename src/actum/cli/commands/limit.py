@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...runs.limits import Limit
-from ..options import CommandError, Flag, RunsHome, runs_at
+from ..options import CommandError, RunsHome, runs_at
 from ..render.terminal import say
 
 
@@ -15,9 +15,9 @@ async def actum_limit(
     model: str | None = None,
     requests: float | None = None,
     tokens: float | None = None,
-    remove: Flag = False,
+    remove: bool = False,
     store: RunsHome = None,
-) -> int:
+) -> None:
     """Limit the runs of a tenant, or the requests of a model, over all workers; without either, list the limits.
 
     Parameters
@@ -51,7 +51,6 @@ async def actum_limit(
                 tenant=tenant, model=model, runs=runs, weight=weight, requests=requests, tokens=tokens
             )
             say(_told(own))
-    return 0
 
 
 def _told(one: Limit) -> str:

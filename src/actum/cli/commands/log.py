@@ -10,7 +10,7 @@ from ..options import IdeaStore, library_of
 from ..render.terminal import say
 
 
-async def actum_log(address: str, /, *, most: int = 20, store: IdeaStore = None) -> int:
+async def actum_log(address: str, /, *, most: int = 20, store: IdeaStore = None) -> None:
     """List the versions of an Idea on one branch, the newest first.
 
     Parameters
@@ -25,7 +25,6 @@ async def actum_log(address: str, /, *, most: int = 20, store: IdeaStore = None)
         found = await library.find(named)
         for entry in await library.store.entries(found.line, found.sequence + 1, most):
             say(_described(entry))
-    return 0
 
 
 def _described(entry: StoredVersion) -> str:

@@ -9,9 +9,9 @@ from ...generation.offer import offered
 from ...protocol.config import Config
 from ...protocol.context import Context
 from ...schema.infer import jsonable
-from ..connecting import McpFile, servers_at
+from ..connecting import servers_at
 from ..given_deps import DepsNames, given_deps
-from ..options import CommandError, Several, parameters_of
+from ..options import CommandError, parameters_of
 from ..render.terminal import say_json
 
 
@@ -19,12 +19,12 @@ async def actum_make_call(
     tool: str,
     /,
     *parameters: str,
-    activities: Several = None,
+    activities: list[str] | None = None,
     deps: DepsNames = None,
     idea: str | None = None,
     model: str | None = None,
-    mcp: McpFile = None,
-) -> int:
+    mcp: str | None = None,
+) -> None:
     """Make one call of a tool and print its value as JSON.
 
     Parameters
@@ -70,4 +70,3 @@ async def actum_make_call(
             deps=own,
         )
         say_json(jsonable(value))
-    return 0

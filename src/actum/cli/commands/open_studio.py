@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from ...app.begun import hold_all
 from ...app.idea import Idea
@@ -16,7 +14,7 @@ from ...runs.run_places import sqlite_path
 from ...serving import Served
 from ...serving.extras import check_installed
 from ...studio.shelf import Shelf
-from ..options import CommandError, ModulesOfAll, Roots, runs_at, runs_place
+from ..options import CommandError, ModulesOfAll, runs_at, runs_place
 from ..render.terminal import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
 
@@ -31,14 +29,14 @@ async def actum_open_studio(
     runs: str | None = None,
     port: int = 8770,
     host: str = "127.0.0.1",
-    host_name: Annotated[list[str] | None, Parameter(negative="")] = None,
+    host_name: list[str] | None = None,
     token_file: str | None = None,
     model: str | None = None,
     approve: Literal["all", "hold"] = "all",
     activities: ModulesOfAll = None,
-    root: Roots = None,
+    root: list[str] | None = None,
     slots: int = 50,
-) -> int:
+) -> None:
     """See Ideas and their runs in a browser: start, follow, decide, compare.
 
     It listens on this machine alone. The address that is printed holds a token, for which the browser gets a cookie.
@@ -89,7 +87,6 @@ async def actum_open_studio(
             tell(f"actum: the Studio of {folder} is at {at}/studio/" + (f"?token={token}" if is_new else ""))
 
         await listen_at(host, port, app, served.desk, started)
-    return 0
 
 
 def _places(place: str | None, runs: str | None) -> tuple[Path, str]:

@@ -13,7 +13,7 @@ from ..options import CommandError
 from ..render.terminal import say, tell
 
 
-def actum_pin(module: str, /, *more: str) -> int:
+def actum_pin(module: str, /, *more: str) -> None:
     """Write down what modules register, beside them, for what looks at Ideas without running any code.
 
     It imports the modules. `check`, `show` and `replay` read what is pinned; pins of a module that has changed since
@@ -28,7 +28,6 @@ def actum_pin(module: str, /, *more: str) -> int:
     """
     for name in (module, *more):
         _pin(name)
-    return 0
 
 
 def _pin(name: str) -> None:

@@ -7,7 +7,7 @@ from ..options import IdeaStore, branch_of, library_of
 from .save import tell_saved
 
 
-async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", store: IdeaStore = None) -> int:
+async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", store: IdeaStore = None) -> None:
     """Save a version as the next one of another branch.
 
     Parameters
@@ -22,4 +22,3 @@ async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", stor
     named, branch = parse_address(address), branch_of(to)
     async with library_of(store) as library:
         tell_saved(await library.promote(named, branch, note=note))
-    return 0

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from ...errors import IdeaError, RefineError
 from ...ideas.address import parse_address
@@ -17,29 +14,28 @@ from ...refine import Plans, Refined, ShelvedPlan, as_python, refine
 from ...refine import never as mark_never
 from ...refine import prove as prove_plan
 from ...schema.json import JsonObject
-from ..options import CommandError, JsonFlag, Several, library_of
+from ..options import CommandError, library_of
 from ..render.terminal import say, say_json, tell
 from .save import tell_saved
 
 _OPEN, _NOTHING = 3, 1
-_Leaves = Annotated[Several, Parameter(negative=())]
 
 
 async def actum_refine(
     *runs: str,
     idea: str | None = None,
     save: str | None = None,
-    confirm: _Leaves = None,
-    expect: _Leaves = None,
-    ignore: _Leaves = None,
-    same: _Leaves = None,
+    confirm: list[str] | None = None,
+    expect: list[str] | None = None,
+    ignore: list[str] | None = None,
+    same: list[str] | None = None,
     prove: str | None = None,
     python: str | None = None,
     never: str | None = None,
     plans: str | None = None,
     approve: str | None = None,
     tenant: str = "",
-    json: JsonFlag = False,
+    json: bool = False,
 ) -> int:
     """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, no call made.
 

@@ -9,7 +9,7 @@ from ..render.terminal import say
 
 async def actum_resolve(
     address: str, /, *, at: str | None = None, search: list[str] | None = None, store: IdeaStore = None
-) -> int:
+) -> None:
     """Print the exact address that an address means, which will always give the same bytes.
 
     Parameters
@@ -24,4 +24,3 @@ async def actum_resolve(
     named = parse_address(address)
     async with library_of(store, search or [MAIN], at) as library:
         say((await library.find(named)).address)
-    return 0

@@ -10,18 +10,15 @@ from ...app.begun import Begun
 from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
-from ..connecting import McpFile, servers_at
+from ..connecting import servers_at
 from ..given_deps import DepsNames, given_deps
 from ..keeping import RunName, is_file_of_run, run_at
 from ..options import (
     CommandError,
     DelegateRoots,
-    Flag,
-    JsonFlag,
     ModelName,
     Modules,
     QuietFlag,
-    StoreName,
     versions_at,
 )
 from ..questions import Questions, approver
@@ -34,17 +31,17 @@ async def actum_resume(
     /,
     *,
     model: ModelName = None,
-    json: JsonFlag = False,
+    json: bool = False,
     quiet: QuietFlag = False,
     approve: Begun | None = None,
-    anew: Flag = False,
+    anew: bool = False,
     record: str | None = None,
     versions: str | None = None,
-    store: StoreName = None,
+    store: str | None = None,
     activities: Modules = None,
     deps: DepsNames = None,
     root: DelegateRoots = None,
-    mcp: McpFile = None,
+    mcp: str | None = None,
 ) -> int:
     """Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision.
 

@@ -17,19 +17,15 @@ from ...protocol.solution import Result
 from ...protocol.usage import Usage
 from ...schema.json import JsonObject
 from ..attaching import attached
-from ..connecting import McpFile, approver_of, servers_at
+from ..connecting import approver_of, servers_at
 from ..given_deps import DepsNames, given_deps
 from ..options import (
     CommandError,
     InputFile,
-    JsonFlag,
     ModelName,
     Modules,
     QuietFlag,
-    Roots,
     Settings,
-    Several,
-    StoreName,
     input_of,
     versions_at,
 )
@@ -46,18 +42,18 @@ async def actum_run(
     i: Settings = None,
     input: InputFile = None,
     model: ModelName = None,
-    json: JsonFlag = False,
+    json: bool = False,
     quiet: QuietFlag = False,
     approve: Begun | None = None,
     record: str | None = None,
     save: str | None = None,
     versions: str | None = None,
-    store: StoreName = None,
+    store: str | None = None,
     activities: Modules = None,
     deps: DepsNames = None,
-    tools: Several = None,
-    root: Roots = None,
-    mcp: McpFile = None,
+    tools: list[str] | None = None,
+    root: list[str] | None = None,
+    mcp: str | None = None,
 ) -> int:
     """Run an Idea: its output goes to stdout as JSON, what happens on the way to stderr.
 

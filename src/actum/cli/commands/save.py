@@ -9,13 +9,13 @@ from ...ideas.file import IdeaText, read_idea
 from ...ideas.library import Saved
 from ...schema.quoting import printable
 from ...sources.files import read_text
-from ..options import CommandError, StoreName, branch_of, library_of
+from ..options import CommandError, branch_of, library_of
 from ..render.terminal import say
 
 
 async def actum_save(
-    idea: str, address: str | None = None, /, *, branch: str | None = None, note: str = "", store: StoreName = None
-) -> int:
+    idea: str, address: str | None = None, /, *, branch: str | None = None, note: str = "", store: str | None = None
+) -> None:
     """Save an Idea as the next version; the change of its schemas says how far its number is raised.
 
     Parameters
@@ -37,7 +37,6 @@ async def actum_save(
         target = Address(domain=target.domain, path=target.path, branch=branch_of(branch))
     async with library_of(store, makes=True) as library:
         tell_saved(await library.save(text, target, note=note))
-    return 0
 
 
 def _own_address(text: IdeaText, name: str) -> Address:

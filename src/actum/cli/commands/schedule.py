@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from ...runs.row import QUEUE
 from ...runs.runs import Runs
 from ...runs.schedules import Missed, Schedule
-from ..options import CommandError, Flag, InputFile, RunsHome, Settings, runs_at
+from ..options import CommandError, InputFile, RunsHome, Settings, runs_at
 from ..render.terminal import say
 from .submit import prepared
 
@@ -31,10 +31,10 @@ async def actum_schedule(
     queue: str = QUEUE,
     tag: str | None = None,
     patience: float | None = None,
-    pause: Flag = False,
-    go_on: Flag = False,
-    remove: Flag = False,
-) -> int:
+    pause: bool = False,
+    go_on: bool = False,
+    remove: bool = False,
+) -> None:
     """Have an Idea run again and again, at the ticks of a cron expression; without IDEA, list, pause, or remove.
 
     Workers submit the runs, each called NAME@TICK, so that no tick is two runs.
@@ -84,7 +84,7 @@ async def actum_schedule(
                 await getattr(runs.schedules, changes[0])(name)
             else:
                 await _list(runs, name)
-        return 0
+        return
     own, given = prepared(idea, i, input)
     async with runs_at(store, makes=True) as runs:
         made = await runs.schedule(
@@ -104,7 +104,6 @@ async def actum_schedule(
             patience=patience,
         )
         say(_told(made))
-    return 0
 
 
 def _check(name: str | None, idea: str | None, cron: str | None, changes: list[str]) -> None:

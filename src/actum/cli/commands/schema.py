@@ -8,7 +8,7 @@ from ...ideas.published import idea_schema
 from ..render.terminal import say_json
 
 
-def actum_schema(of: Literal["idea"] = "idea", /) -> int:
+def actum_schema(of: Literal["idea"] = "idea", /) -> None:
     """Print the JSON Schema of the Idea format, by which an editor completes and checks Ideas.
 
     Parameters
@@ -17,4 +17,3 @@ def actum_schema(of: Literal["idea"] = "idea", /) -> int:
         The format: idea.
     """
     say_json({"idea": idea_schema}[of](), 2)
-    return 0

@@ -18,35 +18,35 @@ from ...protocol.registry import Registry
 from ...serving import Served
 from ...serving.extras import check_installed
 from ...serving.mcp_options import Keyless, McpOptions
-from ..connecting import McpFile, agree, servers_at
+from ..connecting import agree, servers_at
 from ..given_deps import DepsNames, factories_at
 from ..mcp_serving import over_stdio, place_beside
-from ..options import CommandError, Flag, ModulesOfAll, Roots, StoreName, runs_at, runs_place
+from ..options import CommandError, ModulesOfAll, runs_at, runs_place
 from ..render.terminal import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
 
 
 async def actum_serve(
     *ideas: str,
-    stdio: Flag = False,
-    graph: Flag = False,
+    stdio: bool = False,
+    graph: bool = False,
     port: int = 8765,
     host: str = "127.0.0.1",
-    host_name: Annotated[list[str] | None, Parameter(negative="")] = None,
-    origin: Annotated[list[str] | None, Parameter(negative="")] = None,
+    host_name: list[str] | None = None,
+    origin: list[str] | None = None,
     token_file: str | None = None,
-    store: StoreName = None,
+    store: str | None = None,
     only: str | None = None,
     model: str | None = None,
     approve: Literal["all", "hold"] | None = None,
     activities: ModulesOfAll = None,
     deps: DepsNames = None,
-    root: Roots = None,
-    mcp: McpFile = None,
+    root: list[str] | None = None,
+    mcp: str | None = None,
     worker: Annotated[bool, Parameter(negative="--no-worker")] = True,
     slots: int = 50,
     drain: float = 30.0,
-) -> int:
+) -> None:
     """Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C; over stdio, until the host does.
 
     Then it starts nothing more, and what is under way may end until the time to drain is over; the rest is kept, and
@@ -111,7 +111,7 @@ async def actum_serve(
         if stdio:
             tell(f"actum: serving {', '.join(named)} over stdio")
             await over_stdio(named, place, options, agent_for, roots, factories)
-            return 0
+            return
         token, is_new = token_of(token_file)
         hosts = hosts_of(host, host_name or (), is_set=not is_new)
         async with runs_at(store, makes=True) as runs:
@@ -124,7 +124,6 @@ async def actum_serve(
             app = served.app(token=token, hosts=hosts, origins=origin or (), only=parts)
             told = token if is_new and isinstance(token, str) else None
             await listen_at(host, port, app, served.desk, lambda at: _started(named, at, told))
-    return 0
 
 
 def _started(ideas: Collection[str], at: str, token: str | None) -> None:

@@ -18,7 +18,7 @@ from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
 from ..given_deps import DepsNames, factories_at
 from ..log_lines import Started, commands_of, log_to_stderr
-from ..options import CommandError, ModulesOfAll, Roots, RunsHome, Several, pair_of, runs_at
+from ..options import CommandError, ModulesOfAll, RunsHome, pair_of, runs_at
 from ..render.terminal import tell
 from ..server_options import agents_at
 from .sweep import kept_days
@@ -35,18 +35,18 @@ async def actum_serve_worker(
     approve: Literal["all", "hold"] = "all",
     activities: ModulesOfAll = None,
     deps: DepsNames = None,
-    root: Roots = None,
+    root: list[str] | None = None,
     lease: float = 4.0,
     drain: float = 30.0,
-    tag: Several = None,
+    tag: list[str] | None = None,
     patience: float = 3_600.0,
     keep: str | None = None,
     health_port: int | None = None,
     health_host: str = "127.0.0.1",
     metrics_port: int | None = None,
     log: Literal["text", "json"] = "text",
-    on: Several = None,
-) -> int:
+    on: list[str] | None = None,
+) -> None:
     """Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.
 
     Then it takes no more, and what is under way may end until the time to drain is over; others go on with the rest.
@@ -116,7 +116,6 @@ async def actum_serve_worker(
                 port = await beside.enter_async_context(watched(serving, health_port, health_host))
                 tell(f"actum: how it is: http://{health_host}:{port}/health and /ready")
             await serving.serve()
-    return 0
 
 
 def _slots(text: str) -> dict[str, int]:

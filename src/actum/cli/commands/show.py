@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,12 +13,13 @@ from ...app.loading import Code, Loaded, load_idea
 from ...connections.looking import register_pinned
 from ...errors import ActumError, CallError
 from ...generation.offer import offered
+from ...inspection import Hidden, Isolation
 from ...inspection.plan_drawing import svg_of
+from ...schema.json import JsonObject, encode
+from ...schema.quoting import printable
 from ...sources.files import write_text
-from ..connecting import McpFile
-from ..options import CommandError, DelegateRoots, Flag, Modules, Several
-from ..render import seen
-from ..render.along import along
+from ..options import CommandError, DelegateRoots, Modules
+from ..render.asked import along, message_shown
 from ..render.plan_lines import mermaid_of, plan_text
 from ..render.terminal import say_lines, tell_left_out
 
@@ -29,18 +31,18 @@ async def actum_show(
     /,
     *,
     graph: Literal["text", "mermaid", "svg"] | None = None,
-    messages: Flag = False,
-    schema: Flag = False,
+    messages: bool = False,
+    schema: bool = False,
     call: str | None = None,
     instance: str | None = None,
     provider: str | None = None,
     output: str | None = None,
     html: str | None = None,
     activities: Modules = None,
-    tools: Several = None,
+    tools: list[str] | None = None,
     root: DelegateRoots = None,
-    mcp: McpFile = None,
-) -> int:
+    mcp: str | None = None,
+) -> None:
     """Show what the model would get of an Idea: messages, schema, and the graph of its plan.
 
     Parameters
@@ -72,7 +74,7 @@ async def actum_show(
         from ...studio.run_file import run_page
 
         write_text(Path(html), await run_page(Idea.load(idea), Path(idea).stem), private=True)
-        return 0
+        return
     code = Code.to_read(activities)
     loaded = load_idea(idea, tools=tools or [], roots=root or [], code=code)
     if mcp is not None:
@@ -83,8 +85,8 @@ async def actum_show(
             found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
         except CallError as error:
             raise CommandError(error.message) from error
-        _write(seen.isolation_text(found, loaded.idea.context.origin, loaded.roots), output)
-        return 0
+        _write(isolation_text(found, loaded.idea.context.origin, loaded.roots), output)
+        return
     parts: list[str] = []
     everything = not (graph or messages or schema)
     if messages or everything:
@@ -97,7 +99,6 @@ async def actum_show(
         drawn = _DRAWINGS[graph or "text"](_graph(loaded))
         parts.append(f"── calls\n{drawn}" if everything else drawn)
     _write("\n\n".join(parts), output)
-    return 0
 
 
 def _graph(loaded: Loaded) -> inspection.PlanGraph:
@@ -124,3 +125,33 @@ def _schema(loaded: Loaded, provider: str | None) -> str:
     else:
         schema = inspection.schema_for(provider, agent, idea.context, idea.schema)
     return json.dumps(schema, ensure_ascii=False, indent=2)
+
+
+def isolation_text(found: Isolation, origin: str | None = None, roots: Sequence[Path] = ()) -> str:
+    """Who carries the call out, what it is given, and what stays behind.
+
+    `origin` is where paths in the context start from, `roots` the folders that they may lead into.
+    """
+    lines = [_headline(found)]
+    if found.own is not None:
+        lines += ["sees of its own", *_messages(found.own, None, ())]
+    lines += ["sees of this context", *_messages(found.crossing, origin, roots)]
+    lines += ["does not see", *(f"  {printable(_stays(one))}" for one in found.hidden)]
+    return "\n".join([*lines, "  the other calls, their errors, and the registered tools"])
+
+
+def _headline(found: Isolation) -> str:
+    if found.delegate is None:
+        return f"a call of {found.tool}"
+    return f"a call of {found.tool}, carried out by the delegate {found.delegate or 'that the model chooses'}"
+
+
+def _messages(messages: Iterable[JsonObject], origin: str | None, roots: Sequence[Path]) -> Iterator[str]:
+    listed = [f"  {printable(encode(message_shown(message, origin, roots)))}" for message in messages]
+    yield from listed or ["  nothing"]
+
+
+def _stays(hidden: Hidden) -> str:
+    if hidden.count:
+        return f"{hidden.kind}: {hidden.count} message{'s' if hidden.count > 1 else ''}"
+    return f"{hidden.kind}: {', '.join(hidden.names) or 'all of it'}"

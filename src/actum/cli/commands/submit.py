@@ -28,7 +28,7 @@ async def actum_submit(
     tag: str | None = None,
     patience: float | None = None,
     escalate: str | None = None,
-) -> int:
+) -> None:
     """Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its end.
 
     Parameters
@@ -69,7 +69,6 @@ async def actum_submit(
             escalate=escalate,
         )
         say(run.id)
-    return 0
 
 
 def prepared(idea: str, i: list[str] | None, input: str | None) -> tuple[Idea, JsonObject | None]:

@@ -7,7 +7,7 @@ from ..options import CommandError, RunsHome, pair_of, runs_at
 from ..render.terminal import say
 
 
-async def actum_sweep(*, keep: str, store: RunsHome = None) -> int:
+async def actum_sweep(*, keep: str, store: RunsHome = None) -> None:
     """Delete the runs that have been over for longer than they are kept, with their records; `export` keeps one.
 
     Parameters
@@ -18,7 +18,6 @@ async def actum_sweep(*, keep: str, store: RunsHome = None) -> int:
     days = kept_days(keep)
     async with runs_at(store) as runs:
         say(str(await runs.sweep(days)))
-    return 0
 
 
 def kept_days(text: str) -> dict[State, float]:

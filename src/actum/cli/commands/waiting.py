@@ -5,13 +5,12 @@ from __future__ import annotations
 from ...protocol.call import Call
 from ...schema.json import encode
 from ..keeping import RunName, run_at
-from ..options import AnyRuns, JsonFlag
-from ..render.along import message_shown
-from ..render.asked import source_lines
+from ..options import AnyRuns
+from ..render.asked import message_shown, source_lines
 from ..render.terminal import say, say_json
 
 
-async def actum_waiting(run: RunName, /, *, json: JsonFlag = False, store: AnyRuns = None) -> int:
+async def actum_waiting(run: RunName, /, *, json: bool = False, store: AnyRuns = None) -> None:
     """List the calls of a run that wait for a decision, including those of its delegates.
 
     Parameters
@@ -27,7 +26,7 @@ async def actum_waiting(run: RunName, /, *, json: JsonFlag = False, store: AnyRu
             for one in found
         ]
         say_json(listed)
-        return 0
+        return
     for one in found:
         within = f" in {' → '.join(one.delegates)}" if one.delegates else ""
         say(f"{one.of}  {encode(one.call)}{within}")
@@ -35,4 +34,3 @@ async def actum_waiting(run: RunName, /, *, json: JsonFlag = False, store: AnyRu
             say(f"    {line}")
         for message in one.crossing:
             say(f"    is given {encode(message_shown(message, idea.context.origin, idea.roots))}")
-    return 0

@@ -11,7 +11,7 @@ from ...protocol.message import RESULT
 from ...schema.json import encode
 from ...schema.quoting import printable
 from ..keeping import idea_at
-from ..options import AnyRuns, JsonFlag
+from ..options import AnyRuns
 from ..render.terminal import say, say_json
 
 _RESULT = f"†{RESULT}"
@@ -25,9 +25,9 @@ async def actum_why(
     /,
     *,
     instance: str | None = None,
-    json: JsonFlag = False,
+    json: bool = False,
     store: AnyRuns = None,
-) -> int:
+) -> None:
     """Say where a value of a kept run came from: whether code or a model made it, and of what.
 
     Of the output it also says which calls are not done, and what became of each: it failed, its result was unusable, it
@@ -49,7 +49,7 @@ async def actum_why(
     if json:
         listed = [one for origin in origins for one in origin.to_list()]
         say_json(listed)
-        return 0
+        return
     for origin in origins:
         for depth, one, is_new in origin.walk():
             say("  " * depth + _described(one, is_new=is_new))
@@ -59,7 +59,6 @@ async def actum_why(
         if call.state != "done":
             told = f": {call.error.message}" if call.error is not None else ""
             say(printable(f"call {call.place} ({call.tool}) {call.state}{told}"))
-    return 0
 
 
 def _computed(origin: inspection.Origin) -> Iterator[str]:

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from ...messages.media import MEDIA
 from ...protocol.call import EACH, ELSE, WHEN, Call
-from ...schema.json import encode
+from ...protocol.config import Config
+from ...schema.json import JsonObject, encode
 from ...schema.quoting import printable
+from ...sources.media_reader import size_and_digest
+
+_MOST = Config().max_media_bytes
+
+
+def message_shown(message: JsonObject, origin: str | None, roots: Sequence[Path]) -> JsonObject:
+    """A message of a context as a person is shown it; `origin` is where its path starts from, below `roots`."""
+    if message.get("type") not in MEDIA:
+        return message
+    found = size_and_digest(message, origin, roots, _MOST)
+    own = {key: value for key, value in message.items() if key != "data"}
+    return own if found is None else {**own, "size": found[0], "sha256": found[1]}
+
+
+def along(message: Mapping[str, Any]) -> str:
+    """What goes along with a rendered message, in a line behind its text; empty where nothing does."""
+    media = message.get("media")
+    if media is None:
+        return ""
+    if "url" in media:
+        return f"\n({media['url']}, which the provider reads)"
+    return f"\n({media['media_type']}, {media['size']} bytes, sha256 {media['sha256']})"
 
 
 def call_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Generator[None]:
                 loop.remove_reader(reading)
 
 
-class Interruptible:
+class Interruptible(Renderer):
     """Shows a run by another renderer, and answers Ctrl-C while it does.
 
     A run that is cancelled waits for what it has started (L7), and Python can't stop a thread: whoever doesn't want to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ... import events
 from ...inspection.wording import short, short_call
@@ -18,22 +18,22 @@ _MOST_NAMES = 6
 """How many names of what crosses are listed."""
 
 
-class Renderer(Protocol):
-    """Shows a run while it runs."""
+class Renderer:
+    """Shows a run while it runs; this one shows nothing of it."""
 
-    def __enter__(self) -> Renderer: ...
+    def __enter__(self) -> Renderer:
+        return self
+
     def __exit__(self, *_: object) -> None: ...
+
     def show(self, event: events.AnyEvent) -> None:
         """Show one event."""
-        ...
 
     def pause(self) -> None:
         """Leave the terminal to a question."""
-        ...
 
     def go_on(self) -> None:
         """Take it back."""
-        ...
 
     def note(self, words: str) -> None:
         """Tell something beside the events; may be called between any two lines of the program.
@@ -41,32 +41,10 @@ class Renderer(Protocol):
         Raises:
             RuntimeError: that is in the middle of writing another line.
         """
-        ...
-
-
-class Silent:
-    """Shows nothing."""
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def show(self, event: events.AnyEvent) -> None:
-        """Show nothing of it."""
-
-    def pause(self) -> None:
-        """Nothing is shown."""
-
-    def go_on(self) -> None:
-        """Nothing is shown."""
-
-    def note(self, words: str) -> None:
-        """Tell it as a line."""
         tell(words)
 
 
-class Lines(Silent):
+class Lines(Renderer):
     """One line on stderr for each event that matters."""
 
     def __init__(self) -> None:
@@ -80,7 +58,7 @@ class Lines(Silent):
             tell(f"{spent:7.2f}s {'  ' * event.depth}{line}")
 
 
-class JsonLines(Silent):
+class JsonLines(Renderer):
     """One JSON object on stdout for each event."""
 
     def show(self, event: events.AnyEvent) -> None:

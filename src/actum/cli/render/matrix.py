@@ -13,10 +13,10 @@ from rich.text import Text
 
 from ...evals import Judgement
 from ...schema.quoting import printable
-from .lines import Silent
+from .lines import Renderer
 
 
-class LiveMatrix(Silent):
+class LiveMatrix(Renderer):
     """Stands on stderr as long as the block lasts and is taken away then; where that is no terminal, nothing does."""
 
     def __init__(self, *, is_shown: bool) -> None:

@@ -10,7 +10,7 @@ from ...schema.infer import jsonable
 from ..options import CommandError
 from ..spelling import spelled
 from .interrupting import Interruptible
-from .lines import JsonLines, Lines, Renderer, Silent
+from .lines import JsonLines, Lines, Renderer
 from .terminal import say_json, tell
 
 PRODUCED, FAILED, WAITS = 0, 1, 3
@@ -25,7 +25,7 @@ def _renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
     if json and quiet:
         raise CommandError("--json and --quiet exclude each other")
     if quiet:
-        return Silent()
+        return Renderer()
     if json:
         return JsonLines()
     if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed

@@ -18,7 +18,7 @@ from ...inspection.wording import short, short_call
 from ...protocol.call import Place
 from ...protocol.usage import Usage
 from ...schema.quoting import printable
-from .lines import crossing_told, progress_of
+from .lines import Renderer, crossing_told, progress_of
 from .terminal import last_cells
 
 _MARKS = {
@@ -54,7 +54,7 @@ class _Level:
     unlisted: int = 0
 
 
-class LiveTree:
+class LiveTree(Renderer):
     """Draws the tree on stderr, again with every event, but at most ten times a second."""
 
     def __init__(self, title: str) -> None:

@@ -7,6 +7,7 @@ and what the user gives with every call (`headers`, `query`) goes nowhere else.
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,18 +15,57 @@ from typing import TYPE_CHECKING
 from ...errors import DelegateError, IdeaError, Outcome, SchemaError, ServerError
 from ...protocol.context import Progress, is_url, told
 from ...schema.installing import pip_install
-from ...schema.json import JsonObject
+from ...schema.json import JsonObject, NotJson, decode
 from ...sources.files import read_text
 from ..server import Server
-from .answers import Unreadable, answer_result, answer_text
+from .contents import is_json
 from .document import Document, scheme_and_host
-from .http_requests import Request, request_of
+from .http_requests import Request, Unsendable, request_of
 from .operations import HTTP, ListedOperations, listed_operations
 from .parameters import AlwaysSent
-from .paths import Unsendable
 
 if TYPE_CHECKING:
     from ...sources.http_client import Answer, Client
+
+_TEXTS = ("text/", "application/xml", "application/javascript", "application/yaml")
+
+
+class Unreadable(Exception):
+    """An answer that isn't what it says that it is, or not what was promised."""
+
+
+def answer_result(media_type: str, content: bytes, *, is_declared: bool) -> JsonObject:
+    """The result of a call that went well; `is_declared` says whether its operation promises data.
+
+    Raises:
+        Unreadable: it isn't there, or can't be read.
+    """
+    kind = media_type.partition(";")[0].strip().lower()
+    if not content:
+        return {"content": [], "structuredContent": None}
+    if is_json(kind) or (is_declared and kind in {"", "text/plain"}):
+        try:
+            return {"content": [], "structuredContent": decode(content.decode())}
+        except (NotJson, UnicodeDecodeError):
+            raise Unreadable from None
+    if is_declared:
+        raise Unreadable
+    return {"content": [_block(kind, content)]}
+
+
+def answer_text(content: bytes, most: int) -> str:
+    """The beginning of a content as text, for people."""
+    return content[: 4 * most].decode(errors="replace")[:most]
+
+
+def _block(kind: str, content: bytes) -> JsonObject:
+    if kind.startswith(_TEXTS) or kind.endswith("+xml") or not kind:
+        return {"type": "text", "text": content.decode(errors="replace")}
+    data = b64encode(content).decode()
+    if kind.startswith(("image/", "audio/")):
+        return {"type": kind.partition("/")[0], "data": data, "mimeType": kind}
+    return {"type": "resource", "resource": {"mimeType": kind, "blob": data}}
+
 
 _MOST_OPERATIONS = 1_000
 _MOST_SAID = 4_000

@@ -14,8 +14,8 @@ from ...errors import SchemaError
 from ...schema.json import JsonObject, encode, is_object
 from .contents import given_by, request_body
 from .document import Document
+from .http_requests import judge_path
 from .parameters import AlwaysSent, Parameters
-from .paths import judge_path
 
 HTTP = "http"
 """The member of a listed tool's `_meta` that says how its calls travel: see `Operation`."""
