@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,49 @@ async def test_a_tool_that_changed_after_its_approval_is_asked_about_again(tmp_p
     assert [one.of for one in pending(again.context)] == [asked.of]
     done = await reached(decided(again.context, asked.of, "approve"))
     assert done.output == "ok"
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["json", "events"])
+async def test_a_tool_that_nests_too_deep_is_left_out_alone_over_http_too(is_streamed: bool) -> None:
+    deep = '{"a":' * 220 + "1" + "}" * 220
+    go = '{"name":"go","inputSchema":{"type":"object"}}'
+    nested = '{"name":"deep","inputSchema":{"type":"object","properties":{"x":' + deep + "}}}"
+    listed = f'{{"tools":[{go},{nested}]}}'
+
+    async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := (await reader.readuntil(b"\r\n\r\n")).decode().lower():
+            size = int(head.partition("content-length: ")[2].partition("\r")[0] or 0)
+            body: dict[str, Any] = json.loads(await reader.readexactly(size) or b"{}")
+            kind, text = "application/json", ""
+            match body.get("method"):
+                case "initialize":
+                    own = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+                    result = json.dumps({**own, "serverInfo": {"name": "raw", "version": "1"}})
+                case "tools/list":
+                    result = listed
+                case "tools/call":
+                    result = '{"content":[{"type":"text","text":"ok"}]}'
+                case _:
+                    result = ""
+            if "id" in body and result:
+                text = f'{{"jsonrpc":"2.0","id":{json.dumps(body["id"])},"result":{result}}}'
+            if text and is_streamed:
+                kind, text = "text/event-stream", f"event: message\r\ndata: {text}\r\n\r\n"
+            status = "200 OK" if text else "202 Accepted" if head.startswith("post") else "405 No"
+            more = f"content-type: {kind}\r\ncontent-length: {len(text)}"
+            writer.write(f"HTTP/1.1 {status}\r\n{more}\r\n\r\n{text}".encode())
+            await writer.drain()
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await asked(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        own = connections.Server("s", url=f"http://127.0.0.1:{port}/mcp", protocol="legacy", timeout=PATIENCE)
+        async with connections.open([own]) as servers:
+            assert list(servers.tools) == ["s/go"]
+            assert [(one.tool, one.why) for one in servers.left_out] == [("deep", "it nests deeper than 128")]
+            assert (await servers.call("s/go", {})).value == "ok"

@@ -22,7 +22,7 @@ from ..schema.quoting import printable
 from .adapting import visible
 from .process import Tail, process_of
 from .server import Server
-from .sifting import TOO_DEEP, UNREADABLE, sifted
+from .sifting import TOO_DEEP, UNREADABLE, shallow, sifted
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -203,7 +203,8 @@ class Connection:
 
         allowed = self.server.allow_hosts
         await check_address(url, allowed)
-        client = judged_client(url, headers=self.server.headers, allow_hosts=allowed, most_bytes=most)
+        headers = self.server.headers
+        client = judged_client(url, headers=headers, allow_hosts=allowed, most_bytes=most, rewritten=shallow)
         client.event_hooks = {"response": [self._heard]}
         return streamable_http_client(url, http_client=await stack.enter_async_context(client), max_sse_event_size=most)
 

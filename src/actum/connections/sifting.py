@@ -41,6 +41,23 @@ def instead_of(line: bytes) -> JSONRPCMessage | None:
     return JSONRPCError(jsonrpc="2.0", id=own, error=ErrorData(code=UNREADABLE, message="it can't be read"))
 
 
+def shallow(content: bytes) -> bytes:
+    """The content of an answer over HTTP, or a line of an event: a list of tools without what nests too deep."""
+    if content.count(b"{") + content.count(b"[") <= MAX_DEPTH:
+        return content
+    from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+
+    text = content.removeprefix(b"data:")
+    try:
+        jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValueError:
+        message = instead_of(text)
+        if isinstance(message, JSONRPCResponse):
+            end = text[len(text.rstrip()) :]
+            return content[: -len(text)] + message.model_dump_json(by_alias=True).encode() + end
+    return content
+
+
 def _shallow_tools(line: bytes) -> dict[str, Any] | None:
     """The list of tools that a line holds, each that nests too deep without its schemas; None if it holds none."""
     try:

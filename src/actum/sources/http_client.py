@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -32,15 +32,21 @@ def judged_client(
     allow_hosts: Collection[str],
     most_bytes: int,
     trusts_written: bool = True,
+    rewritten: Callable[[bytes], bytes] | None = None,
 ) -> httpx2.AsyncClient:
     """A client for one address: no proxies, cookies or credentials of this machine, and nothing compressed.
 
-    `trusts_written`: an address that is written as a private one is what its user has asked for.
+    `trusts_written`: an address that is written as a private one is what its user has asked for. `rewritten` gives what
+    is read in place of the content of an answer, or of a line of a stream of events.
     """
     own = {"user-agent": "actum", **headers, "accept-encoding": "identity"}
     network = _network(url, allow_hosts, trusts_written=trusts_written)
     return httpx2.AsyncClient(
-        transport=_Transport(network, most_bytes), headers=own, timeout=_SECONDS, trust_env=False, max_redirects=5
+        transport=_Transport(network, most_bytes, rewritten),
+        headers=own,
+        timeout=_SECONDS,
+        trust_env=False,
+        max_redirects=5,
     )
 
 
@@ -89,12 +95,13 @@ def _is_written_private(host: str) -> bool:
 class _Transport(httpx2.AsyncHTTPTransport):
     """The transport of httpx2 on a network of our own; it refuses what is compressed or too large."""
 
-    def __init__(self, network: Network, most_bytes: int) -> None:
+    def __init__(self, network: Network, most_bytes: int, rewritten: Callable[[bytes], bytes] | None) -> None:
         ssl_context = httpx2.create_ssl_context(trust_env=False)
         super().__init__(verify=ssl_context, trust_env=False)
         backend: Any = network
         self._pool = AsyncConnectionPool(ssl_context=ssl_context, network_backend=backend)
         self._most_bytes = most_bytes
+        self._rewritten = rewritten
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
@@ -104,7 +111,9 @@ class _Transport(httpx2.AsyncHTTPTransport):
         stream: Any = response.stream
         is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         if not is_endless:  # of a stream of events, each is bounded where it is put together
-            response.stream = _Bounded(stream, self._most_bytes)
+            stream = response.stream = _Bounded(stream, self._most_bytes)
+        if self._rewritten is not None:
+            response.stream = _Rewritten(stream, self._most_bytes, self._rewritten, by_line=is_endless)
         return response
 
 
@@ -121,6 +130,34 @@ class _Bounded(httpx2.AsyncByteStream):
             if self._left < 0:
                 raise httpx2.ReadError("its answer is too large")
             yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Rewritten(httpx2.AsyncByteStream):
+    """The content of an answer as it is rewritten: as a whole, or line by line."""
+
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, most: int, rewritten: Callable[[bytes], bytes], *, by_line: bool
+    ) -> None:
+        self._stream = stream
+        self._most = most
+        self._rewritten = rewritten
+        self._by_line = by_line
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held = bytearray()
+        async for chunk in self._stream:
+            before = len(held)
+            held += chunk
+            whole = max(held.rfind(b"\n", before), held.rfind(b"\r", before)) + 1 if self._by_line else 0
+            for line in bytes(held[:whole]).splitlines(keepends=True):
+                yield self._rewritten(line)
+            del held[:whole]
+            if len(held) > self._most:
+                raise httpx2.ReadError("a line of its answer is too large")
+        yield self._rewritten(bytes(held))
 
     async def aclose(self) -> None:
         await self._stream.aclose()
