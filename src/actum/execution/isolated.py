@@ -71,3 +71,7 @@ class Delegate(Protocol):
     def contract(self, tool: Tool) -> Awaitable[Tool]:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
         ...
+
+    def digest(self, call: Call, tool: Tool) -> Awaitable[str]:
+        """What the delegate of a call is known by, empty where that isn't known before it is asked."""
+        ...

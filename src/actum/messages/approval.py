@@ -24,7 +24,7 @@ KINDS = [
                 members={
                     "call": Key(types=("object",), is_required=True, about="The call with its values."),
                     "context": Key(types=("array",), is_required=True, about="What would cross."),
-                    "tool": Key(types=("string",), about="A digest of how a server had listed the tool of the call."),
+                    "tool": Key(types=("string",), about="Digests of how the tool was told, its code, its delegate."),
                     "from": Key(types=("object",), about="As what its parameters were authored, by their paths."),
                 },
             ),

@@ -114,6 +114,16 @@ class Activity(Generic[P, R_co]):
         self._undoing.function = function
         return function
 
+    @cached_property
+    def source(self) -> str:
+        """The text of its function, as far as it can be read; empty for what stands for others' code."""
+        function: Any = inspect.unwrap(self.function)
+        if str(getattr(function, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
+            return ""
+        with suppress(OSError, TypeError):
+            return inspect.getsource(function)
+        return ""
+
     @property
     def compensation(self) -> Undo | None:
         """What takes back a call that was done, None if nothing was declared."""

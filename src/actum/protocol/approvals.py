@@ -4,10 +4,10 @@
 "shown"?, "takes"?}` is about call 0 of answer 3, which must be `call`; `as` is
 what runs instead; `shown` is what would run when it was asked about, with its values, and what of the context
 would cross: an approval holds for that and nothing else. Beside it stand its condition as it was authored, which had
-come to true, in `tool` how its server had listed the tool (a digest), in `from` as what its parameters were authored
-that are no literals, and in `derived` which of them a reader or an expression has made of data. `takes`
-is the schema of the parameters that its tool takes. `"wants": "result"` says that whoever has begun the run makes the
-call, and `"given": {"value": …}` beside an approval is what came of it.
+come to true, in `tool` digests of how the tool was told, of its code and of its delegate, in `from` as what its
+parameters were authored that are no literals, and in `derived` which of them a reader or an expression has made of
+data. `takes` is the schema of the parameters that its tool takes. `"wants": "result"` says that whoever has begun the
+run makes the call, and `"given": {"value": …}` beside an approval is what came of it.
 `{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has left so far. A
 model is shown neither, no scope lets them through, and no call can write them.
 """
@@ -88,7 +88,7 @@ class Asked(Call):
     def shown(self, context: Iterable[JsonObject], seal: str = "") -> JsonObject:
         """What is kept of a question: the call, all of the context that would cross, and what the call was made of.
 
-        `seal` is that of its tool.
+        `seal` are digests of what would carry it out.
         """
         own: JsonObject = {"call": dict(self), "context": list(context)}
         own |= {"tool": seal} if seal else {}
@@ -143,8 +143,9 @@ class Decision:
         return dict(call) in (self.call, self.replacement)
 
     def is_of(self, seal: str) -> bool:
-        """Whether a server lists the tool as it did when it was asked about; what isn't known counts as it."""
-        return self.shown is None or self.shown.get("tool", seal) == seal
+        """Whether the tool, its code and its delegate are as when it was asked about; what isn't known counts as it."""
+        known = str((self.shown or {}).get("tool", "")).split(".")
+        return all(one == other or not (one and other) for one, other in zip(known, seal.split("."), strict=False))
 
     def holds_for(self, call: Call, context: Iterable[JsonObject]) -> bool:
         """Whether what was shown is this call with its values and this context; if nothing is known of that, it is."""

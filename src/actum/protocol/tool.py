@@ -35,7 +35,7 @@ class Tool:
     is_held: bool = False
     """Whether its calls wait for a decision where a run has nobody to ask."""
     seal: str = ""
-    """A digest of how a server has listed it, empty for others: an approval holds for no other listing."""
+    """A digest of how a server has listed it, empty for others."""
     origin: str | None = None
     """The file that defined it, None for code: what a relative `_delegate` starts from."""
     owners: tuple[str, ...] = ()

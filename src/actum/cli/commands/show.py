@@ -42,7 +42,7 @@ async def actum_show(
     tools: list[str] | None = None,
     root: DelegateRoots = None,
     mcp: str | None = None,
-) -> None:
+) -> int:
     """Show what the model would get of an Idea: messages, schema, and the graph of its plan.
 
     Parameters
@@ -74,7 +74,7 @@ async def actum_show(
         from ...studio.run_file import run_page
 
         write_text(Path(html), await run_page(Idea.load(idea), Path(idea).stem), private=True)
-        return
+        return 0
     code = Code.to_read(activities)
     loaded = load_idea(idea, tools=tools or [], roots=root or [], code=code)
     if mcp is not None:
@@ -86,7 +86,7 @@ async def actum_show(
         except CallError as error:
             raise CommandError(error.message) from error
         _write(isolation_text(found, loaded.idea.context.origin, loaded.roots), output)
-        return
+        return 0
     parts: list[str] = []
     everything = not (graph or messages or schema)
     if messages or everything:
@@ -99,6 +99,7 @@ async def actum_show(
         drawn = _DRAWINGS[graph or "text"](_graph(loaded))
         parts.append(f"── calls\n{drawn}" if everything else drawn)
     _write("\n\n".join(parts), output)
+    return 0
 
 
 def _graph(loaded: Loaded) -> inspection.PlanGraph:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
@@ -19,9 +20,10 @@ from ...protocol.context import Context
 from ...protocol.elsewhere import is_elsewhere
 from ...protocol.raised import raised_words
 from ...protocol.tool import Tool
-from ...schema.json import JsonObject
+from ...schema.json import JsonObject, encode
 from ..emitter import asked
 from ..ground import Ground
+from ..isolated import Delegate
 from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
 from ..threads import Threads
@@ -120,8 +122,9 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
 class Approvals:
     """What was decided of the calls of one run, and the approver who is asked about the others (L6)."""
 
-    def __init__(self, ground: Ground, approve: Approve | None) -> None:
+    def __init__(self, ground: Ground, approve: Approve | None, delegate: Delegate) -> None:
         self._ground = ground
+        self._delegate = delegate
         self.approve = approve
 
     def decision(self, job: Job) -> Decision | None:
@@ -155,7 +158,7 @@ class Approvals:
         if decision is not None and decision.ruling == "deny":
             raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
         approved = decision if decision is not None and decision.ruling == "approve" else None
-        is_of = approved is not None and approved.is_of(job.tool.seal)
+        is_of = approved is not None and approved.is_of(await self.seal(job.tool, call))
         if approved is not None and is_of and (approved.replacement or approved.holds_for(call, context)):
             job.approval = approved
             return call
@@ -172,11 +175,25 @@ class Approvals:
             return None
         return call if approved is None else None  # other values than those that were approved are asked about again
 
+    async def seal(self, tool: Tool, call: Call) -> str:
+        """What would carry a call out, by digests: how its tool is told, its code, its delegate, as far as it is known.
+
+        An approval holds for nothing else. In a replay the record stands for all that.
+        """
+        registry = self._ground.toolset.registry
+        if tool.seal or self._ground.ring is not None or registry is None:
+            return tool.seal
+        serving = registry.serving(tool, str(call.get("_delegate", "")) or None)
+        code = "" if serving is None else serving.of(call).source
+        delegate = await self._delegate.digest(call, tool) if serving is None and tool.is_delegated else ""
+        told = encode([tool.name, tool.schema], sort_keys=True)
+        return ".".join(one and sha256(one.encode(errors="replace")).hexdigest()[:16] for one in (told, code, delegate))
+
     def hold(self, job: Job, shown: JsonObject | None) -> None:
         """Note that a call waits for a decision; `shown` is what it is about, None where that is known already."""
         decision = self.decision(job)
         if shown is not None:
-            shown = _asked(job, Call.of(shown["call"])).shown(shown["context"], job.tool.seal)
+            shown = _asked(job, Call.of(shown["call"])).shown(shown["context"], shown["tool"])
         if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
             wants = "result" if is_elsewhere(job.tool) else ""
             self._ground.journal.add(
@@ -223,7 +240,7 @@ def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
         approved = await approvals.approved(job, call, context)
         if approved is None:
             check_written(call, tool=job.tool.name)
-            return Held((f"approval {job.of}",), _shown(call, context))
+            return Held((f"approval {job.of}",), _shown(call, context, await approvals.seal(job.tool, call)))
         if approved != call:
             before = (job.scopes, job.node.instance)
             call = resolved(job, approvals.replace(job, approved), ground.budget)
@@ -234,9 +251,9 @@ def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
     return decided
 
 
-def _shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:
-    """What a call that has to wait is about: the call with its values, and all of the context that would cross."""
-    return {"call": dict(call), "context": list(context)}
+def _shown(call: Call, context: Sequence[JsonObject], seal: str) -> JsonObject:
+    """What a call that has to wait is about: it with its values, all that would cross, and what would carry it out."""
+    return {"call": dict(call), "context": list(context), "tool": seal}
 
 
 def _asked(job: Job, call: Call) -> Asked:

@@ -57,7 +57,7 @@ class Readiness:
         self._parallel = parallel
         self._awaits_all = awaits_all
         self.results = Results(ground)
-        self._approvals = Approvals(ground, approve)
+        self._approvals = Approvals(ground, approve, delegate)
         self.attempts = Attempts(ground)
         self._lineage = Lineage(ground)
         carry = composed(ground, self._approvals, self.results, delegate)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ...errors import SchemaError
+from ...errors import ActumError, SchemaError
+from ...ideas.address import parse_address
 from ...protocol.call import Call, Place
 from ...protocol.context import Context
-from ...protocol.tool import Tool
+from ...protocol.origin import is_url
+from ...protocol.tool import ANONYMOUS, Tool
 from ..isolated import Suspension
 from .by_code import ByCode
 from .by_reader import ByReader
@@ -53,6 +55,17 @@ class Delegation:
             )
         name: str = tool.fixed("_delegate")
         return await self._way(name, tool).contract(name, tool)
+
+    async def digest(self, call: Call, tool: Tool) -> str:
+        """What the delegate of a call is known by; empty for one of elsewhere, which is asked for nothing before."""
+        name = str(call["_delegate"])
+        is_far = "://" in name or is_url(tool.origin) or (name.startswith("idea:") and parse_address(name).url)
+        if is_far or name == ANONYMOUS or self._way(name, tool) is not self._by_run:
+            return ""
+        try:
+            return (await self.caller.resolve(name, tool)).digest
+        except ActumError:  # which the call itself will say
+            return ""
 
     async def latent(
         self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None, *, hint: Sequence[str] = ()
