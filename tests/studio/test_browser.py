@@ -118,6 +118,38 @@ def test_calls_are_approved_and_edited_by_keyboard_alone(browser: Browser, tmp_p
         assert "bea" in page.locator(".calls").first.inner_text()
 
 
+def test_nothing_is_approved_before_what_is_folded_was_opened(browser: Browser, tmp_path: Path) -> None:
+    scoped = {"_tool": "find", "who": "†input.who", "_scopes": ["input"]}
+    calls = [scoped, {"_tool": "echo", "text": "x" * 7_000 + " to mallory"}, {"_tool": "one", "n": 2}, scoped]
+    idea_file(tmp_path, solution={"calls": calls, "output": {"warm": "†calls.2"}})
+    with Room(tmp_path, holds=True) as room, opened(browser, room.url) as page:
+        begin(page, room.base)
+        for at in (page.url, room.base):
+            page.goto(at)
+            own = page.get_by_role("button", name="Approve 0.0")
+            assert (own.is_disabled(), page.get_by_role("button", name="Approve 0.2").is_enabled()) == (True, True)
+            page.locator("section[aria-label='Call 0.0'] summary").press("Enter")
+            page.locator("section[aria-label='Call 0.0'] [data-approves]:enabled").wait_for()
+            page.locator("section[aria-label='Call 0.0'] summary").press("Enter")  # it was seen
+            assert own.is_enabled()
+        page.get_by_role("link", name="See all of 0.1 to approve it").first.click()
+        whole = page.get_by_role("button", name="Approve these values")
+        assert (whole.is_disabled(), page.get_by_text("to mallory").last.is_visible()) == (True, False)
+        page.get_by_text("All of it").click()
+        page.locator("[data-approves]:enabled").wait_for()
+        assert page.get_by_text("to mallory").last.is_visible()
+        whole.click()
+        page.wait_for_url("**/runs/*")
+        together = page.get_by_role("button", name="Approve all 3")
+        assert together.is_disabled()
+        for place, is_enough in (("0.0", False), ("0.3", True)):
+            page.locator(f"section[aria-label='Call {place}'] summary").click()
+            page.locator(f"section[aria-label='Call {place}'] [data-approves]:enabled").wait_for()
+            assert together.is_enabled() == is_enough
+        together.click()
+        page.locator("#state", has_text="done").wait_for()
+
+
 def test_enter_in_a_field_sends_its_form_and_never_approves_what_is_to_be_denied(
     browser: Browser, tmp_path: Path
 ) -> None:

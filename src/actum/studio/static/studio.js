@@ -152,7 +152,22 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// What is folded has to be opened before it can be approved; without this script nothing is.
+function fold() {
+  for (const one of document.querySelectorAll("details[data-unread]")) one.open = false;
+  for (const button of document.querySelectorAll("[data-approves]")) {
+    const unread = new Set(button.closest("[data-decides]").querySelectorAll("details[data-unread]"));
+    const judge = () => {
+      button.disabled = unread.size > 0;
+      button.title = unread.size ? "Open what is folded first" : "";
+    };
+    for (const one of unread) one.addEventListener("toggle", () => { if (one.open) unread.delete(one); judge(); });
+    judge();
+  }
+}
+
 function begin() {
+  fold();
   for (const graph of document.querySelectorAll(".graph")) {
     graph.scrollLeft = (graph.scrollWidth - graph.clientWidth) / 2;
   }
