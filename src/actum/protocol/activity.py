@@ -114,16 +114,6 @@ class Activity(Generic[P, R_co]):
         self._undoing.function = function
         return function
 
-    @cached_property
-    def source(self) -> str:
-        """The text of its function, as far as it can be read; empty for what stands for others' code."""
-        function: Any = inspect.unwrap(self.function)
-        if str(getattr(function, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
-            return ""
-        with suppress(OSError, TypeError):
-            return inspect.getsource(function)
-        return ""
-
     @property
     def compensation(self) -> Undo | None:
         """What takes back a call that was done, None if nothing was declared."""
@@ -294,6 +284,16 @@ class Choice:
     def of(self, call: Call) -> Activity:
         """The one that a call has chosen, which has been judged."""
         return self.options[call["_activity"]]
+
+
+def function_text(function: Callable[..., Any]) -> str:
+    """The text of a function, as far as it can be read; empty for what of Actum's stands for others' code."""
+    own: Any = inspect.unwrap(function)
+    if str(getattr(own, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
+        return ""
+    with suppress(OSError, TypeError):
+        return inspect.getsource(own)
+    return ""
 
 
 def check_function(function: Callable[..., Any], tool: str, *, takes_all: bool = True) -> None:

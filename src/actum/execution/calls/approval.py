@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Node
 from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference
-from ...protocol.activity import is_async
+from ...protocol.activity import function_text, is_async
 from ...protocol.approvals import Asked, Decision, approval, reply_to, with_else
 from ...protocol.call import Call
 from ...protocol.context import Context
@@ -184,7 +184,7 @@ class Approvals:
         if tool.seal or self._ground.ring is not None or registry is None:
             return tool.seal
         serving = registry.serving(tool, str(call.get("_delegate", "")) or None)
-        code = "" if serving is None else serving.of(call).source
+        code = "" if serving is None else function_text(serving.of(call).function)
         delegate = await self._delegate.digest(call, tool) if serving is None and tool.is_delegated else ""
         told = encode([tool.name, tool.schema], sort_keys=True)
         return ".".join(one and sha256(one.encode(errors="replace")).hexdigest()[:16] for one in (told, code, delegate))
