@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from ...errors import ActumError, SchemaError
 from ...ideas.address import parse_address
 from ...protocol.call import Call, Place
-from ...protocol.context import Context
-from ...protocol.origin import is_url
+from ...protocol.context import Context, is_url
 from ...protocol.tool import ANONYMOUS, Tool
 from ..isolated import Suspension
 from .by_code import ByCode
