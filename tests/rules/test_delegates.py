@@ -726,9 +726,9 @@ async def test_the_roots_of_an_idea_are_the_current_folder_where_it_lies_below_i
 async def test_an_address_without_a_domain_is_found_beside_who_names_it_but_never_outside_the_roots(
     tmp_path: Path,
 ) -> None:
-    plan = {"type": "plan", "plan": [], "output": "found"}
-    tool = {"type": "tool", "tool": {"ask": {"_delegate": "idea://other"}}}
-    ask = {"type": "plan", "plan": [{"_tool": "ask"}], "output": "†calls.0"}
+    plan: Json = {"type": "plan", "plan": [], "output": "found"}
+    tool: Json = {"type": "tool", "tool": {"ask": {"_delegate": "idea://other"}}}
+    ask: Json = {"type": "plan", "plan": [{"_tool": "ask"}], "output": "†calls.0"}
     for folder, context in (("inner/own", [tool, ask]), ("inner/other", [plan]), ("caller", [tool, ask])):
         path = tmp_path / f"{folder}.json"
         path.parent.mkdir(exist_ok=True)
