@@ -150,6 +150,7 @@ approval: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench.environments
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.turns
 
 # Lets a model carry out tasks of a public suite, by Actum and in other ways, and reports; MODEL=gold are the suite's own
 # answers (bench/README.md says more). A suite that can't be installed is named, and is not run.

@@ -48,9 +48,9 @@ def said(body: Json, name: str) -> Said:
     helper = scenario.helper
     if helper is not None and any(helper.instructions in text_of(message) for message in messages):
         summary = next(answer for topic, answer in helper.answers.items() if topic in text_of(messages[-1]))
-        return Said(text=_composed({"calls": [], "output": summary}, body) if _is_composed(body) else summary)
-    if _is_composed(body):
-        return Said(text=_composed(plan(scenario), body))
+        return Said(text=told_as({"calls": [], "output": summary}, body) if is_composed(body) else summary)
+    if is_composed(body):
+        return Said(text=told_as(plan(scenario), body))
     asked = sum(1 for message in messages if message.get("tool_calls"))
     if CODE_TOOL in tools:
         if scenario.calls and not asked:
@@ -78,12 +78,14 @@ def schema_of(body: Json) -> Json:
     return asked.get("json_schema", {}).get("schema", {})
 
 
-def _is_composed(body: Json) -> bool:
+def is_composed(body: Json) -> bool:
+    """Whether the answer is to be a plan of Actum's."""
     asked: Json = schema_of(body).get("properties", {})
     return "output" in asked and asked.keys() <= {"calls", "output", "meta"}
 
 
-def _composed(answer: Json, body: Json) -> str:
+def told_as(answer: Json, body: Json) -> str:
+    """A plan as a model writes it that is held to the schema of a request."""
     schema = schema_of(body)
     asked = {key: part for key, part in answer.items() if key in schema["properties"]}
     return compact(conformed(asked, schema))

@@ -136,13 +136,13 @@ class Server:
             await self._stream(writer, answer, entry, number)
         else:
             await _until(arrived + self.latency.answer(answer.tokens))
-            _write_head(writer, "application/json", "200 OK", body := wire.whole(answer, prompt, number))
+            write_head(writer, "application/json", "200 OK", body := wire.whole(answer, prompt, number))
             writer.write(body)
             entry.tokens.append(time.monotonic())
         entry.ended = time.monotonic()
 
     async def _stream(self, writer: asyncio.StreamWriter, answer: Said, entry: Entry, number: int) -> None:
-        _write_head(writer, "text/event-stream", "200 OK")
+        write_head(writer, "text/event-stream", "200 OK")
         latency, events = self.latency, _events(answer, number)
         if latency == NONE:
             _write_chunk(writer, wire.opening(number) + b"".join(events))
@@ -165,7 +165,8 @@ async def _until(moment: float) -> None:
         await asyncio.sleep(wait)
 
 
-def _write_head(writer: asyncio.StreamWriter, kind: str, status: str, body: bytes | None = None) -> None:
+def write_head(writer: asyncio.StreamWriter, kind: str, status: str, body: bytes | None = None) -> None:
+    """Write how an answer begins; one without a body comes in chunks."""
     how = "transfer-encoding: chunked" if body is None else f"content-length: {len(body)}"
     writer.write(f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n{how}\r\n\r\n".encode())
 
@@ -176,7 +177,7 @@ def _write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 def _write_json(writer: asyncio.StreamWriter, value: Any, status: str = "200 OK") -> None:
     body = json.dumps(value).encode()
-    _write_head(writer, "application/json", status, body)
+    write_head(writer, "application/json", status, body)
     writer.write(body)
 
 
