@@ -27,7 +27,9 @@ from .schema.shapes import told
 
 MOST_BYTES = 50_000
 _MOST_ROWS, _MOST_CHARACTERS, _MOST_VERTICES = 60, 160, 40
-_TABLE = 'style="text-align:left;border-spacing:1em 0;font-family:system-ui,sans-serif"'
+_TABLE = 'style="border-spacing:1em 0;font-family:system-ui,sans-serif"'
+_CELL = 'style="text-align:left;vertical-align:top"'
+"""Notebooks have a style of their own for the cells of tables: numbers, to the right."""
 
 
 def bundle(shown: object) -> dict[str, str]:
@@ -64,7 +66,7 @@ def _parts(shown: object) -> Iterator[str]:
 def _result(result: Result[Any], state: str) -> Iterator[str]:
     calls = result.calls
     used = result.usage
-    yield f"<p><b>{state}</b>, {used.requests} requests, {len(calls)} calls</p>"
+    yield f"<p><b>{state}</b>, {_count(used.requests, 'request')}, {_count(len(calls), 'call')}</p>"
     if result.output is not None:
         yield f"<pre>{_said(result.output)}</pre>"
     if result.waiting:
@@ -79,6 +81,10 @@ def _result(result: Result[Any], state: str) -> Iterator[str]:
     yield from _table(("call", "tool", "with", "state", "came to"), rows)
 
 
+def _count(number: int, of: str) -> str:
+    return f"{number} {of}{'' if number == 1 else 's'}"
+
+
 def _came_to(value: Any, error: ActumError | None) -> str:
     return _text(error.message) if error is not None else _said(value)
 
@@ -88,7 +94,7 @@ def _idea(idea: SavedIdea) -> Iterator[str]:
     yield f"<p><b>{_text(name)}</b></p>"
     yield _graph(graph_of(idea.context, idea.solution))
     texts = [(_text(one.get("type", one.get("role"))), _said(_without_type(one))) for one in idea.context]
-    yield from _table(("message", ""), texts)
+    yield from _table(("message", "what it holds"), texts)
 
 
 def _without_type(message: JsonObject) -> JsonObject:
@@ -96,8 +102,7 @@ def _without_type(message: JsonObject) -> JsonObject:
 
 
 def _tools(tools: Registry) -> Iterator[str]:
-    outputs = {tool.name: tool.output for tool in tools}
-    shapes = told(outputs).lines
+    shapes = told({tool.name: tool.result for tool in tools}).lines
     rows = [
         (
             _text(tool.name),
@@ -107,7 +112,7 @@ def _tools(tools: Registry) -> Iterator[str]:
         )
         for tool in tools
     ]
-    yield from _table(("tool", "parameters", "gives", ""), rows)
+    yield from _table(("tool", "parameters", "gives", "what it does"), rows)
 
 
 def _graph(graph: PlanGraph) -> str:
@@ -119,8 +124,8 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
     listed = [*rows]
     if not listed:
         return
-    lines = [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in listed[:_MOST_ROWS]]
-    head = f"<tr>{''.join(f'<th>{escape(one)}</th>' for one in heads)}</tr>"
+    lines = [f"<tr>{''.join(f'<td {_CELL}>{cell}</td>' for cell in row)}</tr>" for row in listed[:_MOST_ROWS]]
+    head = f"<tr>{''.join(f'<th {_CELL}>{escape(one)}</th>' for one in heads)}</tr>"
     yield f"<table {_TABLE}>{head}{''.join(lines)}</table>"
     if len(listed) > _MOST_ROWS:
         yield f"<p>… {len(listed) - _MOST_ROWS} more</p>"

@@ -55,7 +55,7 @@ def test_a_result_shows_its_plan_what_its_calls_came_to_and_its_output() -> None
     answer = {"calls": CALLS, "output": {"said": "†calls.1"}}
     html = drawn(Agent(models.Scripted([answer]), tools=desk()).run_sync("Look."))
     assert "<svg" in html
-    assert "<b>done</b>, 1 requests, 2 calls" in html
+    assert "<b>done</b>, 1 request, 2 calls" in html
     assert "&lt;script&gt;" in html
     assert "0.1" in html
 
@@ -73,6 +73,10 @@ def test_a_plan_an_idea_and_tools_are_drawn() -> None:
     assert "<svg" in drawn(idea)
     assert "Look a &lt;b&gt;city&lt;/b&gt; up." in drawn(desk())
     assert drawn(Tools()) == "<div></div>"
+    item = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    listed = Tools()
+    listed.register("list", {"_output": {"type": "array", "items": {"$ref": "#/$defs/Item"}}, "$defs": {"Item": item}})
+    assert "[{id}]" in drawn(listed)  # what it gives, its definitions closed
 
 
 def test_a_stream_is_drawn_while_it_runs_and_when_it_is_over() -> None:
