@@ -113,5 +113,5 @@ async def main(model: str | None = None, place: str | Path = "plans.db", days: i
 
 
 if __name__ == "__main__":
-    for number, (requests, hits) in enumerate(asyncio.run(main(*sys.argv[1:2])), 1):
+    for number, (requests, hits) in enumerate(asyncio.run(main(sys.argv[1] if sys.argv[1:] else None)), 1):
         print(f"day {number:2}: {requests:.1f} requests a ticket, {hits} of {A_DAY * 3 + 1} answered by plans")

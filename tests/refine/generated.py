@@ -232,17 +232,23 @@ async def outcome(truth: Truth, plan: Any, world: World, given: Mapping[str, Any
 
 async def keep_example(path: Path, truth: Truth, world: World, given: Mapping[str, Any], random: Random) -> Idea | None:
     """A run by a model that types every value again; None where the plan comes to nothing in this world."""
-    tools = tools_of(truth, world)
     try:
-        result = await Agent(None, tools=tools).run([INPUT, WORDS, truth.plan], {"type": "object"}, input=dict(given))
+        answers = await answers_of(truth, world, given, random)
     except errors.PlanFailed:
         return None
-    resolved = {one.tool: {"_tool": one.tool, **one.arguments} for one in result.calls}
-    answers = [{"calls": random.sample(calls, len(calls)), "output": None} for calls in _in_turns(truth, resolved)]
-    answers.append({"calls": [], "output": result.output})
-    agent = Agent(models.Scripted(answers), tools=tools)
+    agent = Agent(models.Scripted(answers), tools=tools_of(truth, world))
     await kept.start(path, IDEA, lambda _: agent, input=dict(given))
     return Idea.load(path)
+
+
+async def answers_of(truth: Truth, world: World, given: Mapping[str, Any], random: Random | None = None) -> list[Any]:
+    """What a model says that does as the plan, and types every value again; raises where that comes to nothing."""
+    agent = Agent(None, tools=tools_of(truth, world))
+    result = await agent.run([INPUT, WORDS, truth.plan], {"type": "object"}, input=dict(given))
+    resolved = {one.tool: {"_tool": one.tool, **one.arguments} for one in result.calls}
+    turns = _in_turns(truth, resolved)
+    mixed = [random.sample(calls, len(calls)) if random else calls for calls in turns]
+    return [*({"calls": calls, "output": None} for calls in mixed), {"calls": [], "output": result.output}]
 
 
 def _in_turns(truth: Truth, resolved: Mapping[str, Any]) -> list[list[Any]]:

@@ -20,7 +20,8 @@ from .refining import Refined
 MOST_EXAMPLES = 50
 _LOOKED_BACK, _MOST_LEFT = 10, 2
 """A plan that was left so often in its last uses rests."""
-_TABLES = """
+_VERSION = 1
+_TABLES = f"""
 create table if not exists plans (
   tenant text, family text, hash text, plan text, tools text, effects text, state text, uses text,
   primary key (tenant, family)
@@ -31,6 +32,7 @@ create table if not exists examples (
 create table if not exists tallies (
   tenant text, hash text, requests real, hits integer, filled integer, left integer, primary key (tenant, hash)
 );
+pragma user_version = {_VERSION};
 """
 
 
@@ -191,7 +193,9 @@ class PlanFile:
         """
         try:
             with closing(sqlite3.connect(self.place, timeout=30)) as database, database:
-                database.executescript(_TABLES)
+                if database.execute("pragma user_version").fetchone()[0] < _VERSION:
+                    database.executescript(_TABLES)
+                database.execute("pragma synchronous = normal")  # a plan that is lost with the power is derived again
                 yield database
         except sqlite3.Error as error:
             raise IdeaError(f"{self.place}: its plans can't be used: {error}") from None

@@ -1,0 +1,205 @@
+"""`python -m bench.refining`: what plans save of a stream of requests, whether any is wrong, and what they cost.
+
+Families are drawn as the property test draws them (`tests/refine/generated.py`): each is a plan by which the model is
+played, that types every value again. Beside each answer by a plan the same request is carried out by the family's own
+plan on the same world: another output or another effect is a wrong hit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+from tests.refine import generated
+from tests.refine.generated import INPUT, WORDS, Drawing, Truth, World
+
+from actum import Agent, Idea, Plans, errors, models
+from actum.refine import refine
+from actum.refine.plan_file import PlanFile
+
+_CHAIN, _RUNS, _ASKED_AFTER = 10, 14, 5
+OBJECT = {"type": "object"}
+_SHELVED = 10_000
+
+
+@dataclass
+class Stream:
+    """What a stream of requests came to."""
+
+    tasks: int = 0
+    requests: int = 0
+    late_tasks: int = 0
+    late_requests: int = 0
+    hits: int = 0
+    left: int = 0
+    wrong: int = 0
+    alone: int = 0
+    """The requests that an ordinary loop makes."""
+    seconds: list[float] = field(default_factory=list[float])
+    sizes: list[int] = field(default_factory=list[int])
+
+    def told(self) -> dict[str, Any]:
+        """The figures."""
+        return {
+            "tasks": self.tasks,
+            "requests a task": round(self.requests / self.tasks, 2),
+            "requests a task, last half": round(self.late_requests / max(1, self.late_tasks), 2),
+            "requests a task without plans": round(self.alone / self.tasks, 2),
+            "hits": self.hits,
+            "left": self.left,
+            "wrong hits": self.wrong,
+            "a hit's own time, ms": round(median(self.seconds) * 1000, 2) if self.seconds else None,
+            "bytes a plan": round(sum(self.sizes) / len(self.sizes)) if self.sizes else None,
+        }
+
+
+async def main(families: int, inputs: int, seed: int, *, has_person: bool) -> dict[str, Any]:
+    """The figures of a stream of so many families and inputs of each; `has_person` approves what is proposed."""
+    with tempfile.TemporaryDirectory() as folder:
+        stream = await _streamed(Path(folder), families, inputs, seed, has_person=has_person)
+        own = stream.told()
+        own["derivation of 14 runs of 10 calls, s"] = round(await _derived(Path(folder)), 2)
+        own[f"look-up among {_SHELVED:,}, ms"] = round(await _looked_up(Path(folder)) * 1000, 2)
+    return own
+
+
+async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_person: bool) -> Stream:
+    random, found = Random(seed), Stream()
+    plans = Plans(folder / "plans.db")
+    jobs = [_family(seed * 1_000 + number, number) for number in range(families)]
+    order = [job for job in jobs for _ in range(inputs)]
+    random.shuffle(order)
+    for number, (truth, world, context) in enumerate(order):
+        given = generated.drawn_input(random, world.size)
+        wanted = await generated.outcome(truth, truth.plan, world, given)
+        if wanted is None:
+            continue
+        await _asked(found, plans, truth, world, context, given, wanted, is_late=number * 2 >= len(order))
+        if has_person:
+            await _decided(plans, truth, world, context)
+    found.sizes = [len(json.dumps(one.plan)) for one in plans.list()]
+    return found
+
+
+async def _decided(plans: Plans, truth: Truth, world: World, context: Sequence[Any]) -> None:
+    """A person approves what is proposed, and answers the questions that a family has after five examples."""
+    for one in plans.list():
+        if one.state == "proposed":
+            plans.approve(one.hash)
+    own, agent = Idea(context=[*context], schema=OBJECT), Agent(None, tools=generated.tools_of(truth, world))
+    family = await plans.family(agent, own)
+    examples = plans.examples(family)
+    if len(examples) != _ASKED_AFTER or any(one.family == family for one in plans.list()):
+        return
+    with suppress(errors.RefineError):
+        found = await refine(examples, idea=own, tools=agent.tools)
+        confirm, ignore = generated.settled(truth, found)
+        plans.put(
+            agent, own, family, await refine(examples, idea=own, tools=agent.tools, confirm=confirm, ignore=ignore)
+        )
+
+
+def _family(seed: int, number: int) -> tuple[Truth, World, list[Any]]:
+    truth = Drawing(Random(seed), (1, 2, 3, 4, 5)).truth()
+    name = "".join(chr(ord("a") + int(digit)) for digit in str(number))
+    return truth, World(seed, 1_000), [INPUT, WORDS, f"A job of the kind {name}."]
+
+
+async def _asked(
+    found: Stream,
+    plans: Plans,
+    truth: Truth,
+    world: World,
+    context: Sequence[Any],
+    given: dict[str, Any],
+    wanted: generated.Outcome,
+    *,
+    is_late: bool,
+) -> None:
+    """One request, and what it came to beside the ordinary run."""
+    made: list[Any] = []
+    answers = await generated.answers_of(truth, world, given)
+    model = models.Scripted(answers)
+    agent = Agent(model, tools=generated.tools_of(truth, world, made), plans=plans)
+    began = time.process_time()
+    result = await agent.run(context, OBJECT, input=given)
+    took = time.process_time() - began
+    found.tasks, found.alone, found.requests = (
+        found.tasks + 1,
+        found.alone + len(answers),
+        found.requests + len(model.requests),
+    )
+    if is_late:
+        found.late_tasks, found.late_requests = found.late_tasks + 1, found.late_requests + len(model.requests)
+    if result.plan is None:
+        return
+    found.left += result.plan.how == "left"
+    if result.plan.how == "hit":
+        found.hits += 1
+        if not model.requests:
+            found.seconds.append(took)
+        effects = sorted(repr((name, sorted(one.items()))) for name, one in made if name in truth.effects)
+        is_same = result.output == wanted.output and Counter(effects) == Counter(wanted.effects)
+        found.wrong += not is_same
+        if not is_same:
+            print(f"wrong: {given}: {result.output}, not {wanted.output}", file=sys.stderr)
+
+
+async def _derived(folder: Path) -> float:
+    """How long it takes to derive and prove a plan of a chain of calls, in seconds of the processor."""
+    more = range(1, _CHAIN)
+    calls = [{"_tool": "t0", "key": "†input.a", "count": "†input.m"}]
+    calls += [{"_tool": f"t{at}", "key": f"†calls.{at - 1}.name", "count": f"†calls.{at - 1}.n"} for at in more]
+    truth = Truth(calls, {"x": f"For {{†calls.{_CHAIN - 1}.city}}", "y": "†calls.3.price"}, set())
+    random, world = Random(1), World(1, 1_000)
+    runs = [
+        await generated.keep_example(folder / f"{at}.json", truth, world, generated.drawn_input(random, 1_000), random)
+        for at in range(_RUNS)
+    ]
+    began = time.process_time()
+    found = await refine([one for one in runs if one], idea=generated.IDEA, tools=generated.tools_of(truth, world))
+    assert found.proof.holds, found.proof.why
+    return time.process_time() - began
+
+
+async def _looked_up(folder: Path) -> float:
+    """How long it takes to find a plan among many, in seconds."""
+    file = PlanFile(folder / "many.db", "")
+    file.list()  # which makes its tables
+    with sqlite3.connect(file.place) as database:
+        rows = [
+            ("", f"family {at}", f"{at}", '{"type": "plan", "plan": []}', "tools", "", "used", "")
+            for at in range(_SHELVED)
+        ]
+        database.executemany("insert into plans values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    took: list[float] = []
+    for number in range(50):
+        began = time.perf_counter()
+        file.find(f"family {number * 7}", "tools")
+        took.append(time.perf_counter() - began)
+    return median(took)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--families", type=int, default=40)
+    parser.add_argument("--inputs", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--alone", action="store_true", help="nobody approves plans with effects or answers questions")
+    options = parser.parse_args()
+    told = asyncio.run(main(options.families, options.inputs, options.seed, has_person=not options.alone))
+    print(json.dumps(told, indent=1))
+    sys.exit(1 if told["wrong hits"] else 0)
