@@ -157,3 +157,63 @@ async def test_where_a_model_has_answered_in_another_way_a_plan_is_only_proposed
     await odd.run(CONTEXT, OBJECT, input={"email": "flo@x.com"})
     await learnt(place, Model())
     assert [one.state for one in Plans(place).list()] == ["proposed"]
+
+
+async def left_after_an_effect(place: Path, after_effects: Any) -> tuple[Agent, list[str]]:
+    """An agent whose plan reminds and then notes, and is left between: the second tool fails once."""
+    tools, made = Tools(), list[str]()
+
+    @tools.tool(effects="ordered")
+    def remind(id: str) -> str:
+        """Send a reminder."""
+        made.append(f"remind {id}")
+        return f"reminded {id}"
+
+    @tools.tool(effects="ordered")
+    def note(id: str) -> str:
+        """Write it down."""
+        made.append(f"note {id}")
+        if made.count(f"note {id}") == 1 and id == "late":
+            raise OSError("away")
+        return f"noted {id}"
+
+    def answer(request: ModelRequest) -> Any:
+        told = " ".join(message["content"] for message in request.messages)
+        who = next(one for one in ("a1", "b2", "c3", "d4", "e5", "late") if f'"{one}"' in told)
+        calls = [{"_tool": "remind", "id": who}, {"_tool": "note", "id": who}]
+        return {"calls": calls, "output": ["†calls.0", "†calls.1"]}
+
+    model = models.Scripted([answer], name="m", repeat_last=True)
+    agent = Agent(model, tools=tools, plans=Plans(place, after_effects=after_effects, audit=0))
+    for who in ("a1", "b2", "c3", "d4", "e5"):
+        await agent.run(EFFECTS, input={"who": who})
+    Plans(place).approve(Plans(place).list()[0].hash)
+    made.clear()
+    return agent, made
+
+
+EFFECTS: list[Any] = [
+    {"type": "input", "schema": {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}},
+    "Remind and note.",
+]
+
+
+async def test_after_an_effect_no_model_is_asked(tmp_path: Path) -> None:
+    agent, made = await left_after_an_effect(tmp_path / "plans.db", "stop")
+    with pytest.raises(errors.PlanFailed) as raised:
+        await agent.run(EFFECTS, input={"who": "late"})
+    assert made == ["remind late", "note late"]
+    assert raised.value.result is not None
+    assert [(one.tool, one.state) for one in raised.value.result.calls] == [("remind", "done"), ("note", "failed")]
+
+
+async def test_a_model_may_go_on_after_an_effect_and_nothing_is_done_twice(tmp_path: Path) -> None:
+    agent, made = await left_after_an_effect(tmp_path / "plans.db", "continue")
+    result = await agent.run(EFFECTS, input={"who": "late"})
+    assert result.output == ["reminded late", "noted late"]
+    assert made == ["remind late", "note late", "note late"]
+    assert result.plan is not None
+    assert result.plan.how == "left"
+    again = await agent.run(EFFECTS, input={"who": "late"})  # another request is another reminder
+    assert again.output == result.output
+    assert made[3:] == ["remind late", "note late"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
@@ -14,22 +15,28 @@ from .. import kept
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
 from ..app.planned import with_plans_approved
+from ..app.recorded import call_key
 from ..app.retracing import is_alike
 from ..app.stream import Stream
 from ..errors import IdeaError, PlanFailed, RefineError
 from ..events import AnyEvent
+from ..execution.calls.invoking import judged
+from ..execution.ground import Ground
+from ..execution.job import Carried, Carry, Job, Yield
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.offer import Toolset, offered
+from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.digests import interface_digest
 from ..protocol.solution import PlanUse, Result
 from ..schema.infer import jsonable, shape_of
-from ..schema.json import JsonObject
+from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
 from .plan_file import PlanFile, ShelvedPlan, digest_of
 from .refining import Refined, refine
 
+_LOG = logging.getLogger("actum.refine")
 _OF_INPUT = frozenset({"type", "schema"})
 """What of an input is the same in a family."""
 _LEAST_INPUTS = 3
@@ -62,6 +69,9 @@ class Plans:
         tenant: whose examples and plans these are; no other's are seen.
         audit: which share of the answers by plans that only read the model is asked for as well: a plan that answers
             otherwise rests.
+        after_effects: what comes of a run that leaves its plan once an effect was begun. "stop" ends it with the error,
+            all that was done in its context; "continue" lets the model go on, and a call that is equal to an effect of
+            the plan isn't made again: it gets that result.
     """
 
     def __init__(
@@ -71,15 +81,18 @@ class Plans:
         learns: Literal["reads", "proposals", False] = "reads",
         tenant: str = "",
         audit: float = 0.02,
+        after_effects: Literal["stop", "continue"] = "stop",
     ) -> None:
         self._file = PlanFile(path_given(place), tenant)
         self.learns: Literal["reads", "proposals", False] = learns
         self.tenant = tenant
         self.audit = audit
+        self.after_effects: Literal["stop", "continue"] = after_effects
 
     def of(self, tenant: str) -> Plans:
         """Those of another tenant, in the same file."""
-        return Plans(self._file.place, learns=self.learns, tenant=tenant, audit=self.audit)
+        more: Any = {"learns": self.learns, "audit": self.audit, "after_effects": self.after_effects}
+        return Plans(self._file.place, tenant=tenant, **more)
 
     def list(self) -> list[ShelvedPlan]:
         """All plans of the tenant."""
@@ -188,7 +201,10 @@ class Plans:
         if known is None:
             return PlannedRequest(given, given, asking, asking, family, tools)
         runner = copy(asking)
-        runner.config = replace(asking.config, repair=True)
+        goes_on = self.after_effects == "continue"
+        runner.config = replace(asking.config, repair="always" if goes_on else True)
+        if goes_on:
+            runner._ring = _not_again  # pyright: ignore[reportPrivateUsage] -- of an agent that is made here
         held = {name for name, tool in toolset.tools.items() if tool.is_held}
         begins = with_plans_approved(given.extended([known.plan]), held)
         return PlannedRequest(given, begins, asking, runner, family, tools, known)
@@ -220,7 +236,8 @@ class Plans:
             return
         try:
             found = await refine(runs, idea=_without_run(run), tools=asked.asking.tools)
-        except (RefineError, IdeaError):
+        except (RefineError, IdeaError) as error:
+            _LOG.info("no plan for a family of requests: %s", error.code)
             return  # an ordinary run it stays
         if not found.questions and found.proof.holds:
             is_used = self.learns == "reads" and not found.effects and not found.left_out
@@ -229,6 +246,23 @@ class Plans:
 
 def _digest_of_tools(toolset: Toolset) -> str:
     return digest_of([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
+
+
+def _not_again(ground: Ground, carry: Carry) -> Carry:
+    """Answers a call that a model makes after a plan was left, where it is equal to an effect of the plan (R25)."""
+    made: dict[str, Json] = {}
+
+    async def carried(job: Job, call: Call) -> Carried:
+        key = call_key(job.tool.name, call.parameters)
+        if key in made and not job.script.is_given:
+            return judged(made[key], job.tool, ground.budget)
+        result = await carry(job, call)
+        is_effect = job.tool.effects != "none" and job.script.is_given
+        if is_effect and isinstance(result, Yield) and not result.messages:
+            made[key] = result.value
+        return result
+
+    return carried
 
 
 def _family(given: Context, schema: Any, *, is_sealed: bool) -> str:
