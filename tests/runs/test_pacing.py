@@ -14,7 +14,7 @@ from actum import Agent, Limits, Runs, errors, models
 from actum.runs.pacing import Pacing
 
 from ..effort import trials
-from .desks import PATIENCE, Desk, serving, sql
+from .desks import PATIENCE, Desk, serving, sql, until
 
 pytestmark = pytest.mark.rule("L8")
 
@@ -194,3 +194,40 @@ async def test_requests_of_many_runs_keep_to_the_limit_while_workers_come_and_go
             await task
             times.append(world.now)
     assert most_in_a_minute(times) <= 60
+
+
+async def test_those_that_wait_for_a_provider_are_let_out_more_and_more_and_not_at_once(tmp_path: Path) -> None:
+    """Nobody asks while it wants none, not even who had taken room before; then few at first, and all soon."""
+    world, waiting = World(), 200
+    async with Runs(tmp_path / "runs.db") as runs:
+        gates = [Pacing(runs.store.database, world.clock, world.sleep) for _ in range(4)]
+        await gates[0].refused("m", 2.0)
+        opens = world.now + 2.0
+        times = list[float]()
+
+        async def ask(number: int) -> None:
+            await gates[number % 4].enter("m", 1)
+            times.append(world.now)
+
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*map(ask, range(waiting)))
+    assert min(times) >= opens
+    assert sum(time < opens + 1.0 for time in times) < 10
+    assert sum(time < opens + 2.0 for time in times) < 30
+
+
+async def test_runs_that_wait_for_a_limit_give_their_slots_back(place: str) -> None:
+    desk = Desk()
+    async with Runs(place) as runs:
+        await runs.limits.set(model="m", requests=1)
+        asking = [await runs.submit(ASKS) for _ in range(3)]
+        model = models.Scripted([{"output": "said"}] * 3, name="m")
+        async with serving(runs, Agent(model, tools=desk.tools), queues={"runs": 2}, drain=0.0):
+
+            async def is_one_done() -> bool:
+                return "done" in [(await run.refresh()).state for run in asking]
+
+            await until(is_one_done)
+            other = await runs.submit({"context": [{"type": "plan", "plan": [], "output": "free"}]})
+            assert (await other.result(timeout=PATIENCE)).output == "free"
+            assert sorted([(await run.refresh()).state for run in asking]) == ["done", "running", "running"]

@@ -113,3 +113,17 @@ async def test_a_run_that_failed_is_gone_on_from_by_a_new_one(place: str) -> Non
         async with serving(runs, desk.agent(model=models.Scripted([second]))):
             assert (await again.result(timeout=PATIENCE)).output == "b."
         assert desk.made == [("step", "a"), ("step", "b")]
+
+
+@pytest.mark.parametrize("live", [False, True])
+async def test_who_follows_a_run_that_is_swept_away_is_told_so(place: str, *, live: bool) -> None:
+    async with Runs(place) as runs:
+        run = await runs.submit(chain(3), id="a")
+        async with serving(runs, Desk().agent()):
+            await run.result(timeout=PATIENCE)
+        following = run.follow(live=live)
+        await anext(following)
+        assert await runs.sweep({"done": 0}) == 1
+        with pytest.raises(errors.RunNotFound, match="there is no run a"):
+            async for _ in following:
+                pass

@@ -6,11 +6,13 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from ..errors import NotCarried
+from ..generation.gate import Gate
 from ..schema.json import JsonObject
 from .held import Prepared, RunCarrier, ServersAway, Unprepared
 from .row import Ending, Looked, Row, kept_lacks
@@ -21,6 +23,8 @@ _LATER = 1.0
 """Seconds until a suspect is delivered again, to this worker or to one that carries nothing."""
 _LATEST = 30.0
 """Seconds until a run is delivered again at the latest that no worker could carry out."""
+_LENT = 4
+"""How many slots are given back at most for each that there is."""
 _EMPTIES = 10.0
 """For how many seconds a suspect waits for a worker that carries nothing, before one takes nothing more for it."""
 _LONGEST = 300.0
@@ -43,6 +47,28 @@ def _given_up(looked: Looked, missing: Sequence[str]) -> NotCarried:
         f"for {waited:.0f} s no worker could carry it out, for want of {', '.join(missing)}: start one that has it and "
         "submit the run again (`actum runs again`), or give workers more --patience"
     )
+
+
+class LendingGate:
+    """A gate before models at which a run that has to wait gives its slot back meanwhile."""
+
+    def __init__(self, gate: Gate, company: Company, queue: str) -> None:
+        self._gate = gate
+        self._company = company
+        self._queue = queue
+        self.refused, self.left = gate.refused, gate.left
+
+    async def enter(self, model: str, tokens: int) -> None:
+        """Wait until a request of about so many tokens may be sent."""
+        waiting = asyncio.ensure_future(self._gate.enter(model, tokens))
+        try:
+            await asyncio.wait([waiting], timeout=_LATER)
+            with nullcontext() if waiting.done() else self._company.lent(self._queue):
+                await waiting
+        finally:
+            if not waiting.done():
+                waiting.cancel()
+                await asyncio.wait([waiting])
 
 
 class Company:
@@ -68,6 +94,8 @@ class Company:
         self._tags = tags
         self._slots = slots
         self._claiming = 0
+        self._lent: Counter[str] = Counter()
+        """How many runs of each queue only wait."""
         self._carried: set[str] = set()
         self._suspect: str | None = None
         self._met: dict[str, float] = {}
@@ -137,7 +165,7 @@ class Company:
             await self._leases.defer(run, _LATER * random.uniform(1.0, 2.0))
             return None
         self._suspect = run
-        self.room.update(dict.fromkeys(self._slots, 0))
+        self._make_room()
         row = None
         try:
             with suppress(TimeoutError):
@@ -154,6 +182,22 @@ class Company:
         self._left.clear()
         await self._left.wait()
 
+    @contextmanager
+    def lent(self, queue: str) -> Generator[None]:
+        """Give the slot of a run back that only waits, as long as the block."""
+        self._lent[queue] += 1
+        self._make_room()
+        try:
+            yield
+        finally:
+            self._lent[queue] -= 1
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Take as much as there are slots, and those that were given back, but nothing beside a suspect."""
+        for queue, slots in self._slots.items():
+            self.room[queue] = 0 if self._suspect is not None else slots + min(self._lent[queue], _LENT * slots)
+
     def is_suspect(self, run: str) -> bool:
         """Whether a run is carried alone."""
         return self._suspect == run
@@ -162,7 +206,7 @@ class Company:
         """Let a run be carried beside others from now on."""
         if self._suspect == run:
             self._suspect = None
-            self.room.update(self._slots)
+            self._make_room()
             self._left.set()
 
     def leave(self, run: str) -> None:

@@ -162,6 +162,8 @@ class FolderFiles:
         path, log = self.path(run), RunLog(self.path(run))
         unread = None
         for _ in range(_TRIES):
+            if not os.path.isfile(path):
+                return []  # it was swept away
             idea = self._load(path)
             taken_up, log.run = seq_in(idea), run_id(idea.meta[RUN])
             try:

@@ -35,7 +35,11 @@ class Live:
 async def entries_written(
     store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
 ) -> AsyncGenerator[Entry]:
-    """The entries of a run's record behind a number, as they are written, until it is over or waits."""
+    """The entries of a run's record behind a number, as they are written, until it is over or waits.
+
+    Raises:
+        RunNotFound: the run was swept away meanwhile.
+    """
     while True:
         for seq, data in await store.entries(run, after, _MOST):
             after = seq
@@ -44,6 +48,7 @@ async def entries_written(
         if row.is_under_way:
             await store.database.changed(run, LOOK)
         elif not await store.entries(run, after, 1):
+            await look()  # it may have been swept away before all of it was read
             return
 
 
@@ -65,6 +70,7 @@ async def entries_and_live(
             for event in hearing.before(after + 1):
                 yield Live(event)
             if not row.is_under_way and not await store.entries(run, after, 1):
+                await look()
                 return
             await hearing.keep()
             changed = asyncio.ensure_future(store.database.changed(run, LOOK))

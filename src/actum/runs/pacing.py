@@ -11,6 +11,7 @@ import asyncio
 import math
 import random
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ _LEAST, _MOST = 1.0, 60.0
 """Seconds to wait where a provider doesn't say how long: doubled with each refusal."""
 _ANY = 1e12
 """More than anybody asks for."""
+_RAMP, _START = 5.0, 4.0
+"""For how many seconds after a refusal is over requests are let out more and more, and how many in the first of them,
+twice as many in each that follows: all at once would only be refused again."""
 _COLUMNS = "requests, tokens, at, closed, refusals"
 
 
@@ -46,15 +50,26 @@ class _Bucket:
 
     def fill(self, limit: Limit, now: float) -> None:
         """Let what time has brought in, up to what may be sent at once."""
-        gone = max(0.0, now - self.at)
+        gone = max(0.0, now - max(self.at, self.closed if self.is_opening(now) else 0.0))
         self.at = max(self.at, now)
-        (rate, most), (rate_of_tokens, most_tokens) = map(_rate, limit.amounts)
+        (rate, most), (rate_of_tokens, most_tokens) = self._rates(limit)
         self.requests = min(most, self.requests + gone * rate)
         self.tokens = min(most_tokens, self.tokens + gone * rate_of_tokens)
 
+    def is_opening(self, now: float) -> bool:
+        """Whether its provider has refused requests just now, and is asked more and more again."""
+        return now - self.closed < _RAMP
+
+    def _rates(self, limit: Limit) -> tuple[tuple[float, float], tuple[float, float]]:
+        """What comes in a second, and is there at most: of requests and of tokens."""
+        (rate, most), of_tokens = map(_rate, limit.amounts)
+        if self.is_opening(self.at):
+            rate, most = min(rate, _START * 2.0 ** max(0.0, self.at - self.closed)), min(most, 1.0)
+        return (rate, most), of_tokens
+
     def wait(self, limit: Limit, tokens: int) -> float:
         """How many seconds until there is room for a request of so many tokens."""
-        (rate, most), (rate_of_tokens, most_tokens) = map(_rate, limit.amounts)
+        (rate, most), (rate_of_tokens, most_tokens) = self._rates(limit)
         for_request = (min(1.0, most) - self.requests) / rate
         for_tokens = (min(float(tokens), most_tokens) - self.tokens) / rate_of_tokens
         return max(0.0, self.closed - self.at, for_request, for_tokens)
@@ -86,37 +101,50 @@ class Pacing:
         self._sleep = sleep
         self._free: dict[str, float] = {}
         """Until when models are known to have no limit."""
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Who of this process asks for a model: one at a time, the others behind it."""
 
     async def enter(self, model: str, tokens: int) -> None:
         """Wait until a request of about so many tokens may be sent."""
         while self._free.get(model, -math.inf) <= self._local():
-            try:
-                wait, is_let_in = await self._taken(model, tokens)
-            except StoreUnavailable:
-                return  # the run is cut by its watchdog if that lasts; a provider's own limit holds meanwhile
+            async with self._turns[model]:
+                try:
+                    wait, is_let_in = await self._taken(model, tokens)
+                except StoreUnavailable:
+                    return  # the run is cut by its watchdog if that lasts; a provider's own limit holds meanwhile
+                if not is_let_in:
+                    await self._sleep(min(wait, _AHEAD) * random.uniform(1.0, 1.2))
+                    continue
             if wait > 0:
-                await self._sleep(wait if is_let_in else min(wait, _AHEAD) * random.uniform(1.0, 1.2))
-            if is_let_in:
+                await self._sleep(wait)
+            if wait <= 0 or not await self._is_closed(model):
                 return
 
     async def _taken(self, model: str, tokens: int) -> tuple[float, bool]:
         """Take the room for a request; how long to wait, and whether it is then let in."""
         async with self._database.transaction() as within:
             limit, bucket, now = await self._look(within, model)
-            if limit is None and (bucket is None or bucket.closed <= now):
-                if bucket is None or not bucket.refusals:
+            if limit is None and (bucket is None or not (bucket.closed > now or bucket.is_opening(now))):
+                if bucket is None or now - bucket.closed > _MINUTE:
                     self._free[model] = self._local() + _GLANCE
                 return 0.0, True
             assert bucket is not None
             limit = limit or Limit(model=model)
             bucket.fill(limit, now)
             wait = bucket.wait(limit, tokens)
-            if wait > _AHEAD or bucket.closed > now:
+            if wait > (0.0 if bucket.is_opening(now) else _AHEAD) or bucket.closed > now:
                 return wait, False
             bucket.requests -= 1.0
             bucket.tokens -= tokens
             await self._keep(within, model, bucket)
             return wait, True
+
+    async def _is_closed(self, model: str) -> bool:
+        """Whether the provider of a model has refused requests since room was taken."""
+        with suppress(StoreUnavailable):
+            found = await self._database.single("SELECT closed, now() FROM actum_buckets WHERE model = ?", model)
+            return bool(found) and found[0][0] > (found[0][1] if self._clock is None else self._clock())
+        return False
 
     async def refused(self, model: str, retry_after: float | None) -> None:
         """Let nobody ask a model until its provider takes requests again."""
@@ -128,6 +156,7 @@ class Pacing:
                 doubled = min(_MOST, _LEAST * 2.0 ** min(bucket.refusals, 10))
                 wait = doubled if retry_after is None else retry_after
                 bucket.closed = max(bucket.closed, now + wait)
+                bucket.requests = min(bucket.requests, 1.0)
                 bucket.refusals += 1
                 await self._keep(within, model, bucket)
 

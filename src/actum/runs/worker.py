@@ -22,7 +22,7 @@ from ..errors import Fenced, RunError, StoreUnavailable
 from ..schema.json import JsonObject
 from ..sources.files import path_given
 from . import given
-from .company import Claimed, Company
+from .company import Claimed, Company, LendingGate
 from .held import RunCarrier, Runner, ServersAway
 from .lease import Lease
 from .live.broadcasting import LiveRuns
@@ -250,7 +250,8 @@ class Worker:
         try:
             taken = await self._store.leases.taken(row.id, claimed.prepared.looked.source)
             record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
-            record.confirmed, record.gate = claimed.asked, self._gate
+            record.confirmed = claimed.asked
+            record.gate = LendingGate(self._gate, self._company, row.queue)
             try:
                 ending = await self._told(claimed, taken, record)
             except ServersAway as away:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ..errors import RunNotFound
 from ..protocol.approvals import Pending
 from ..protocol.message import DATA_KINDS
 from ..runs.following import LOOK, Entry, Live
@@ -140,9 +142,8 @@ class _Api:
             return Response(status_code=204)  # a browser comes back until it is told so
         query = request.query_params
         stays, live = query.get("until") == "over", query.get("live") in {"true", "1"}
-        return EventStream(
-            self._followed(asking_caller(request), run, after, stays=stays, live=live), self.desk.closing
-        )
+        followed = self._followed(asking_caller(request), run, after, stays=stays, live=live)
+        return EventStream(_until_gone(followed), self.desk.closing)
 
     async def _followed(self, caller: str, run: Run, after: int, *, stays: bool, live: bool) -> AsyncGenerator[bytes]:
         said: JsonObject | None = None
@@ -202,6 +203,16 @@ class _Api:
     async def _told(self, caller: str, run: Run) -> JsonObject:
         row = await run.refresh()
         return run_json(said_id(caller, run), row, await self.desk.name_of(run))
+
+
+async def _until_gone(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The frames of a run; where it is swept away meanwhile, that it is gone."""
+    try:
+        async with aclosing(frames):
+            async for frame in frames:
+                yield frame
+    except RunNotFound as error:
+        yield event_frame({"code": error.code, "message": error.message}, event="gone")
 
 
 def run_json(id: str, row: Row, idea: str | None) -> JsonObject:
