@@ -89,7 +89,7 @@ class Run:
                 self.ended = "plan_left" if answer.is_left else "plan_failed"
                 return None
             if answer.failures:
-                self.told.failing |= {call["n"] for call in given["calls"] if "n" in call}
+                self.told.failing |= {call.get("n", -1) for call in given["calls"]}
             self.number += 1
             calls = Counter(map(repr, given["calls"]))
             if self.output is NOTHING and last == (calls, self.written):

@@ -166,6 +166,8 @@ class Reads(Elements):
         found: list[Look] = []
         for one in options:
             look = self.look(one, index, item)
+            if look[0] is End.OWED and index < 0:
+                raise Unsaid(index)  # whether an output waits for an answer that its turn would be over by
             if look[0] in {End.DONE, *WAITING}:
                 return look
             found.append(look)

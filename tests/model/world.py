@@ -166,7 +166,7 @@ class Told:
     made: list[Made] = field(default_factory=list[Made])
     requests: list[Shown] = field(default_factory=list[Shown])
     failing: set[int] = field(default_factory=set[int])
-    """The calls of answers of which any has failed, by their `n`."""
+    """The calls of answers of which any has failed, by their `n`; -1 is any that has none."""
 
 
 def worst(found: Sequence[Look]) -> Look:
