@@ -20,6 +20,7 @@ import httpx2
 import pytest
 
 from actum import errors
+from actum.cli.dispatch import run_command
 from actum.runs.live.hearing import Hearing
 from actum.serving import Served, http_server
 from actum.serving.callers import Quota
@@ -208,9 +209,10 @@ def note(text: str) -> str:
 
 
 @contextmanager
-def serving(folder: Path) -> Generator[tuple[subprocess.Popen[str], httpx2.Client]]:
+def serving(folder: Path, *more: str) -> Generator[tuple[subprocess.Popen[str], httpx2.Client]]:
     """`actum serve` in a process of its own, and a client of it."""
     command = ["serve", "idea.json", "--port", "0", "--token-file", "token", "--store", "runs.db", "--approve", "hold"]
+    command += more
     process = subprocess.Popen([sys.executable, "-m", "actum", *command], cwd=folder, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -295,3 +297,13 @@ async def test_a_second_signal_lets_go_of_what_is_under_way_and_leaves_nothing_b
             os.kill(os.getpid(), signal.SIGTERM)
             await task  # though the call would go on
     assert asyncio.all_tasks() == before
+
+
+def test_the_command_says_how_large_a_body_may_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "idea.json").write_text(json.dumps(plan(output="here")), encoding="utf-8")
+    with serving(tmp_path, "--most-bytes", "1000") as (_, client):
+        large = client.post("/ideas/idea/runs", json={"text": "x" * 1_000})
+        assert (large.status_code, large.json()["error"]["message"]) == (413, "the body is larger than 1000 bytes")
+        assert client.post("/ideas/idea/runs?wait=30", json={}).json()["output"] == "here"
+    assert run_command(["serve", "idea.json", "--most-bytes", "0"]) == 2
+    assert "--most-bytes takes how many bytes" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The server behind nginx, as docs/serving.md sets it up: over TLS and HTTP/2, as over loopback."""
+"""The server behind nginx and Caddy, as docs/serving.md sets them up: over TLS and HTTP/2, as over loopback."""
 
 from __future__ import annotations
 
@@ -21,35 +21,46 @@ from ..runs.desks import Desk, chain, plan
 from .house import PATIENCE, TOKEN, Client, house
 
 NAME = "agents.example.org"
-NGINX = os.environ.get("ACTUM_NGINX") or shutil.which("nginx")
+PROXIES = {name: os.environ.get(f"ACTUM_{name.upper()}") or shutil.which(name) for name in ("nginx", "caddy")}
 pytestmark = pytest.mark.skipif(
-    not (NGINX and shutil.which("curl") and shutil.which("openssl")), reason="nginx, curl or openssl is not installed"
+    not (shutil.which("curl") and shutil.which("openssl")), reason="curl or openssl is not installed"
 )
 
 
-def guide() -> str:
+def guide(proxy: str) -> str:
     page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
-    found = re.search(r"```nginx\n(.*?)```", page, re.DOTALL)
+    found = re.search(rf"```{proxy}\n(.*?)```", page, re.DOTALL)
     assert found is not None
     return found[1]
 
 
+def started_nginx(folder: Path, port: int, listens: int) -> list[str]:
+    server = guide("nginx").replace("listen 443", f"listen 127.0.0.1:{listens}")
+    server = server.replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("/etc/ssl/agents.", f"{folder}/")
+    kept = "".join(f"{one}_temp_path {folder / one};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    text = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {kept} {server} }}"
+    (folder / "nginx.conf").write_text(text, encoding="utf-8")
+    return ["-c", str(folder / "nginx.conf"), "-p", str(folder)]
+
+
+def started_caddy(folder: Path, port: int, listens: int) -> list[str]:
+    site = guide("caddy").replace(f"{NAME} {{", f"{NAME}:{listens} {{\n    tls {folder}/pem {folder}/key", 1)
+    site = site.replace("127.0.0.1:8000", f"127.0.0.1:{port}")
+    options = f"{{\n    admin off\n    auto_https disable_redirects\n    storage file_system {folder}/kept\n}}\n"
+    (folder / "Caddyfile").write_text(f"{options}{site}", encoding="utf-8")
+    return ["run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
+
+
 @asynccontextmanager
-async def proxied(folder: Path, port: int) -> AsyncGenerator[int]:
+async def proxied(proxy: str, folder: Path, port: int) -> AsyncGenerator[int]:
     """The proxy of the guide before a port; its own."""
     key = ["-newkey", "rsa:2048", "-nodes", "-keyout", str(folder / "key"), "-out", str(folder / "pem")]
     own = ["openssl", "req", "-x509", "-days", "1", "-subj", f"/CN={NAME}", *key]
     await asyncio.to_thread(subprocess.run, own, check=True, capture_output=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         listens = free.getsockname()[1]
-    server = guide().replace("listen 443", f"listen 127.0.0.1:{listens}").replace("127.0.0.1:8000", f"127.0.0.1:{port}")
-    server = server.replace("/etc/ssl/agents.pem", str(folder / "pem")).replace(
-        "/etc/ssl/agents.key", str(folder / "key")
-    )
-    kept = "".join(f"{one}_temp_path {folder / one};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    text = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {kept} {server} }}"
-    (folder / "nginx.conf").write_text(text, encoding="utf-8")
-    process = await asyncio.create_subprocess_exec(str(NGINX), "-c", str(folder / "nginx.conf"), "-p", str(folder))
+    arguments = (started_nginx if proxy == "nginx" else started_caddy)(folder, port, listens)
+    process = await asyncio.create_subprocess_exec(str(PROXIES[proxy]), *arguments, stderr=asyncio.subprocess.DEVNULL)
     try:
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -80,9 +91,15 @@ async def asked(port: int, path: str, *more: str, token: str = TOKEN) -> tuple[s
     return status, body
 
 
-async def test_it_serves_through_the_proxy_of_the_guide(tmp_path: Path) -> None:
+@pytest.mark.parametrize("proxy", PROXIES)
+async def test_it_serves_through_the_proxy_of_the_guide(proxy: str, tmp_path: Path) -> None:
+    if PROXIES[proxy] is None:
+        pytest.skip(f"{proxy} is not installed")
     served = Served({"chain": chain(3), "held": plan({"_tool": "wait", "of": "x"})}, agent=(desk := Desk()).agent())
-    async with house(served, hosts=[NAME, "127.0.0.1"]) as client, proxied(tmp_path, client.base_url.port or 0) as port:
+    async with (
+        house(served, hosts=[NAME, "127.0.0.1"]) as client,
+        proxied(proxy, tmp_path, client.base_url.port or 0) as port,
+    ):
         sends = ("-H", "content-type: application/json", "-H", f"origin: https://{NAME}", "-d")
         status, body = await asked(port, "/ideas/chain/runs?wait=20", *sends, "{}")
         assert status == "2 201"

@@ -17,6 +17,7 @@ from ...protocol.activity import Activity
 from ...protocol.registry import Registry
 from ...serving import Served
 from ...serving.extras import check_installed
+from ...serving.guard import MOST_BYTES
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import agree, servers_at
 from ..given_deps import DepsNames, factories_at
@@ -46,6 +47,7 @@ async def actum_serve(
     worker: Annotated[bool, Parameter(negative="--no-worker")] = True,
     slots: int = 50,
     drain: float = 30.0,
+    most_bytes: int = MOST_BYTES,
 ) -> None:
     """Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C; over stdio, until the host does.
 
@@ -90,7 +92,11 @@ async def actum_serve(
         How many runs are carried out here at once.
     drain
         How many seconds runs have to end once it is to stop.
+    most_bytes
+        How many bytes the body of a request may have; a larger one holds others up for longer.
     """
+    if most_bytes <= 0:
+        raise CommandError("--most-bytes takes how many bytes the body of a request may have")
     if not ideas:
         raise CommandError("name the Ideas to serve: their files, or NAME=FILE")
     check_installed("mcp" if stdio else "serve")
@@ -121,7 +127,7 @@ async def actum_serve(
             )
             served.desk.mcp = options
             parts = None if only is None else only.split(",")
-            app = served.app(token=token, hosts=hosts, origins=origin or (), only=parts)
+            app = served.app(token=token, hosts=hosts, origins=origin or (), only=parts, most_bytes=most_bytes)
             told = token if is_new and isinstance(token, str) else None
             await listen_at(host, port, app, served.desk, lambda at: _started(named, at, told))
 
