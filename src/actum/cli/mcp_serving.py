@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ..app.idea import Idea
 from ..app.tools import Tools
-from ..execution.calls.approval import Approve
 from ..runs.held import Runner
 from ..runs.providing import Factory
 from .connecting import agree, started
@@ -29,7 +28,7 @@ async def serve_servers(file: str, approve: str, store: str | None) -> int:
         servers.register(tools)
         tell(f"actum: serving {len(tools)} tools of {len(servers.connections)} servers over stdio")
         place = place_beside(store, Path(file))
-        options = McpOptions(graph=tools, approve=approver_of_plans(approve), place=place)
+        options = McpOptions(graph=tools, approve=agree if approve == "all" else None, place=place)
         await over_stdio({}, place, options, None, [])
     return 0
 
@@ -51,11 +50,6 @@ async def over_stdio(
     assert isinstance(options, McpOptions)
     async with Runs(place or MEMORY) as runs:
         await stdio(Host.of(ideas, runs, options, agent, roots, factories=factories).server())
-
-
-def approver_of_plans(approve: str) -> Approve | None:
-    """Who decides on the calls of plans: all run, or those wait that don't only read (the default)."""
-    return agree if approve == "all" else None
 
 
 def place_beside(store: str | None, beside: Path) -> str | None:

@@ -57,8 +57,8 @@ class Connection:
     environment: Mapping[str, str]
     listed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Its tools by name, as they were listed when it was last started."""
-    malformed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """The names of what it listed that are no tools, empty where they have none, and why."""
+    left_out: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """What it listed and can't be offered, by name, empty where it has none, and why."""
     starts: int = 0
     """How often it has been started."""
     tail: Tail = field(default_factory=Tail)
@@ -73,11 +73,6 @@ class Connection:
     _why: str = ""
     _dropped: int = 0
     """How many malformed notifications it has sent."""
-
-    @property
-    def left_out(self) -> list[tuple[str, str]]:
-        """What it listed and can't be offered, by name, and why."""
-        return self.malformed
 
     async def own(self) -> None:
         """Start the server whenever it is wanted, keep it, and end it; over when the connection is closed."""
@@ -160,7 +155,7 @@ class Connection:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.server.start_timeout):
                     client = await self._enter(stack)
-                    self.listed, self.malformed = await _listed(client, self.server)
+                    self.listed, self.left_out = await _listed(client, self.server)
                 self.starts += 1
                 self._start, self._client, start.client = None, client, client
                 start.done.set()

@@ -29,9 +29,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool, size_of
 from ..schema.json import JsonObject, is_list
 from ..schema.shapes import told
-from .host_words import failure_words
 from .offering import Offered
-from .stops import RunFailed
 from .wire import decode_object
 
 CARRY_OUT, FIND = "carry_out", "find_tools"
@@ -136,10 +134,6 @@ class CarryOut:
             return None
         lines = [f"{'the output' if index is None else f'call {index}'}: {error.message}" for error, index in found]
         return "\n".join(["Nothing was carried out. Mend the plan and send it again, whole:", *lines])
-
-    def words(self, stop: RunFailed) -> str:
-        """What a plan that failed has come to."""
-        return failure_words(stop)
 
     def found(self, given: JsonObject) -> JsonObject:
         """The tools that a host asks for, a line each, by names or by what they are about."""

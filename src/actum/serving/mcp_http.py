@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,12 +36,7 @@ def mcp_part(desk: Desk) -> Part:
         session_idle_timeout=_IDLE,
     )
 
-    @asynccontextmanager
-    async def running() -> AsyncGenerator[None]:
-        async with manager.run():
-            yield
-
-    return Part(routes=[Route("/mcp", endpoint=_Sessions(StreamableHTTPASGIApp(manager)))], running=running)
+    return Part(routes=[Route("/mcp", endpoint=_Sessions(StreamableHTTPASGIApp(manager)))], running=manager.run)
 
 
 @dataclass(slots=True)

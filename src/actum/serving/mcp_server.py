@@ -27,7 +27,7 @@ from . import replies, wire
 from .asks import Asks, Question
 from .callers import UNBOUNDED, Quota
 from .carry_out import CarryOut, held_unless_reading
-from .host_words import held_words
+from .host_words import failure_words, held_words
 from .hosting import Hosting
 from .mcp_options import Keyless, McpOptions
 from .offering import Offered, of_idea
@@ -244,7 +244,7 @@ class Host:
             raise
 
     def _words(self, stop: RunFailed, offer: Offered) -> str:
-        return self.graph.words(stop) if self.graph is not None and offer.name == self.graph.name else stop.message
+        return failure_words(stop) if self.graph is not None and offer.name == self.graph.name else stop.message
 
     def _requests(self, ctx: Context, stop: RunHeld | HostAsked) -> dict[str, Any]:
         """What a stop asks, as the requests that this host can take."""
