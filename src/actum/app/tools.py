@@ -14,9 +14,10 @@ from ..errors import CallError
 from ..execution.budget import Budget
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.delegation import Delegation
+from ..execution.ground import Ground
 from ..execution.patterns import Pattern, Surroundings, run_calls
 from ..execution.undoing import Doings
-from ..execution.within import Within, within_call
+from ..execution.within import within_call
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity, Deps
@@ -128,11 +129,12 @@ class Tools(Registry, Drawn, Generic[Deps]):
         if within is not None and within.answer is not None:
             return [await within.answer(call) for call in calls]
         own, config = as_context(context), config or Config()
-        asked = as_model(model) or (None if within is None else within.model)
-        deps = within.deps if deps is None and within is not None else deps
+        outer = None if within is None else within.ground
+        asked = as_model(model) or (None if outer is None else outer.model)
+        deps = outer.deps if deps is None and outer is not None else deps
         assembly = Assembly(
             model=asked,
-            tools=self._knowing(calls, within),
+            tools=self._knowing(calls, outer),
             config=config,
             limits=limits or Limits(),
             approve=approve,
@@ -142,7 +144,7 @@ class Tools(Registry, Drawn, Generic[Deps]):
             reach=Reach.of(config, DEFAULT),
             deps=deps,
         )
-        shared = within.budget if within is not None and limits is None else None
+        shared = outer.budget if outer is not None and limits is None else None
         budget, emit = shared or Budget(assembly.limits), assembly.emitter()
         doings = Doings() if pattern == "all" else None
         delegation = assembly.delegation(own, budget, emit, doings)
@@ -163,9 +165,9 @@ class Tools(Registry, Drawn, Generic[Deps]):
         )
         return await run_calls(group, around, pattern)
 
-    def _knowing(self, calls: Sequence[Mapping[str, Any]], within: Within | None) -> Registry:
+    def _knowing(self, calls: Sequence[Mapping[str, Any]], run: Ground | None) -> Registry:
         """What knows the tools of the calls: these tools, or those of the run whose call is carried out."""
-        outer = None if within is None else within.registry
+        outer = None if run is None else run.toolset.registry
         if outer is None or all(call.get("_tool") in self for call in calls):
             return self
         return outer if any(call.get("_tool") in outer for call in calls) else self

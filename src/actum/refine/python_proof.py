@@ -128,7 +128,7 @@ async def _proof(function: Callable[..., Any], examples: Sequence[Example], same
 async def _problem(function: Callable[..., Any], example: Example, same: Mapping[str, str]) -> str:
     """What a function does otherwise than an example; nothing where it doesn't."""
     record = _Record(example)
-    token = CARRYING.set(Within(key=example.name, answer=record.answer))
+    token = CARRYING.set(Within(of=example.name, answer=record.answer))
     try:
         returned = function(**deepcopy(example.input))
         output = jsonable(await returned if isawaitable(returned) else returned)

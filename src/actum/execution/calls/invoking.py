@@ -82,16 +82,10 @@ def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carr
             doings=ground.doings,
             deps=ground.deps,
             at=job,
-            within=partial(_within, ground, job) if activity.is_async else None,
+            within=ground if activity.is_async else None,
         )
 
     return carry
-
-
-def _within(ground: Ground, job: Job) -> Within:
-    return Within(
-        key=job.key, registry=ground.toolset.registry, budget=ground.budget, model=ground.model, deps=ground.deps
-    )
 
 
 Again: TypeAlias = Callable[[ActivityError], Awaitable[bool]]
@@ -109,13 +103,13 @@ async def invoke(
     doings: Doings | None = None,
     deps: Any = None,
     at: Job | Suspension | None = None,
-    within: Callable[[], Within] | None = None,
+    within: Ground | None = None,
 ) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
 
     It is tried `again` only where it raised what isn't an error of ours: these say what would not get better.
     What it has done is noted in `doings`, also where its result can't be used. Its `Ctx` has `deps` and the place
-    `at` which the call stands; calls that it makes itself share what `within` gives.
+    `at` which the call stands; calls that it makes itself are `within` this run.
 
     Raises:
         InvalidParameters: an argument doesn't fit its type.
@@ -135,10 +129,10 @@ async def invoke(
         doing = None if doings is None else doings.begin(call, tool, activity)
         if doings is not None and doing is not None:
             function = doings.noting(function, doing, is_async=activity.is_async)
-        if within is None:
+        if within is None or not isinstance(at, Job):
             returned = await _returned(function, tool, budget, is_async=activity.is_async)
         else:
-            token = CARRYING.set(within())
+            token = CARRYING.set(Within(of=at, ground=within))
             try:
                 returned = await _returned(function, tool, budget, is_async=True)
             finally:
