@@ -178,3 +178,17 @@ async def learn(place: Path) -> None:
         agent = ready(own, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
         agent.plans = Plans(place, learns="proposals")
         await agent.run(own.context, own.schema, input={"name": name})
+
+
+def test_runs_that_were_submitted_are_examples_by_the_name_of_their_idea(folder: Path) -> None:
+    (folder / "runs").mkdir()
+    for path in folder.glob("run-*.json"):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        run["meta"]["path"] = "other.json" if "di" in path.stem else "desk.json"
+        (folder / "runs" / path.name).write_text(json.dumps(run), encoding="utf-8")
+    done = actum("refine", "--runs", "runs", "--idea", "desk.json", "--confirm", "1.days", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["proof"]["same"], told["proof"]["examples"]) == (3, 3)
+    none = actum("refine", "--runs", "runs", "--idea", "none.json", cwd=folder)
+    assert (none.returncode, "name the runs" in none.stderr) == (2, True)

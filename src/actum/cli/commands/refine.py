@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
+from cyclopts import Parameter
+
+from ...app.idea import Idea
 from ...errors import IdeaError, RefineError
 from ...ideas.address import parse_address
 from ...ideas.file import read_idea
@@ -19,11 +23,13 @@ from ..render.terminal import say, say_json, tell
 from .save import tell_saved
 
 _OPEN, _NOTHING = 3, 1
+_MOST_SUBMITTED = 50
 
 
 async def actum_refine(
     *runs: str,
     idea: str | None = None,
+    store: Annotated[str | None, Parameter(name="--runs")] = None,
     save: str | None = None,
     confirm: list[str] | None = None,
     expect: list[str] | None = None,
@@ -49,6 +55,8 @@ async def actum_refine(
         Kept runs of one Idea.
     idea
         The Idea's file.
+    store
+        Where runs were submitted, as for actum submit: those of the Idea that are done are taken, too.
     save
         The file for the Idea with its plan, or an address of the store, such as idea:~refined/desk.
     confirm
@@ -80,24 +88,38 @@ async def actum_refine(
             return 0
         if plans is not None or approve is not None:
             return _shelved(plans or "plans.db", approve, tenant, is_json=json)
-        if not runs or (idea or prove) is None:
+        examples = [*runs, *await _submitted(store, idea or prove or "")]
+        if not examples or (idea or prove) is None:
             raise CommandError("name the runs: actum refine runs/desk-*.json --idea desk.json")
         ways = {leaf: way for leaf, _, way in (one.partition("=") for one in same or [])}
         if prove is not None:
-            found = await prove_plan(prove, runs, same=ways)
+            found = await prove_plan(prove, examples, same=ways)
         else:
             settled = {
                 leaf: text for leaf, _, text in (one.partition("=") for one in [*(confirm or []), *(expect or [])])
             }
-            found = await refine(runs, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways)
+            found = await refine(examples, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways)
         code = await _reported(found, save, is_json=json)
         if python is not None and not code:
-            written = await as_python(found, runs, python, idea=str(idea or prove), same=ways)
-            tell(f"{written.path}, proved by {len(found.examples)} runs; its tests: {written.save()}")
+            written = await as_python(found, examples, python, idea=str(idea or prove), same=ways)
+            beside = written.save()
+            tests = f"; its tests: {beside}" if written.tests else ""
+            tell(f"{written.path}, proved by {len(found.examples)} runs{tests}")
         return code
     except RefineError as error:
         tell(f"actum: {error.code}: {error.message}")
         return _NOTHING
+
+
+async def _submitted(store: str | None, idea: str) -> Sequence[Idea]:
+    """The newest runs of an Idea in a store that are done."""
+    if store is None:
+        return ()
+    from ...runs.runs import Runs
+
+    async with Runs(store) as kept:
+        runs = await kept.list(state="done", find=idea, most=_MOST_SUBMITTED)
+        return [await run.idea() for run in runs if run.row.name == idea]
 
 
 def _shelved(place: str, approve: str | None, tenant: str, *, is_json: bool) -> int:
