@@ -26,7 +26,7 @@ _BURST = 10
 """What part of a minute's requests may be sent at once."""
 _AHEAD = 5.0
 """How many seconds ahead room is taken: what a worker that dies has taken is lost to others no longer than that."""
-_GLANCE = 1.0
+_GLANCE = 0.25
 """For how many seconds a model that nobody limits isn't looked at again."""
 _LEAST, _MOST = 1.0, 60.0
 """Seconds to wait where a provider doesn't say how long: doubled with each refusal."""
