@@ -124,7 +124,8 @@ class Case:
     replies: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
     repair: Any = False
     broken: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
-    """The answers that come to nothing at first, once or twice, after so many per cent of their text (L3)."""
+    """The answers that come to nothing at first, once or twice, after so many per cent of their text; at 100 their
+    output can't be read (L3)."""
 
     @property
     def world(self) -> World:
@@ -182,7 +183,7 @@ class Features:
     has_owed: bool = True
 
 
-_BREAKS = st.lists(st.integers(0, 99), min_size=1, max_size=2)
+_BREAKS = st.lists(st.integers(0, 100), min_size=1, max_size=2)
 
 
 @st.composite

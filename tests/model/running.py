@@ -140,7 +140,7 @@ class Desk:
         text = json.dumps(answer, ensure_ascii=False)
         size = self.schedule.chunk or len(text)
         if broken is not None:
-            text = text[: len(text) * broken // 100]
+            text = text[: len(text) * broken // 100] if broken < 100 else json.dumps(answer | {"output": "{†calls.0"})
         self.streaming += 1
         try:
             for start in range(0, len(text), size):
@@ -312,6 +312,8 @@ class Talking(Desk):
             config=Config(parallel=self.schedule.parallel),
         )
         talk = agent.conversation(context, None)
+        done = {message["_of"] for message in context if "_call" in message and "_of" in message}
+        before = len(self.seen.begun)
         releasing = asyncio.create_task(self.release()) if self.schedule.order is not None else None
         try:
             async with talk.stream(said) as stream:
@@ -336,6 +338,9 @@ class Talking(Desk):
             if releasing is not None:
                 releasing.cancel()
             self.waiting.clear()
+            begun = [self.places.get(key, key) for key, *_ in self.seen.begun[before:]]
+            assert len(begun) == len({*begun}), "a call was made twice in one run"
+            assert not done.intersection(begun), "a call was made again that had left what it came to"
 
 
 def left_by(context: Iterable[Any]) -> list[Json]:

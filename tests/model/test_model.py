@@ -25,7 +25,8 @@ from .values import Json, folded, plain
 from .world import Unsaid
 
 pytestmark = pytest.mark.rule(
-    "C6", "C7", "C8", "C10", "C11", "C12", "C13", "T14", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "S8", "I2", "M9"
+    *("C4", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "T14", "O4", "O5", "O6", "O7", "O8", "O9", "O10"),
+    *("S8", "I2", "L3", "L8", "M9"),
 )
 BOUND = 30
 
@@ -192,7 +193,10 @@ FOUND: list[Json] = json.loads(Path(__file__).with_name("found.json").read_text(
 
 
 @pytest.mark.parametrize("found", FOUND, ids=[one["why"].split(",")[0] for one in FOUND])
-@pytest.mark.parametrize("schedule", [Schedule(), Schedule(order=1, chunk=7), Schedule(order=2, patience=3, chunk=1)])
+@pytest.mark.parametrize(
+    "schedule",
+    [Schedule(), Schedule(order=1, chunk=7), Schedule(order=2, patience=3, chunk=1), Schedule(order=2, patience=5)],
+)
 async def test_what_was_found_is_gone(found: Json, schedule: Schedule) -> None:
     context = [*CONTEXT, *INSTANCES, *found.get("context", [])]
     if "turns" not in found:

@@ -98,9 +98,7 @@ class Readiness:
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.ground.jobs[job.node.number] = job
-        self.wait_for(job.script, (one for one, _ in job.authored))
-        if job.otherwise is not None:
-            self.wait_for(job.script, job.otherwise.outside)
+        self.wait_for_read(job)
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
         attempts = self.attempts if self.ground.is_corrected else None
@@ -118,6 +116,12 @@ class Readiness:
             on = dict.fromkeys(map(str, self._graph.missing(job.node)))
             self.ground.emit(CallWaiting(call=job.call, place=job.place, on=tuple(on)))
         self.pump()
+
+    def wait_for_read(self, job: Job) -> None:
+        """Wait for the calls that a call of an answer refers to, in its `_else`, too."""
+        self.wait_for(job.script, (one for one, _ in job.authored))
+        if job.otherwise is not None:
+            self.wait_for(job.script, job.otherwise.outside)
 
     def wait_for(self, script: Script, expressions: Iterable[Expression]) -> None:
         """Wait for the calls of an answer that something in it reads, also those that are forgotten otherwise (C8)."""
