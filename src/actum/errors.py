@@ -439,6 +439,12 @@ class StoreUnavailable(RunError):
     code = "store_unavailable"
 
 
+class RequestWaits(RunError):
+    """A request lies in a provider's batch: its run goes on when that is answered, and its worker lets go of it."""
+
+    code = "request_waits"
+
+
 class Fenced(RunError):
     """Another process owns the run by now: what this one would still write is refused. It ends without a message."""
 

@@ -186,7 +186,7 @@ def test_what_is_no_object_is_no_config() -> None:
 
 def test_every_field_says_for_whom_it_counts() -> None:
     of_config = {one.name for one in dataclasses.fields(Config)}
-    assert FIELDS.keys() == of_config | {"activities", "model", "limits", "origin", "servers", "deps"}
+    assert FIELDS.keys() == of_config | {"activities", "model", "limits", "origin", "servers", "batch", "deps"}
 
 
 WHOLE: Json = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
-from ..errors import ActumError, ModelError, NoProgress
+from ..errors import ActumError, ModelError, NoProgress, RequestWaits
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import ArrivedAnswer, ask
 from ..generation.model import Model
@@ -186,8 +186,12 @@ class Loop:
                 self._check_without_model()
             else:
                 self._answers.withhold(*(one for one in self._answers.scripts if one.turn == self._at_turn))
-                while isinstance(outcome := await self._tick(self._setup.runtime.model), GoOn):
-                    self._answers.tell_failures()
+                try:
+                    while isinstance(outcome := await self._tick(self._setup.runtime.model), GoOn):
+                        self._answers.tell_failures()
+                except RequestWaits:  # what was begun and nobody waits for may end first
+                    await self._calls.drain()
+                    raise
         await self._calls.drain()
         self._is_waiting = isinstance(outcome, Paused)
         if isinstance(outcome, Finished):
@@ -261,6 +265,7 @@ class Loop:
             settled=settled,
             begin=turn.begin,
             gate=self._journal.gate,
+            post=self._journal.post,
         )
         script = turn.script
         self._answers.next_number = script.number + 1

@@ -24,6 +24,9 @@ from .model import PASSING, Model, ModelRequest, Reasoning
 from .model_chain import chain_of, next_frame, speaker
 from .strings import OutputTexts
 
+Post: TypeAlias = Callable[[Model, ModelRequest], Awaitable[Model]]
+"""Gives what answers a request of a model that lay in a batch; raises RequestWaits where it isn't answered yet."""
+
 
 class Asker(Protocol):
     """Who asks: it knows what generation doesn't (the budget, who listens), and takes the calls as they arrive."""
@@ -163,13 +166,16 @@ async def ask(
     settled: Callable[[], Awaitable[None]] | None = None,
     begin: Begin | None = None,
     gate: Gate | None = None,
+    post: Post | None = None,
 ) -> tuple[ArrivedAnswer, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
     another of the models that stand for one where that has answered. `settled` is awaited before each request; `begin`
-    is there where the requests are traced, `gate` where others ask the same models.
+    is there where the requests are traced, `gate` where others ask the same models, `post` where requests are put into
+    batches.
 
     Raises:
         SolutionError: no answer was usable.
+        RequestWaits: the request lies in a batch.
         ModelError: the model failed. What passes, its adapter has waited for; what broke off is asked for again.
     """
     complaint: str | None = None
@@ -180,7 +186,10 @@ async def ask(
         if settled is not None:
             await settled()
         answered, asked = ArrivedAnswer(), speaker(model, frame)
-        let_in = asked if gate is None else Gated(asked, gate, settled, is_last=asked is chain_of(model)[-1])
+        if post is not None:
+            let_in = await post(asked, request)
+        else:
+            let_in = asked if gate is None else Gated(asked, gate, settled, is_last=asked is chain_of(model)[-1])
         attempt = _attempt(let_in, request, answered, frame, judge, asker, listener)
         try:
             await (attempt if begin is None else _traced(begin(asked, request), attempt, answered))

@@ -191,6 +191,12 @@ def _config() -> JsonObject:
                 "examples": [{"requests": 20, "seconds": 120, "usd": 0.5}],
             },
             "origin": {**_STRING, "description": "The file that relative paths start from."},
+            "batch": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": "Within how many seconds its worker has requests answered by a provider's batches.",
+                "examples": [86400],
+            },
             "deps": {
                 **_STRING,
                 "description": "Which of its worker's `deps` its tools are given.",

@@ -42,8 +42,9 @@ async def library_model(
 
 def _client(provider: str, trusted: ssl.SSLContext) -> Client:
     async def check(response: httpx2.Response) -> None:
-        if (opened := _opened.get()) is not None:
-            opened.append(response)
+        if (opened := _opened.get()) is None:
+            return  # what a batch is asked about is no stream
+        opened.append(response)
         with suppress(httpx2.HTTPError):
             await check_content(provider, response.status_code, response.headers, response.aiter_bytes)
             if response.is_error:

@@ -16,7 +16,7 @@ from contextlib import aclosing
 from copy import copy
 from dataclasses import replace
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from ..errors import ModelError, SchemaError
@@ -28,6 +28,11 @@ from . import failures, prices
 from .caching import CacheMarks, Prefixes
 from .port import AnswerEnd, Endpoint, Wire, WireRequest
 from .retry_policy import Retrying
+
+if TYPE_CHECKING:
+    from ..schema.json import JsonObject
+    from .batching import Batching
+    from .wires.library_wire import LibraryWire
 
 _LOG = logging.getLogger("actum.models")
 _POOL = "actum.models.pool"
@@ -162,6 +167,37 @@ class Hosted:
                 self._ignored.add(name)
                 _LOG.warning("%s isn't sent the setting %r", self.name, name)
 
+    @property
+    def batching(self) -> Batching | None:
+        """Its provider's batches; None where it takes none."""
+        if not self._wire.batches:
+            return None
+        from .batching import Batching
+
+        return Batching(cast("LibraryWire", self._wire), self)
+
+    async def asked(self, request: ModelRequest) -> WireRequest:
+        """A request with what its wire has to know, everything that it needs being imported.
+
+        Raises:
+            ModelError: the host may not be asked, or a key is missing.
+        """
+        self._check_allowed()
+        return await self._whole(self._keyed(), _judged(request), CacheMarks())
+
+    async def of_batch(self, request: ModelRequest, result: JsonObject) -> AsyncGenerator[str | Usage]:
+        """Yield the answer that lies in the result of a batch, then its usage; raises as `stream`."""
+        batching = self.batching
+        assert batching is not None
+        text, ended = await batching.answer(request, result)
+        if text:
+            yield text
+        yield self._priced(ended)
+        if failure := failures.unfinished(self.name, ended.reason, ended.refusal):
+            raise failure
+        if not text:
+            raise failures.empty(self.name)
+
     async def aclose(self) -> None:
         """Close this event loop's connections unless another model shares them; a later request opens new ones."""
         if _POOL in sys.modules:
@@ -190,13 +226,14 @@ class Hosted:
         self, endpoint: Endpoint, request: ModelRequest, marks: CacheMarks
     ) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """What answers a request, everything that it needs being imported."""
+        return self._wire.answer(await self._whole(endpoint, request, marks))
+
+    async def _whole(self, endpoint: Endpoint, request: ModelRequest, marks: CacheMarks) -> WireRequest:
         if not _imported.issuperset(self._wire.modules):
             # A second of imports, once: on a thread, so that the loop isn't blocked.
             await asyncio.to_thread(self._import)
-        return self._wire.answer(
-            WireRequest(
-                endpoint=endpoint, model=self._model, request=request, marks=marks, user=self, silence=self._timeout
-            )
+        return WireRequest(
+            endpoint=endpoint, model=self._model, request=request, marks=marks, user=self, silence=self._timeout
         )
 
     def _priced(self, ended: AnswerEnd) -> Usage:

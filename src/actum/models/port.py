@@ -62,6 +62,8 @@ class Wire(ABC):
     """What the first request imports, on a thread."""
     sends: Mapping[str, str] = {}
     """The settings that go over it, each with what it is called there."""
+    batches: bool = False
+    """Whether its provider takes requests in batches (W38); see `batching`."""
     apart: tuple[tuple[str, str], ...] = ()
     """Pairs of settings that the provider refuses together."""
 

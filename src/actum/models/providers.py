@@ -72,6 +72,12 @@ def wire_of(host: ModelHost) -> Wire:
     return importlib.import_module(f"actum.models.wires.{host.wire}").WIRE
 
 
+def takes_batches(name: str) -> bool:
+    """Whether the provider of a model takes requests in batches; raises as `provider_of`."""
+    host = provider_of(name)
+    return host is not None and wire_of(host).batches
+
+
 def provider_of(name: str, *, has_url: bool = False) -> ModelHost | None:
     """Who answers for a model of this name, None for a recording; packages and keys are not looked at.
 

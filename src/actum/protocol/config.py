@@ -231,6 +231,10 @@ _BOUNDS = Weights("counts", "no", "no")
 """What a run may reach and spend: a delegate's is its caller's."""
 
 
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
@@ -285,11 +289,13 @@ FIELDS: Mapping[str, ConfigField] = {
     "limits": ConfigField(OBJECT, _BOUNDS),
     "origin": ConfigField(Accepted("the path of a file", lambda value: value is None or _is_name(value)), _BOUNDS),
     "servers": ConfigField(_of_text_or_list("a list of names of files"), _BOUNDS),
+    "batch": ConfigField(Accepted("a number of seconds above zero", _is_time), _BOUNDS),
     "deps": ConfigField(Accepted("a name of what a worker makes", _is_name), _BOUNDS),
 }
 """The fields of an Idea's config. What doesn't count is left to who runs the Idea.
 
-`activities`, `model`, `limits`, `origin`, `servers` and `deps` are an Idea's alone, the others those of `Config`.
+`activities`, `model`, `limits`, `origin`, `servers`, `batch` and `deps` are an Idea's alone, the others are those of
+`Config`.
 """
 ACCEPTED = {name: one.accepted for name, one in FIELDS.items()}
 """What each may be."""

@@ -23,6 +23,7 @@ from ..errors import (
     Fenced,
     IdeaError,
     NotCarried,
+    RequestWaits,
     RunError,
     RunPoisoned,
     ServerError,
@@ -30,6 +31,8 @@ from ..errors import (
 )
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
+from ..generation.model import Model
+from ..generation.model_chain import chain_of
 from ..ideas.course import course_entry, is_note
 from ..ideas.ticks import ID, RUN
 from ..protocol.config import Limits
@@ -38,6 +41,7 @@ from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
 from ..sources.modules import ModuleMissing
+from .batches import RunBatches
 from .needs import Needs, judged_here
 from .progress import RunProgress, damaged, ticks_in
 from .providing import Factory, provided
@@ -90,6 +94,8 @@ class RunCarrier:
     attempts: int = 10
     """How many workers may be lost in a row, with nothing recorded, before nobody tries a run again."""
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
+    batches: RunBatches | None = None
+    """What puts requests into batches."""
     factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
     """What makes the `deps` of runs, by name."""
 
@@ -158,6 +164,10 @@ class RunCarrier:
             return await self._carried(row, taken, record, live, progress, prepared)
         except (Fenced, ServersAway):
             raise
+        except RequestWaits as error:
+            if progress.budget is not None:
+                progress.budget.requests -= 1  # it counts once it is answered
+            return Ending(state="waiting", waiting=(error.message,), about=progress.about)
         except ActumError as error:
             told = error.to_dict()
         except Exception as error:
@@ -205,6 +215,8 @@ class RunCarrier:
         context, schema = await _context(taken, idea, own)
         progress.ticks = ticks_in(taken.entries, taken.source.id)
         record.spread, record.keyed = Spreading(self.store, row, taken.source), taken.source.key
+        if (within := idea.config.get("batch")) is not None and self.batches is not None:
+            record.post = self.batches.post(row.id, within)
         child = taken.source.child
         budget = progress.begin(agent.limits if child is None else Limits(**child["limits"]))
         context, lineage = with_sent(context, taken.sent), lineage_of(taken.source)
@@ -229,6 +241,22 @@ class RunCarrier:
         self._check_origin(source)
         agent = self._agent(idea)
         return idea.identified(agent.config), agent
+
+    async def model_of(self, run: str, name: str) -> Model:
+        """The model of this name that a run asks.
+
+        Raises:
+            ActumError: it has none, or can't be run here.
+        """
+        source = await self.store.source(run)
+        if source is None:
+            raise RunError(f"run {run} is gone")
+        _, agent = await self._prepared(await self._outermost(source))
+        model = assembled(agent).model
+        found = None if model is None else next((one for one in chain_of(model) if one.name == name), None)
+        if found is None:
+            raise RunError(f"run {run} has no model {name} here")
+        return found
 
     def _agent(self, idea: Idea) -> Agent:
         if is_agent(self.runner):

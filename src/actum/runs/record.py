@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
 from ..execution.delegation.spreading import Spread
+from ..generation.ask import Post
 from ..generation.gate import Gate
 from ..ideas.course import is_note
 from ..schema.json import JsonObject, check_depth, encode
@@ -49,6 +50,8 @@ class LeasedRecord:
         """When it was last asked whether the run is this one's still, and it was; by the monotonic clock."""
         self.gate: Gate | None = None
         """What lets the run's requests in, since other runs ask the same models."""
+        self.post: Post | None = None
+        """What puts the run's requests into batches."""
         self.spread: Spread | None = None
         """What has calls of the run carried out by others."""
         self.keyed = ""

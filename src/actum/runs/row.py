@@ -33,6 +33,10 @@ CHILDREN = "children"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
+IN_BATCH = "a batch of "
+"""What the reason begins with for which a run waits whose request lies in a provider's batch."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStanding:
     """How a run stands among others."""
@@ -155,8 +159,9 @@ class Row(RunStanding):
 
     @property
     def is_under_way(self) -> bool:
-        """Whether somebody carries it out, or is to: it is not over, and waits for nothing."""
-        return self.state in {"queued", "running"}
+        """Whether somebody carries it out, or is to: it is not over, and waits for nothing but a model's answer."""
+        is_in_batch = self.state == "waiting" and any(one.startswith(IN_BATCH) for one in self.waiting)
+        return is_in_batch or self.state in {"queued", "running"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

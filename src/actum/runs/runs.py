@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from os import urandom
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +87,7 @@ class Runs:
         patience: float | None = None,
         escalate: str | None = None,
         deps: str | None = None,
+        batch: timedelta | None = None,
     ) -> Run:
         """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
 
@@ -103,10 +104,12 @@ class Runs:
             patience: how many seconds each decision may take before the calls that wait for one are refused; for ever
                 by default.
             deps: which of a worker's `deps` its tools are given, by name; else as its Idea's `config.deps` says.
+            batch: has its requests, but for those of delegates, answered by the provider's batch API, within this time
+                each, for example `timedelta(hours=24)`. It costs about half, and the run holds no slot meanwhile.
             escalate: who each decision is up to first when the patience is over, for as long again (`Row.escalated`).
 
         Raises:
-            RunError: the place can't be used, or the id is none.
+            RunError: the place can't be used, the id is none, or the Idea's model takes no batches.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
         one = await asyncio.to_thread(  # it may read a file, and judges all that is given
@@ -122,6 +125,7 @@ class Runs:
             patience=patience,
             escalate=escalate,
             deps=deps,
+            batch=batch,
         )
         row, _ = await self.store.submit(one)
         return self.run_of(row)

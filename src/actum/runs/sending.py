@@ -90,7 +90,7 @@ def with_item(context: Context, item: JsonObject) -> Context:
     """
     if "gate" in item:
         return approvals.opened(context, item["gate"], item["value"])
-    if "escalate" in item or "over" in item or "resume" in item:
+    if "escalate" in item or "over" in item or "resume" in item or "batch" in item:
         return context  # what a run that it has waited for has come to, is looked up where it is needed
     if "deadline" in item:
         for one in approvals.pending(context):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ from ..app.idea import Idea
 from ..app.saved import SavedIdea
 from ..errors import IdeaError, RunError
 from ..ideas.ticks import passed_on
+from ..models.providers import takes_batches
 from ..schema.json import JsonObject, NotJson, encode, plain
 from . import given as judged
 from .row import Submission, check_id, check_tag
@@ -34,6 +35,7 @@ def submission_of(
     at: datetime | None = None,
     escalate: str | None = None,
     deps: str | None = None,
+    batch: timedelta | None = None,
 ) -> Submission:
     """A run of an Idea, and how it stands among others.
 
@@ -44,6 +46,8 @@ def submission_of(
     own = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
     if deps is not None:
         own = replace(own, config={**own.config, "deps": judged.as_text(deps, "the name of deps", least=1)})
+    if batch is not None:
+        own = replace(own, config={**own.config, "batch": _within(batch, own)})
     given = None if input is None else judged.as_members(input, "the input of a run")
     with_input(own.context, given or {})  # what the Idea asks for is missed before anything runs, too
     if escalate is not None and patience is None:
@@ -61,6 +65,20 @@ def submission_of(
         patience=None if patience is None else judged.as_number(patience, "the patience of a run", least=0.001),
         escalate=None if escalate is None else judged.as_text(escalate, "`escalate`", least=1),
     )
+
+
+def _within(batch: timedelta, idea: SavedIdea) -> float:
+    """How many seconds a request may lie in a batch.
+
+    Raises:
+        RunError: it is no time, or the Idea's model takes none.
+    """
+    if not isinstance(batch, timedelta) or batch <= timedelta():  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+        raise RunError("`batch` says within which time requests are answered, such as timedelta(hours=24)")
+    name: Any = idea.config.get("model")
+    if isinstance(name, str) and not takes_batches(name):
+        raise RunError(f"{name} takes no batches: openai-responses, anthropic and google models do")
+    return batch.total_seconds()
 
 
 def read_given(given: Mapping[str, Any] | str | Path, name: str) -> Idea:

@@ -88,6 +88,22 @@ VERSIONS = (
     CREATE TABLE actum_secret (one INTEGER PRIMARY KEY, secret TEXT NOT NULL)
     """
     ),
+    TablesVersion(
+        adds="""
+    CREATE TABLE actum_asked (
+      id TEXT PRIMARY KEY, run TEXT NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, body TEXT NOT NULL, batch TEXT,
+      result TEXT, tries INTEGER NOT NULL DEFAULT 0, asked {real} NOT NULL, due {real} NOT NULL
+    );
+    CREATE INDEX actum_asked_now ON actum_asked (kind, asked) WHERE batch IS NULL AND result IS NULL;
+    CREATE INDEX actum_asked_in ON actum_asked (batch, run);
+    CREATE INDEX actum_asked_of ON actum_asked (run);
+    CREATE TABLE actum_batches (
+      key TEXT PRIMARY KEY, model TEXT NOT NULL, state TEXT NOT NULL, handle TEXT, made {real} NOT NULL,
+      heard {real} NOT NULL
+    );
+    CREATE INDEX actum_batches_open ON actum_batches (state, heard) WHERE state <> 'ended'
+    """
+    ),
 )
 """The versions of the tables from the baseline on. One that was released is never changed: the next one adds."""
 

@@ -14,6 +14,7 @@ import socket
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from os import getpid, urandom
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from ..errors import Fenced, RunError, StoreUnavailable
 from ..schema.json import JsonObject
 from ..sources.files import path_given
 from . import given
+from .batches import RunBatches
 from .company import Claimed, Company, LendingGate
 from .held import RunCarrier, Runner, ServersAway
 from .lease import Lease
@@ -123,6 +125,8 @@ class Worker:
             factories=factories_of(deps),
             judges=waits > 0 or patience is not None,
         )
+        self._batches = RunBatches(self._store, self._lease.seconds, self._carrier.model_of)
+        self._carrier = replace(self._carrier, batches=self._batches)
         self._company = Company(self._store, self.name, self._tags, self._queues, self._carrier, waits)
         self._committer = Committer(self._store.leases, self._lease.seconds / 2)
         self._live = LiveRuns(self._store.database.channel)
@@ -177,6 +181,7 @@ class Worker:
                     self._reconcile(),
                     self._tick(),
                     self._sweep(),
+                    self._look_after_batches(),
                     self._drained(),
                 )
                 beside = [tasks.create_task(work) for work in works]
@@ -332,6 +337,13 @@ class Worker:
                 self._reached = time.monotonic()
                 left = left if comes is None else comes - now
             await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease.told / 2)))
+
+    async def _look_after_batches(self) -> None:
+        """Have requests answered by providers' batches."""
+        while not self._stop.is_set():
+            with suppress(StoreUnavailable):
+                await self._batches.look()
+            await self._unless_stopped(self._lease.told / 2)
 
     async def _sweep(self) -> None:
         """Delete the runs that have been over for longer than they are kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from ...app.idea import Idea
 from ...runs.row import QUEUE
@@ -28,6 +28,7 @@ async def actum_submit(
     tag: str | None = None,
     patience: float | None = None,
     escalate: str | None = None,
+    batch: str | None = None,
 ) -> None:
     """Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its end.
 
@@ -53,6 +54,8 @@ async def actum_submit(
         How many seconds a decision may take before the calls that wait for one are refused.
     escalate
         Who is to decide once that time is over, for as long again; `actum runs` shows it.
+    batch
+        Has its requests answered by the provider's batch API, each within this time, for example 24h.
     """
     own, given = prepared(idea, i, input)
     async with runs_at(store, makes=True) as runs:
@@ -67,6 +70,7 @@ async def actum_submit(
             tag=tag,
             patience=patience,
             escalate=escalate,
+            batch=None if batch is None else _time(batch),
         )
         say(run.id)
 
@@ -77,6 +81,16 @@ def prepared(idea: str, i: list[str] | None, input: str | None) -> tuple[Idea, J
     pairs, along = attached(loaded.context, i or [])
     given = input_of(loaded.context, pairs, input)
     return replace(loaded, context=loaded.context.extended(along)), given or None
+
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def _time(text: str) -> timedelta:
+    try:
+        return timedelta(**{_UNITS[text[-1:]]: float(text[:-1])})
+    except (KeyError, ValueError, OverflowError):
+        raise CommandError(f"--batch takes a time, for example 24h, not {text!r}") from None
 
 
 def _moment(text: str) -> datetime:

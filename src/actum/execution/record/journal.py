@@ -61,7 +61,7 @@ class Journal:
         """Writes an entry down."""
         self.is_recorded = record.tell is not None
         """Whether anybody is told the entries; else none has to be made."""
-        self.settled, self.lease, self.gate = record.settled, record.lease, record.gate
+        self.settled, self.lease, self.gate, self.post = record.settled, record.lease, record.gate, record.post
         if self.is_recorded:
             whole = [*self._messages, *said]
             _check_recordable(whole)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
+from ...generation.ask import Post
 from ...generation.gate import Gate
 from ...protocol.call import Place
 from ...schema.json import JsonObject
@@ -55,6 +56,8 @@ class Recorder:
     lease: int | None = None
     gate: Gate | None = None
     """What lets its requests in, where others ask the same models."""
+    post: Post | None = None
+    """What puts its requests into batches; those of delegates are made at once."""
     spread: Callable[[Any], Awaitable[Any]] | None = None
     """What has calls carried out as runs of their own (`delegation.spreading.Spread`); None where nobody does."""
     run: str = ""
@@ -64,8 +67,8 @@ class Recorder:
     def of(cls, record: Tell | Record | None) -> Recorder:
         """The recorder of a run that is told to this record."""
         settled, lease, gate = (getattr(record, name, None) for name in ("settled", "lease", "gate"))
-        spread, run = getattr(record, "spread", None), getattr(record, "keyed", "")
-        return cls(record, settled=settled, lease=lease, gate=gate, spread=spread, run=run)
+        spread, run, post = (getattr(record, name, None) for name in ("spread", "keyed", "post"))
+        return cls(record, settled=settled, lease=lease, gate=gate, post=post, spread=spread, run=run or "")
 
     def __call__(self, entry: Entry) -> None:
         """Tell one entry."""
@@ -75,4 +78,4 @@ class Recorder:
     def below(self, place: Place, call: JsonObject) -> Recorder:
         """The recorder of the delegate that the call at a place leads to."""
         run = f"{self.run}/{place}" if self.run else ""
-        return replace(self, at=(*self.at, str(place)), call=call, run=run)
+        return replace(self, at=(*self.at, str(place)), call=call, run=run, post=None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.model import SentMedia
 from ...generation.request_media import Takes
 from ..port import Endpoint, WireRequest
-from .library_wire import PROFILE, LibraryWire
+from .library_wire import PROFILE, HeldBatch, LibraryWire
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,6 +31,7 @@ class Anthropic(LibraryWire):
     is_loose_by_tool = True
     inlines_system = False
     apart = (("thinking", "temperature"), ("thinking", "top_p"))
+    batches = True
     sends: Mapping[str, str] = {
         "thinking": "thinking",
         "cache": "cache_control",
@@ -67,6 +68,15 @@ class Anthropic(LibraryWire):
         """Behind the last of the user's messages up to each mark: only those can carry one."""
         said = (self._last_said(asked, count) for count in asked.marks.counts)
         return [(index, self._time(asked)) for index in said if index is not None]
+
+    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+        """The batches: what was asked in one is known by its results."""
+        client = cast("Any", model).client.beta.messages.batches
+        async for batch in client.list():
+            ids: list[str] | None = None
+            if batch.processing_status == "ended":
+                ids = [one.custom_id async for one in await client.results(batch.id)]
+            yield HeldBatch(batch.id, batch.created_at.timestamp(), ids)
 
     def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""

@@ -21,6 +21,7 @@ class Google(LibraryWire):
     packages = ("pydantic_ai", "google.genai")
     modules = ("pydantic_ai.models.google", "pydantic_ai.direct", "actum.models.clients")
     inlines_system = False
+    batches = True
     sends: Mapping[str, str] = {
         "thinking": "thinkingConfig",
         "tier": "serviceTier",

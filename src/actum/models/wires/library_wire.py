@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from base64 import b64decode
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic_ai import messages as library
     from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.models.batch import BatchRequest
     from pydantic_ai.settings import ModelSettings
 
 PROFILE: Mapping[str, Any] = {
@@ -33,6 +35,15 @@ PROFILE: Mapping[str, Any] = {
 _TOOL = "answer"
 _NAMES = {"tier": "service_tier", "stop": "stop_sequences", "headers": "extra_headers", "extra": "extra_body"}
 """What the library calls settings otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBatch:
+    """A batch that a provider has: when it was created, and the ids of its requests, None while nobody can know."""
+
+    id: str
+    created: float
+    requests: Collection[str] | None
 
 
 class LibraryWire(Wire):
@@ -59,6 +70,13 @@ class LibraryWire(Wire):
         """How closely to look, in the place that the wire has for it."""
         return {"detail": media["detail"]} if "detail" in media else None
 
+    def read(self, response: library.ModelResponse, asked: WireRequest) -> tuple[str, AnswerEnd]:
+        """The text of an answer that came as a whole, and how it ended."""
+        from pydantic_ai import messages as library
+
+        starts = (library.PartStartEvent(index=at, part=part) for at, part in enumerate(response.parts))
+        return "".join(map(_text, starts)), _end(response, asked)
+
     async def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """Yield text and thoughts, then how it ended; what the library raises is translated here alone."""
         from pydantic_ai.direct import model_request_stream
@@ -81,12 +99,30 @@ class LibraryWire(Wire):
                         yield text
                     elif thought := _thought(event):
                         yield Reasoning(thought)
-                whole = response.get()
-                counted = _counted(whole)
-                model_name = whole.model_name or asked.model
-                yield AnswerEnd(usage=counted, model=model_name, reason=_ending(whole), refusal=_refusal(whole))
+                yield _end(response.get(), asked)
         except Exception as error:
             raise failures.translated(error, asked.name, answered=bool(responses)) from error
+
+    def batched(self, asked: WireRequest, model: Model[Any], id: str) -> BatchRequest:
+        """A request as one of a batch: nothing of it is streamed, and nobody waits on its connection."""
+        from pydantic_ai.models.batch import BatchRequest
+
+        settings: Any = {key: one for key, one in self._settings(asked).items() if key != "timeout"}
+        return BatchRequest(
+            custom_id=id,
+            messages=self._messages(asked, model),
+            model_settings=settings,
+            model_request_parameters=_parameters(asked, by_tool=self.is_loose_by_tool),
+        )
+
+    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+        """The batches that the provider has, the newest first.
+
+        Raises:
+            NotImplementedError: it can't tell what is in one.
+        """
+        raise NotImplementedError
+        yield
 
     def _settings(self, asked: WireRequest) -> ModelSettings:
         """The settings that go over the wire; `timeout` is the longest silence unless they say another."""
@@ -188,6 +224,11 @@ def _thought(event: library.ModelResponseStreamEvent) -> str:
             return content
         case _:
             return ""
+
+
+def _end(response: library.ModelResponse, asked: WireRequest) -> AnswerEnd:
+    name = response.model_name or asked.model
+    return AnswerEnd(usage=_counted(response), model=name, reason=_ending(response), refusal=_refusal(response))
 
 
 def _counted(response: library.ModelResponse) -> Usage:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.request_media import Takes
 from ..port import Endpoint, WireRequest
-from .library_wire import PROFILE, LibraryWire
+from .library_wire import PROFILE, HeldBatch, LibraryWire
 
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model
+    from pydantic_ai.models.openai import OpenAIResponsesModel
 
 
 class Responses(LibraryWire):
@@ -19,6 +21,7 @@ class Responses(LibraryWire):
 
     packages = ("pydantic_ai", "openai")
     modules = ("pydantic_ai.models.openai", "pydantic_ai.direct", "actum.models.clients")
+    batches = True
     sends: Mapping[str, str] = {
         "thinking": "reasoning.effort",
         "cache": "prompt_cache_key",
@@ -39,6 +42,19 @@ class Responses(LibraryWire):
         """A key that brings together what all runs begin with (W16)."""
         is_told = asked.endpoint.is_own and asked.marks.key
         return {"openai_prompt_cache_key": asked.marks.key} if is_told else {}
+
+    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+        """The batches, with what their input files hold: one whose file is gone has been read to its end."""
+        from openai import NotFoundError
+
+        client = cast("OpenAIResponsesModel", model).client
+        async for batch in client.batches.list():
+            try:
+                file = await client.files.content(batch.input_file_id)
+                ids = [json.loads(line)["custom_id"] for line in file.text.splitlines()]
+            except NotFoundError:
+                continue
+            yield HeldBatch(batch.id, batch.created_at, ids)
 
     def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""

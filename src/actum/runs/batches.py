@@ -1,0 +1,279 @@
+"""Requests of runs that lie in a provider's batches: kept before they are sent, and never paid twice (W36, W37).
+
+A run that asks for one ends for now, and holds no worker. Any worker gathers what was asked into batches, looks after
+them, and has the runs delivered again. The intent to make a batch is committed before it is made; of one whose maker
+was lost it is asked first whether the provider has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from os import urandom
+from typing import Any
+
+from ..errors import ActumError, ModelError, RequestWaits, RunError
+from ..generation.model import Model, ModelRequest, Reasoning
+from ..models.batching import Batching, is_passing
+from ..protocol.usage import Usage
+from ..schema.json import JsonObject, encode
+from .database import Transaction
+from .row import IN_BATCH
+from .run_store import RunStore
+from .sql_rows import kept_object
+
+_LOG = logging.getLogger("actum.worker")
+_TRIES = 2
+"""How often a request is put into another batch that the provider hasn't come to."""
+_MOST = 10_000
+"""How many requests are put into one batch."""
+_MOST_BYTES = 100_000_000
+"""How many bytes they may have; each provider takes as many."""
+_GATHERING = 60.0
+"""Seconds after which a batch is made however many more are asked."""
+_RARELY = 60.0
+"""Seconds between two looks at a batch, at most."""
+_LOST = 5
+"""After how many leases without a sign the maker of a batch is lost."""
+BATCH: JsonObject = {"batch": "answered"}
+"""What a run is sent whose request is answered."""
+_READY = (
+    "SELECT kind, model FROM actum_asked WHERE batch IS NULL AND result IS NULL GROUP BY kind, model "
+    "HAVING max(asked) <= now() - ? OR min(asked) <= now() - ? OR count(*) >= ?"
+)
+_GATHER = (
+    "UPDATE actum_asked SET batch = ? WHERE id IN (SELECT id FROM actum_asked WHERE batch IS NULL AND result IS NULL "
+    "AND kind = ? ORDER BY asked, id LIMIT ?) RETURNING id, body"
+)
+_CLAIM = (
+    "UPDATE actum_batches SET heard = now() WHERE heard <= now() - ? AND key IN (SELECT key FROM actum_batches "
+    "WHERE state = ? AND heard <= now() - CASE WHEN (now() - made) / 20 < ? THEN (now() - made) / 20 ELSE ? END "
+    "ORDER BY heard LIMIT 20) RETURNING key, handle, made"
+)
+
+
+def _digest(request: ModelRequest) -> str:
+    said = [request.mode, request.schema_text, [*request.messages], dict(request.settings)]
+    return sha256(encode(said).encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A model that has answered a request of a batch."""
+
+    model: Any
+    result: JsonObject
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.model.name
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
+        """Yield the answer, then its usage."""
+        if (refused := self.result.get("refused")) is not None:
+            raise ModelError(f"{self.name}: its provider has refused the batch: {refused}", code="model_rejected")
+        async for item in self.model.of_batch(request, self.result):
+            yield item
+
+
+def _batching(model: Any) -> Batching:
+    batching: Batching | None = getattr(model, "batching", None)
+    if batching is None:
+        raise RunError(f"{model.name} takes no batches: openai-responses, anthropic and google models do")
+    return batching
+
+
+class RunBatches:
+    """The requests of a place that lie in batches. `model_of` finds a model of a run by its name."""
+
+    def __init__(self, store: RunStore, lease: float, model_of: Callable[[str, str], Awaitable[Model]]) -> None:
+        self._store = store
+        self._database = store.database
+        self._lease = lease
+        self._model_of = model_of
+
+    def post(self, run: str, within: float) -> Callable[[Model, ModelRequest], Awaitable[Model]]:
+        """What puts the requests of a run into batches, each to be answered within so many seconds."""
+
+        async def posted(model: Model, request: ModelRequest) -> Model:
+            result = await self._asked(run, within, model, request)
+            if result is None:
+                raise RequestWaits(f"{IN_BATCH}{model.name}")
+            return _Answered(model, result)
+
+        return posted
+
+    async def _asked(self, run: str, within: float, model: Model, request: ModelRequest) -> JsonObject | None:
+        """What a request was answered with; None where it now lies, or is to lie, in a batch."""
+        batching = _batching(model)
+        name = sha256(f"{run}\0{_digest(request)}".encode()).hexdigest()[:48]
+        found = await self._database.single("SELECT result FROM actum_asked WHERE id = ?", name)
+        if found:
+            return kept_object(found[0][0]) if found[0][0] is not None else None
+        own = await batching.encoded(request, name)
+        kind = sha256(f"{model.name}\0{own['group']}".encode()).hexdigest()
+        async with self._database.transaction() as within_this:
+            await within_this.rows(
+                "INSERT INTO actum_asked (id, run, kind, model, body, asked, due) VALUES (?, ?, ?, ?, ?, now(), "
+                "now() + ?) ON CONFLICT (id) DO NOTHING RETURNING id",
+                *(name, run, kind, model.name, encode(own), within),
+            )
+        return None
+
+    async def look(self) -> None:
+        """Gather what was asked into batches, and look after those that there are."""
+        for key in await self._gathered():
+            await self._guarded(key, self._make(key))
+        for key, _, made in await self._claimed("intended", _LOST * self._lease):
+            await self._guarded(key, self._remake(key, made))
+        for key, handle, _ in await self._claimed("created", self._lease / 2):
+            await self._guarded(key, self._follow(key, kept_object(handle)))
+
+    async def _guarded(self, key: str, doing: Awaitable[None]) -> None:
+        """Whatever happens to one batch, the others are looked after; it is looked at again."""
+        try:
+            await doing
+        except ActumError as error:
+            _LOG.warning("batch %s: %s; it is looked at again", key, error.message)
+
+    async def _claimed(self, state: str, pause: float) -> Sequence[Sequence[Any]]:
+        async with self._database.transaction() as within:
+            return await within.rows(_CLAIM, pause, state, _RARELY, _RARELY)
+
+    async def _gathered(self) -> list[str]:
+        """New batches, their intent being kept: the key of each."""
+        batches: list[str] = []
+        quiet = self._lease / 2
+        if not await self._database.single(_READY, quiet, _GATHERING, _MOST):
+            return []
+        async with self._database.transaction() as within:
+            if not (await within.rows(self._database.alone))[0][0]:
+                return []
+            for kind, model in await within.rows(_READY, quiet, _GATHERING, _MOST):
+                key = urandom(12).hex()
+                taken = await within.rows(_GATHER, key, kind, _MOST)
+                await self._leave(within, taken)
+                await within.rows(
+                    "INSERT INTO actum_batches (key, model, state, made, heard) "
+                    "VALUES (?, ?, 'intended', now(), now()) RETURNING key",
+                    *(key, model),
+                )
+                batches.append(key)
+        return batches
+
+    @staticmethod
+    async def _leave(within: Transaction, taken: Sequence[Sequence[Any]]) -> None:
+        """Leave what is too much for one batch to the next one."""
+        size, left = 0, list[tuple[str]]()
+        for name, body in taken:
+            size += len(body.encode())
+            left += [(name,)] if size > _MOST_BYTES else []
+        if left and len(left) < len(taken):
+            await within.each("UPDATE actum_asked SET batch = NULL WHERE id = ?", left)
+
+    async def _held(self, key: str) -> tuple[list[JsonObject], Batching]:
+        """The requests of a batch, and what speaks with its provider."""
+        found = await self._database.single("SELECT body, run, model FROM actum_asked WHERE batch = ? ORDER BY id", key)
+        _, run, name = found[0]
+        return [kept_object(body) for body, _, _ in found], _batching(await self._model_of(run, name))
+
+    async def _make(self, key: str) -> None:
+        requests, batching = await self._held(key)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                sign = tasks.create_task(self._give_signs(key))
+                try:
+                    handle = await batching.create(requests)
+                finally:
+                    sign.cancel()
+        except BaseExceptionGroup as group:
+            error = group.exceptions[0]
+            if isinstance(error, ModelError) and error.status is not None and error.status < 500:
+                await self._refused(key, error)
+                return
+            raise error from None  # it may have been made
+        await self._database.single(
+            "UPDATE actum_batches SET handle = ?, state = 'created', heard = now() WHERE key = ? RETURNING key",
+            *(encode(handle), key),
+        )
+
+    async def _give_signs(self, key: str) -> None:
+        """Let others know that a batch is being made; where that can't be said, it isn't made on."""
+        while True:
+            await asyncio.sleep(self._lease / 2)
+            await self._database.single("UPDATE actum_batches SET heard = now() WHERE key = ? RETURNING key", key)
+
+    async def _refused(self, key: str, error: ModelError) -> None:
+        """Take in that no batch was made: it is asked for again where that may pass, else its runs are told."""
+        said = None if error.retryable else encode({"refused": error.message})
+        if said is not None:
+            await self._database.single("UPDATE actum_asked SET result = ? WHERE batch = ? RETURNING id", said, key)
+            await self._wake(key)
+            return
+        async with self._database.transaction() as within:
+            await within.rows("UPDATE actum_asked SET batch = NULL, asked = now() WHERE batch = ? RETURNING id", key)
+            await within.rows("DELETE FROM actum_batches WHERE key = ? RETURNING key", key)
+
+    async def _remake(self, key: str, made: float) -> None:
+        """Go on with a batch whose maker was lost: with that which the provider has, else with a new one."""
+        requests, batching = await self._held(key)
+        handle = await batching.find([one["custom_id"] for one in requests], made, requests[0]["group"])
+        if handle is None:
+            await self._make(key)
+            return
+        await self._database.single(
+            "UPDATE actum_batches SET handle = ?, state = 'created' WHERE key = ? RETURNING key", encode(handle), key
+        )
+
+    async def _follow(self, key: str, handle: JsonObject) -> None:
+        found = await self._database.single(
+            "SELECT run, model, due <= now() FROM actum_asked WHERE batch = ? ORDER BY due DESC LIMIT 1", key
+        )
+        if not found:
+            await self._over(key)
+            return
+        run, name, is_late = found[0]
+        batching = _batching(await self._model_of(run, name))
+        now = await batching.status(handle)
+        if now["status"] == "in_progress" and is_late:
+            now = await batching.cancel(now)
+        if now["status"] == "ended":
+            await self._collect(key, await batching.results(now), is_late=bool(is_late))
+        elif now != handle:
+            await self._database.single(
+                "UPDATE actum_batches SET handle = ? WHERE key = ? RETURNING key", encode(now), key
+            )
+
+    async def _collect(self, key: str, results: Mapping[str, JsonObject], *, is_late: bool) -> None:
+        """Keep what requests were answered with, those that were not being put into another batch, and wake runs."""
+        async with self._database.transaction() as within:
+            rows = await within.rows("SELECT id, tries FROM actum_asked WHERE batch = ? AND result IS NULL", key)
+            answered: list[tuple[str, str]] = []
+            again: list[tuple[str]] = []
+            for name, tries in rows:
+                result = results.get(name) or {"custom_id": name, "status": "expired", "body": None}
+                if is_passing(result) and tries < _TRIES and not is_late:
+                    again.append((name,))
+                else:
+                    answered.append((encode(result), name))
+            await within.each("UPDATE actum_asked SET result = ? WHERE id = ?", answered)
+            await within.each(
+                "UPDATE actum_asked SET batch = NULL, tries = tries + 1, asked = now() WHERE id = ?", again
+            )
+        await self._wake(key)
+
+    async def _wake(self, key: str) -> None:
+        """Have the runs of a batch delivered whose requests are answered; only then is it over."""
+        runs = await self._database.single(
+            "SELECT DISTINCT run FROM actum_asked WHERE batch = ? AND result IS NOT NULL", key
+        )
+        for (run,) in runs:
+            await self._store.send(run, [BATCH])
+        await self._over(key)
+
+    async def _over(self, key: str) -> None:
+        await self._database.single("UPDATE actum_batches SET state = 'ended' WHERE key = ? RETURNING key", key)

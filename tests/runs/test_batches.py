@@ -1,0 +1,181 @@
+"""Requests of runs in a provider's batches: no slot is held, and nothing is paid twice (wires.md, W35-W38)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Runs, Tools, errors, models
+from actum.cli.dispatch import run_command
+
+from .. import warm
+from ..effort import EFFORT, cases
+from .batch_provider import BatchProvider, Json, batch_provider
+from .desks import PATIENCE, serving, until
+
+DAY = timedelta(hours=24)
+IDEA: Json = {
+    "context": [
+        {"type": "system", "message": "Say the number."},
+        {"type": "input", "schema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    ],
+    "schema": {"type": "integer"},
+}
+
+
+def _number(body: Json) -> int:
+    found = re.search(r'"n": ?(\d+)', json.dumps(body).replace("\\", ""))
+    assert found is not None
+    return int(found[1])
+
+
+def _said(body: Json) -> str:
+    return json.dumps({"calls": [], "output": _number(body)})
+
+
+def _model(provider: BatchProvider) -> Any:
+    return models.load("openai-responses:gpt-5.2", base_url=provider.url, api_key="key")
+
+
+async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None:
+    with batch_provider(_said) as provider:
+        async with Runs(place) as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4, queues={"runs": 2}):
+            own = [await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY) for n in range(12)]
+            results = [await run.result(timeout=PATIENCE) for run in own]
+    assert [result.output for result in results] == [*range(12)]
+    assert set(provider.paid.values()) == {1}
+    assert len(provider.batches) < 12
+    usage = results[0].usage
+    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 10, 5)
+
+
+async def test_a_run_that_waits_says_so_and_can_be_cancelled() -> None:
+    with batch_provider(_said, looks=10**9) as provider:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4) as worker:
+            run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
+
+            async def waits() -> bool:
+                return (await run.refresh()).state == "waiting" and bool(provider.batches) and not worker.carried
+
+            await until(waits)
+            assert (await run.refresh()).waiting == ("a batch of openai-responses:gpt-5.2",)
+            await run.cancel()
+            assert (await run.refresh()).state == "cancelled"
+
+
+async def test_a_chain_of_requests_is_a_chain_of_batches() -> None:
+    done: list[int] = []
+
+    def double(n: int) -> int:
+        """Twice the number."""
+        done.append(n)
+        return 2 * n
+
+    def answer(body: Json) -> str:
+        if "¶result" in json.dumps(body, ensure_ascii=False).partition("Say the number.")[2]:
+            return json.dumps({"calls": [], "output": "†results.0"})
+        return json.dumps({"calls": [{"_tool": "double", "n": _number(body)}], "output": None})
+
+    with batch_provider(answer) as provider:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[double]), lease=0.4):
+            result = await (await runs.submit(IDEA, input={"n": 4}, batch=DAY)).result(timeout=PATIENCE)
+    assert (result.output, done, len(provider.batches)) == (8, [4], 2)
+    assert result.usage.requests == 2
+
+
+async def test_what_a_provider_has_not_come_to_is_asked_again_and_then_given_up() -> None:
+    for refuses, output in ((2, 7), (99, None)):
+        with batch_provider(_said, refuses=refuses) as provider:
+            async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+                run = await runs.submit(IDEA, input={"n": 7}, batch=DAY)
+                if output is not None:
+                    assert (await run.result(timeout=PATIENCE)).output == output
+                else:
+                    with pytest.raises(errors.RunEnded, match="expired"):
+                        await run.result(timeout=PATIENCE)
+        assert len(provider.batches) == 3
+
+
+async def test_a_batch_is_refused_where_the_model_takes_none(tmp_path: Path) -> None:
+    async with Runs(":memory:") as runs:
+        with pytest.raises(errors.RunError, match="takes no batches"):
+            await runs.submit({**IDEA, "config": {"model": "openai:gpt-5.2"}}, input={"n": 1}, batch=DAY)
+        with pytest.raises(errors.RunError, match="timedelta"):
+            await runs.submit(IDEA, input={"n": 1}, batch=24)  # type: ignore[arg-type]
+        async with serving(runs, Agent(models.Scripted(["{}"]), tools=Tools())):
+            run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
+            with pytest.raises(errors.RunError, match="takes no batches"):
+                await run.result(timeout=PATIENCE)
+
+
+WORKER = (
+    "actum.app.agent",
+    "actum.runs.worker",
+    "actum.runs.runs",
+    "actum.models.clients",
+    "pydantic_ai.models.openai",
+)
+KILLS = [
+    (what, when)
+    for what in ("POST /v1/files", "POST /v1/batches", "GET /v1/batches/", "GET /v1/files/")
+    for when in ("before", "after")
+]
+
+
+async def test_a_worker_that_is_killed_at_any_point_pays_nothing_twice(tmp_path: Path) -> None:
+    """At each request that it makes, once before it has an effect and once before it is answered."""
+    place, count = f"sqlite:///{tmp_path / 'runs.db'}", cases(little=40, more=400, most=10_000)
+    left = KILLS[3:5] if EFFORT == "little" else KILLS[:]
+    workers: list[Any] = []
+
+    def start() -> None:
+        command = [sys.executable, str(Path(__file__).parent / "batch_worker.py"), place, provider.url, "0.6"]
+        with (tmp_path / "log").open("ab") as log, Path("/dev/null").open("rb") as nothing:
+            workers.append(warm.popen(command, streams=(nothing.fileno(), log.fileno(), log.fileno()), imported=WORKER))
+
+    def around(what: str, when: str) -> None:
+        if left and what.startswith(left[0][0]) and when == left[0][1]:
+            del left[0]
+            workers[-1].kill()
+            workers[-1].wait()
+            start()
+
+    with batch_provider(_said, around=around) as provider:
+        async with Runs(place) as runs:
+            own = [await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY) for n in range(count)]
+            start()
+            try:
+                outputs = [(await run.result(timeout=10 * PATIENCE)).output for run in own]
+                for n in range(count, count + 10 * len(left)):  # more batches, for what is left to be killed at
+                    if not left:
+                        break
+                    run = await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY)
+                    outputs.append((await run.result(timeout=PATIENCE)).output)
+            finally:
+                workers[-1].kill()
+                workers[-1].wait()
+    assert left == []
+    assert outputs == [*range(len(outputs))]
+    assert set(provider.paid.values()) == {1}
+
+
+def test_the_command_submits_for_a_batch(tmp_path: Path, capsys: Any) -> None:
+    idea = tmp_path / "number.json"
+    idea.write_text(json.dumps({**IDEA, "config": {"model": "openai-responses:gpt-5.2"}}))
+    place = str(tmp_path / "runs.db")
+    assert run_command(["submit", str(idea), "-i", "n=1", "--store", place, "--id", "one", "--batch", "24h"]) == 0
+
+    async def kept() -> Any:
+        async with Runs(place) as runs:
+            return await runs.store.source("one")
+
+    assert asyncio.run(kept()).idea["config"]["batch"] == 86400.0
+    assert run_command(["submit", str(idea), "-i", "n=1", "--store", place, "--batch", "soon"]) == 2
+    assert "24h" in capsys.readouterr().err
