@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..errors import ModelError
 from ..generation.model import ModelRequest
@@ -22,23 +22,17 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.models.batch import Batch
 
+    from .hosted import Hosted
+
 T = TypeVar("T")
 _SLACK = 60.0
 """How many seconds a provider's clock may be behind."""
 
 
-class Asking(Protocol):
-    """What a model knows of its host."""
-
-    async def asked(self, request: ModelRequest) -> WireRequest:
-        """A request with all that its wire has to know."""
-        ...
-
-
 class Batching:
     """The batches of one model. Requests, handles and results are plain JSON; all of it raises ModelError."""
 
-    def __init__(self, wire: LibraryWire, model: Asking) -> None:
+    def __init__(self, wire: LibraryWire, model: Hosted) -> None:
         self._wire = wire
         self._model = model
 
@@ -99,6 +93,8 @@ class Batching:
         """
         from pydantic_ai.models.batch import Batch
 
+    from .hosted import Hosted
+
         asked = await self._model.asked(_NOTHING)
         model, is_open = await self._connected(asked), False
         try:
@@ -139,6 +135,8 @@ _NOTHING = ModelRequest.of_text((), "{}", {}, "strict")
 def _handles() -> TypeAdapter[Batch]:
     from pydantic import TypeAdapter
     from pydantic_ai.models.batch import Batch
+
+    from .hosted import Hosted
 
     return TypeAdapter(Batch)
 
