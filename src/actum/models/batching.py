@@ -93,8 +93,6 @@ class Batching:
         """
         from pydantic_ai.models.batch import Batch
 
-    from .hosted import Hosted
-
         asked = await self._model.asked(_NOTHING)
         model, is_open = await self._connected(asked), False
         try:
@@ -135,8 +133,6 @@ _NOTHING = ModelRequest.of_text((), "{}", {}, "strict")
 def _handles() -> TypeAdapter[Batch]:
     from pydantic import TypeAdapter
     from pydantic_ai.models.batch import Batch
-
-    from .hosted import Hosted
 
     return TypeAdapter(Batch)
 
