@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..errors import ModelError
 from ..generation.model import ModelRequest
@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.models.batch import Batch
 
-    from .hosted import Hosted
-
 T = TypeVar("T")
 _SLACK = 60.0
 """How many seconds a provider's clock may be behind."""
 
 
+class BatchHost(Protocol):
+    """A model, as far as it knows its host."""
+
+    async def asked(self, request: ModelRequest) -> WireRequest:
+        """A request with all that its wire has to know."""
+        ...
+
+
 class Batching:
     """The batches of one model. Requests, handles and results are plain JSON; all of it raises ModelError."""
 
-    def __init__(self, wire: LibraryWire, model: Hosted) -> None:
+    def __init__(self, wire: LibraryWire, model: BatchHost) -> None:
         self._wire = wire
         self._model = model
 
