@@ -442,8 +442,6 @@ class StoreUnavailable(RunError):
 class RequestWaits(RunError):
     """A request lies in a provider's batch: its run goes on when that is answered, and its worker lets go of it."""
 
-    code = "request_waits"
-
 
 class Fenced(RunError):
     """Another process owns the run by now: what this one would still write is refused. It ends without a message."""
