@@ -32,7 +32,7 @@ class Folding:
         self._ranks: dict[Place, Rank] = {}
         """Where calls are listed that a corrected answer has moved (L3)."""
         self._left: defaultdict[Place, list[int]] = defaultdict(list)
-        """The indices of what calls have left of late, by place, of the messages that are `_noted`."""
+        """The indices of what calls have left, by place, of the messages that are `_noted`."""
         self._noted = 0
         self._landed = Landed()
         self._made: dict[str, int] = {}
@@ -143,13 +143,11 @@ class Folding:
         self._noted = 0
 
     def _left_by(self, place: Place) -> Sequence[int]:
-        """The indices of what a call has left behind what a caller has added last."""
+        """The indices of what a call has left."""
         for at in range(self._noted, len(self._messages)):
             message = self._messages[at]
             if "_call" in message and (own := place_of(message)) is not None:
                 self._left[own.parent or own].append(at)
-            elif is_between(message):
-                self._left.clear()
         self._noted = len(self._messages)
         return self._left.get(place, ())
 
