@@ -100,7 +100,7 @@ async def test_a_tool_that_nests_too_deep_is_left_out_alone_over_http_too(is_str
             kind, text = "application/json", ""
             match body.get("method"):
                 case "initialize":
-                    own = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+                    own: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
                     result = json.dumps({**own, "serverInfo": {"name": "raw", "version": "1"}})
                 case "tools/list":
                     result = listed

@@ -18,16 +18,20 @@ def code(says: str, about: str = "Goes.") -> str:
     return f'def go() -> str:\n    """{about}"""\n    return "{says}"\n\n\nTOOLS = [go]\n'
 
 
+def asked_later(*_: object) -> str:
+    return "hold"
+
+
 def agent_of(module: Path, delegates: Path | None = None, schema: Any = None) -> Agent:
     """An agent whose tool's code is what a file holds now, as for a process that is started now."""
     tools = Tools()
     if delegates is not None:
         tools.register("go", schema or {"_delegate": "helper.json", "_output": {"type": "string"}})
-        return Agent(tools=tools, roots=[str(delegates)], approve=lambda *_: "hold")
+        return Agent(tools=tools, roots=[str(delegates)], approve=asked_later)
     names: dict[str, Any] = {"__name__": module.stem}
     exec(compile(module.read_text(), str(module), "exec"), names)
     tools.tool(names["go"])
-    return Agent(tools=tools, approve=lambda *_: "hold")
+    return Agent(tools=tools, approve=asked_later)
 
 
 async def held(file: Path, agent: Agent, context: Any = None) -> str:

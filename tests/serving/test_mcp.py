@@ -11,6 +11,7 @@ from mcp import Client as ClientOfMcp
 from mcp.shared.exceptions import MCPError
 
 from actum import Agent, Ctx, errors
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
 from actum.serving import Served
 
@@ -195,7 +196,8 @@ async def test_tools_are_given_what_is_made_for_a_run() -> None:
         """What there is."""
         return ctx.deps
 
-    idea = {"context": [{"type": "plan", "plan": [{"_tool": "held"}], "output": "†calls.0"}], "schema": {}}
+    plan: Json = {"type": "plan", "plan": [{"_tool": "held"}], "output": "†calls.0"}
+    idea: Json = {"context": [plan], "schema": {}}
     own = Served({"held": idea}, agent=Agent(None, tools=[held], deps=str), deps=lambda: "a shop")
     async with own.desk.runs, ClientOfMcp(own.mcp(), mode="legacy") as client:
         assert await data(client, "held", {}) == {"result": "a shop"}
