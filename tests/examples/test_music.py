@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actum import Agent, Idea, events
+from actum import Agent, Idea, Tools, events
 from actum.sources.modules import load_activities
 
 from .. import warm
@@ -125,7 +125,7 @@ def test_nobody_but_the_producer_sees_the_contract(made: tuple[Path, list[dict[s
 
 def test_the_producer_sees_black_boxes() -> None:
     idea = Idea.load(MUSIC / "producer.json")
-    told = json.dumps([Agent(None, roots=[MUSIC]).compose(idea.context, idea.schema), idea.context[3]])
+    told = json.dumps([Agent(None, tools=Tools(), roots=[MUSIC]).compose(idea.context, idea.schema), idea.context[3]])
     assert "compose" in told
     assert "makeSound" in told
     own = {
@@ -147,7 +147,7 @@ def test_a_model_adapts_what_callers_give_to_what_the_sound_designer_takes(
     assert json.loads(run.stdout)["file"] == file
     assert files.read(tmp_path / file).shape[0] == 2
     idea = Idea.load(MUSIC / f"{caller}.json")
-    shown = json.dumps(Agent(None, roots=[MUSIC]).compose(idea.context, idea.schema))
+    shown = json.dumps(Agent(None, tools=Tools(), roots=[MUSIC]).compose(idea.context, idea.schema))
     takes = [one in shown for one in ('"sound"', '"notes"', '"folder"')]
     assert takes == [caller == "game"] * 3  # upfront, the caller's own model is shown them
 

@@ -40,6 +40,10 @@ _LOST = 5
 """After how many leases without a sign the maker of a batch is lost."""
 BATCH: JsonObject = {"batch": "answered"}
 """What a run is sent whose request is answered."""
+_ANY = (
+    "SELECT 1 FROM actum_asked WHERE batch IS NULL AND result IS NULL "
+    "UNION ALL SELECT 1 FROM actum_batches WHERE state <> 'ended' LIMIT 1"
+)
 _READY = (
     "SELECT kind, model FROM actum_asked WHERE batch IS NULL AND result IS NULL GROUP BY kind, model "
     "HAVING max(asked) <= now() - ? OR min(asked) <= now() - ? OR count(*) >= ?"
@@ -126,6 +130,8 @@ class RunBatches:
 
     async def look(self) -> None:
         """Gather what was asked into batches, and look after those that there are."""
+        if not await self._database.single(_ANY):  # as in most places, where that is all that is asked
+            return
         for key in await self._gathered():
             await self._guarded(key, self._make(key))
         for key, _, made in await self._claimed("intended", _LOST * self._lease):
