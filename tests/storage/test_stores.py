@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from actum.storage import rows
 from actum.storage.folder import FolderStore
 from actum.storage.open import open_store
 from actum.storage.sqlite import SqliteStore
+from actum.storage.sqlite_files import strange
 
 from ..effort import trials
 from .servers import Server
@@ -192,6 +194,72 @@ async def test_what_somebody_else_has_not_taken_up_from_a_journal_stays_there(tm
         with pytest.raises((errors.IdeaError, errors.RunError), match="a database, but not a store of"):
             await use(tmp_path / "other.db")
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+async def opened(kind: str, path: Path) -> None:
+    await (runs_at(path) if kind == "runs" else ideas_at(path))
+
+
+kinds = pytest.mark.parametrize("kind", ["runs", "ideas"])
+
+
+@kinds
+async def test_who_opens_a_new_file_waits_for_another_that_does(tmp_path: Path, kind: str) -> None:
+    with closing(sqlite3.connect(tmp_path / "new.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # as who makes its tables holds it; there is no journal of its writes yet
+        opening = asyncio.ensure_future(opened(kind, tmp_path / "new.db"))
+        done, _ = await asyncio.wait({opening}, timeout=0.5)  # who doesn't wait has failed by then
+        assert not done
+        other.execute("ROLLBACK")
+        await opening
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_file_is_judged_as_it_is_at_one_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    place = tmp_path / "mine.db"
+    other = sqlite3.connect(place, isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
+    if not is_there:
+        other.close()
+        other = sqlite3.connect(place, isolation_level=None)
+    else:
+        other.execute("PRAGMA user_version")
+
+    class Slow(sqlite3.Connection):
+        """Another process makes its tables while this one looks."""
+
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            found = super().execute(sql, *values)
+            if "sqlite_master" in sql and not has_made:
+                has_made.append(True)
+                other.executescript("BEGIN; CREATE TABLE mine (x); PRAGMA user_version = 1; COMMIT")
+                other.close()
+            return found
+
+    has_made: list[bool] = []
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Slow))
+    said = strange(place, "runs")
+    assert has_made
+    assert said == (None if is_there else "a database, but not a store of runs")
+
+
+@kinds
+@pytest.mark.parametrize("own", ["", "CREATE TABLE mine (x)"])
+async def test_a_file_whose_writer_was_killed_is_as_before(tmp_path: Path, kind: str, own: str) -> None:
+    script = "import sqlite3, os, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute(sys.argv[2]); "
+    script += "d.executescript('PRAGMA cache_size = 1; BEGIN; CREATE TABLE actum_runs (x)'); "
+    script += "d.executemany('INSERT INTO actum_runs VALUES (?)', [('x' * 9_000,)] * 20); os._exit(0)"
+    place = tmp_path / "killed.db"
+    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script, str(place), own], check=True)
+    assert place.stat().st_size
+    assert place.with_name("killed.db-journal").exists()
+    if own:
+        with pytest.raises((errors.IdeaError, errors.RunError), match="a database, but not a store of"):
+            await opened(kind, place)
+    else:
+        await opened(kind, place)
 
 
 async def test_a_store_of_the_other_kind_says_what_it_is(tmp_path: Path) -> None:

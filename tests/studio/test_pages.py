@@ -416,7 +416,7 @@ async def test_a_run_kept_in_a_file_that_another_takes_is_that_other(tmp_path: P
     (tmp_path / "kept").mkdir()
     async with room(tmp_path) as client:
         for warm in (17.25, 18.75):
-            for file in (tmp_path / "kept").iterdir():
+            for file in (tmp_path / "kept").glob("one.*"):
                 file.unlink()
             await keep(tmp_path / "kept" / "one.json", [{"calls": [], "output": {"warm": warm}}])
             assert f"&#34;warm&#34;: {warm}" in await page(client, "runs/one")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
-from ..storage.sqlite_files import is_lasting, said, strange
+from ..storage.sqlite_files import connected, is_lasting, said, strange
 from .database import Transaction
 from .live.channel import Channel, LocalChannel
 from .live.sockets import MachineChannel
@@ -21,8 +21,6 @@ from .tables import FIRST, Tables
 
 T = TypeVar("T")
 _TABLES = Tables(counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL")
-_PATIENCE = 60.0
-"""Seconds to wait for another process that writes."""
 _GLANCE = 0.1
 """Seconds between two looks at what other processes may have changed."""
 _HEARD: ContextVar[tuple[int, int] | None] = ContextVar("heard", default=None)
@@ -177,10 +175,9 @@ class SqliteDatabase:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True)
             if (complaint := strange(self._path, "runs")) is not None:
                 raise RunError(f"{self._path}: {complaint}")
-        database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        database = connected(self._path)
         database.create_function("now", 0, lambda: self._time)
         try:
-            database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("BEGIN IMMEDIATE")
             self._migrate(database)

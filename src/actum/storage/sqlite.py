@@ -13,11 +13,9 @@ from typing import TypeVar
 from ..errors import IdeaError
 from . import rows
 from .rows import DatabaseStore
-from .sqlite_files import said, strange
+from .sqlite_files import connected, said, strange
 
 T = TypeVar("T")
-_PATIENCE = 60.0
-"""Seconds to wait for another process that writes."""
 
 
 class SqliteStore(DatabaseStore):
@@ -56,7 +54,7 @@ class SqliteStore(DatabaseStore):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if (complaint := strange(self._path, "Ideas")) is not None:
             raise IdeaError(f"{self._path}: {complaint}")
-        database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        database = connected(self._path)
         try:
             known = int(database.execute("PRAGMA user_version").fetchone()[0])
             rows.check_store_format(known, self._path)
@@ -70,7 +68,6 @@ class SqliteStore(DatabaseStore):
         return database
 
     def _make(self, database: sqlite3.Connection) -> None:
-        database.execute("PRAGMA journal_mode = WAL")
         with _transaction(database):
             if database.execute("PRAGMA user_version").fetchone()[0]:
                 return  # another process was first

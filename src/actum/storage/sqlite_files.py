@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +25,8 @@ _ADVICE = {
     sqlite3.SQLITE_READONLY: "name a file that you may write to",
     sqlite3.SQLITE_FULL: "make room",
 }
+_PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
 _LASTING = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 
 
@@ -37,13 +40,34 @@ def strange(path: str | Path, kind: Kind) -> str | None:
         return f"a folder, where a store of {kind} in SQLite would be a file"
     if not os.path.exists(path) or not os.path.getsize(path):
         return None
-    with closing(sqlite3.connect(_unchanged(path), uri=True)) as database:
-        columns = {name for (name,) in database.execute(_COLUMNS)}
-        is_begun = database.execute("PRAGMA user_version").fetchone()[0] != 0
+    columns, is_begun = _looked(path)
     kept = next((one for one, own in _OWN.items() if is_begun and own <= columns), None)
     if kept == kind or not (is_begun or columns):
         return None
     return f"{'a database' if kept is None else f'a store of {kept}'}, but not a store of {kind}"
+
+
+def connected(path: str | Path) -> sqlite3.Connection:
+    """A connection to a file whose readers and writers don't wait for each other; any thread may use it.
+
+    Raises:
+        sqlite3.Error: it can't be opened.
+    """
+    database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    until = time.monotonic() + _PATIENCE
+    try:
+        while True:
+            try:
+                database.execute("PRAGMA journal_mode = WAL")
+                return database
+            except sqlite3.OperationalError as error:
+                # It reads before it writes, so that SQLite doesn't let it wait where another process does the same.
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                database.executescript("BEGIN IMMEDIATE; ROLLBACK")  # waits until the other has done
+    except BaseException:
+        database.close()
+        raise
 
 
 def said(error: Exception) -> str:
@@ -62,7 +86,33 @@ def _code(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _unchanged(path: str | Path) -> str:
-    """A file as the URL of a connection that changes nothing: closing others takes up the journal beside it."""
-    is_used = any(os.path.exists(f"{path}-{journal}") for journal in ("wal", "journal"))
-    return f"{Path(path).absolute().as_uri()}?{'mode=ro' if is_used else 'immutable=1'}"
+def _looked(path: str | Path) -> tuple[set[str], bool]:
+    """The columns of a file, and whether it has a version, both as of one moment."""
+    url = Path(path).absolute().as_uri()
+    while True:
+        before = os.stat(path)
+        # Nothing is changed: closing another connection than these would take up the journal beside the file.
+        is_used = any(os.path.exists(f"{path}-{journal}") for journal in ("wal", "journal"))
+        try:
+            found = _read(f"{url}?{'mode=ro' if is_used else 'immutable=1'}")
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
+                return _read(f"{url}?mode=rw")  # who wrote was killed: whoever reads first has to undo that
+            if is_used or not _has_changed(path, before):
+                raise
+        else:
+            if is_used or not _has_changed(path, before):
+                return found
+
+
+def _read(url: str) -> tuple[set[str], bool]:
+    with closing(sqlite3.connect(url, uri=True, timeout=_PATIENCE, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        columns = {name for (name,) in database.execute(_COLUMNS)}
+        return columns, database.execute("PRAGMA user_version").fetchone()[0] != 0
+
+
+def _has_changed(path: str | Path, before: os.stat_result) -> bool:
+    """Whether another has written meanwhile to a file that was read without a lock."""
+    now = os.stat(path)
+    return (now.st_mtime_ns, now.st_size, now.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino)
