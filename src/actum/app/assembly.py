@@ -26,6 +26,7 @@ from ..execution.undoing import Doings
 from ..generation.compile import Frame, Handler
 from ..generation.model import Model, ModelRequest
 from ..ideas.store import Store
+from ..protocol.catalog import Catalog
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
@@ -84,7 +85,7 @@ class Assembly:
     """An agent as its next run begins: what is changed of the agent later is for later runs."""
 
     model: Model | None
-    tools: Registry
+    tools: Catalog
     config: Config
     limits: Limits
     approve: Approve | None

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..generation.model import Model
+from ..protocol.catalog import Catalog
 from ..protocol.config import Config
 from ..protocol.registry import Registry
 from ..sources.actum_server import Remote
@@ -61,12 +62,12 @@ class LocalMachine:
 
     def registry(
         self,
-        registry: Registry,
+        registry: Catalog,
         activities: Sequence[str],
         origin: str | None,
         roots: Sequence[Path] | None,
         tools: Mapping[str, bool] | None = None,
-    ) -> Registry:
+    ) -> Catalog:
         """The registry with the Activities of these modules; files among them start from `origin`, below `roots`.
 
         `roots` are the folders that they may lie in, None where whoever runs it has said what is named; `tools` those

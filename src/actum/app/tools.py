@@ -23,6 +23,7 @@ from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity, Deps
 from ..protocol.backoff import Backoff
 from ..protocol.call import Call
+from ..protocol.catalog import Catalog
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import instance_of
@@ -165,7 +166,7 @@ class Tools(Registry, Drawn, Generic[Deps]):
         )
         return await run_calls(group, around, pattern)
 
-    def _knowing(self, calls: Sequence[Mapping[str, Any]], run: Ground | None) -> Registry:
+    def _knowing(self, calls: Sequence[Mapping[str, Any]], run: Ground | None) -> Catalog:
         """What knows the tools of the calls: these tools, or those of the run whose call is carried out."""
         outer = None if run is None else run.toolset.registry
         if outer is None or all(call.get("_tool") in self for call in calls):

@@ -14,10 +14,10 @@ from ..generation.compile import Frame, Handler, framed
 from ..generation.model import Model
 from ..generation.offer import offered, per_instance
 from ..generation.request_media import MediaSource, takes_of
+from ..protocol.catalog import Catalog
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
-from ..protocol.registry import Registry
 from ..protocol.tool import Tool, is_upfront
 from ..schema.closing import closed
 from ..schema.compose import META_SCHEMA
@@ -40,7 +40,7 @@ class Runtime:
     """What carries out requests; nothing of it comes from the context of one."""
 
     model: Model | None
-    registry: Registry
+    registry: Catalog
     config: Config = field(default_factory=Config)
     approve: Approve | None = None
     handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])

@@ -11,11 +11,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MessageError
+from ..protocol.catalog import Catalog
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import is_brought
 from ..protocol.raised import raised_words
-from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
 from ..schema.referring import takes_references
@@ -177,7 +177,7 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
 def framed(
     context: Context,
     output: JsonObject,
-    registry: Registry,
+    registry: Catalog,
     config: Config,
     *,
     dialect: Dialect | None = None,

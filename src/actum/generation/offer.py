@@ -15,11 +15,11 @@ from ..errors import MessageError, SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call
 from ..protocol.call_schema import Offer, call_schema, keeps_order
+from ..protocol.catalog import Catalog
 from ..protocol.config import Config
 from ..protocol.context import Context, origin_of
 from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.reader import READ, READER, Reader, may_hold, may_need_reading
-from ..protocol.registry import Registry
 from ..protocol.tool import ANONYMOUS, Tool, owned_by, says_the_same, size_of
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
@@ -45,7 +45,7 @@ class Toolset:
     hidden: Sequence[Tool] = ()
     """Those of which only the name is offered."""
     schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
-    registry: Registry | None = None
+    registry: Catalog | None = None
     """Where what a developer's call adds is looked up (S9)."""
     has_flow: bool = True
     """Whether conditions, lists, order and computed values are offered (T16)."""
@@ -146,7 +146,7 @@ class Toolset:
 
 def offered(
     context: Context,
-    registry: Registry,
+    registry: Catalog,
     names: Sequence[str] | None = None,
     contracts: Mapping[str, Tool] | None = None,
 ) -> Toolset:
@@ -191,11 +191,11 @@ def _shared(before: Tool | None, tool: Tool, index: int) -> Tool:
     return owned_by(tool, [*dict.fromkeys((*before.owners, *tool.owners))])
 
 
-def _held(tool: Tool, registry: Registry) -> Tool:
+def _held(tool: Tool, registry: Catalog) -> Tool:
     return replace(tool, is_held=True) if registry.holds(tool) and not tool.is_held else tool
 
 
-def _registered(registry: Registry, names: Sequence[str]) -> Iterator[Tool]:
+def _registered(registry: Catalog, names: Sequence[str]) -> Iterator[Tool]:
     for name in names:
         tool = registry.find(name)
         if tool is None:

@@ -25,11 +25,11 @@ from ..messages.role import RAW
 from ..models.port import Wire
 from ..models.providers import provider_of, wire_of
 from ..protocol.call import Call
+from ..protocol.catalog import Catalog
 from ..protocol.config import SETTINGS
 from ..protocol.context import Context
 from ..protocol.declaration import tool_names, tools_of, with_added
 from ..protocol.message import DATA_KINDS, RESULT, check_message
-from ..protocol.registry import Registry
 from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool, delegates_of
 from ..schema.gathering import links_of, opened
@@ -60,7 +60,7 @@ class Findings:
     problems: list[tuple[ActumError, JsonPath]] = field(default_factory=list[Any])
     notes: list[tuple[str, JsonPath]] = field(default_factory=list[Any])
     """What is right and may surprise."""
-    loaded: list[Registry] = field(default_factory=list[Registry])
+    loaded: list[Catalog] = field(default_factory=list[Catalog])
     """What the modules that it names register."""
     context: Context | None = None
     schema: Any = None
@@ -173,7 +173,7 @@ _PASSED_OVER = (
 )
 
 
-def served_otherwise(toolset: Toolset, registry: Registry) -> Iterator[tuple[Tool, str]]:
+def served_otherwise(toolset: Toolset, registry: Catalog) -> Iterator[tuple[Tool, str]]:
     """The tools that aren't carried out by the Activity of their name, though there is one, and why (D13)."""
     for tool in toolset.tools.values():
         if passed := next(filter(None, (registry.passed_over(tool, one) for one in delegates_of(tool))), ""):

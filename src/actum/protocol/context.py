@@ -140,29 +140,10 @@ class Memory:
         return list(self._kinds)
 
 
-class Context(Sequence[JsonObject]):
-    """An immutable sequence of messages, with the folded value of each data kind by its name.
+class Messages(Sequence[JsonObject]):
+    """The log of a context, read from `origin`: messages of these and the protocol's `kinds`; data of `data_kinds`."""
 
-    `context.state` and `context["state"]` are the folded value of the kind `state`, `context[0]` the first message.
-    Values are copies. A text among the messages is the user's. `kinds` are the types registered beside the protocol's,
-    `data_kinds` those that carry data.
-    `origin` is the file or URL that the messages were read from, None for code: what relative paths in them start from.
-
-    Raises:
-        MessageError: for a malformed message, naming its index.
-    """
-
-    __slots__ = (
-        "_brought",
-        "_data_kinds",
-        "_instance",
-        "_key",
-        "_lease",
-        "_memory",
-        "_messages",
-        "_origin",
-        "_progress",
-    )
+    __slots__ = ("_data_kinds", "_messages", "_origin")
 
     def __init__(
         self,
@@ -176,7 +157,7 @@ class Context(Sequence[JsonObject]):
             messages = [messages]
         self._data_kinds = frozenset(data_kinds) | DATA_KINDS
         self._origin = origin
-        if isinstance(messages, Context):
+        if isinstance(messages, Messages):
             self._messages: tuple[JsonObject, ...] = messages._messages
             self._origin = origin or messages._origin
         else:
@@ -190,6 +171,62 @@ class Context(Sequence[JsonObject]):
             if is_url(origin):  # what is from outside has no say in where its paths start from (D12)
                 for message in self._messages:
                     message.pop(ORIGIN, None)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[JsonObject]:
+        return iter(self._messages)
+
+    @property
+    def instances(self) -> list[str]:
+        """The ids of the instances, in the order of their first message."""
+        found = (instance_of(message) for message in self._messages)
+        return list(dict.fromkeys(instance for instance in found if instance is not None))
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """A new list of the messages."""
+        return list(self._messages)
+
+    def kind_of(self, message: JsonObject) -> str | None:
+        """The kind of a data message of this context, None for other messages."""
+        return kind_of(message, self._data_kinds)
+
+    @property
+    def data_kinds(self) -> frozenset[str]:
+        """The message types that carry data in this context."""
+        return self._data_kinds
+
+    @property
+    def origin(self) -> str | None:
+        """The file or URL that the messages were read from, None for code."""
+        return self._origin
+
+
+class Context(Messages):
+    """An immutable sequence of messages, with the folded value of each data kind by its name.
+
+    `context.state` and `context["state"]` are the folded value of the kind `state`, `context[0]` the first message.
+    Values are copies. A text among the messages is the user's. `kinds` are the types registered beside the protocol's,
+    `data_kinds` those that carry data.
+    `origin` is the file or URL that the messages were read from, None for code: what relative paths in them start from.
+
+    Raises:
+        MessageError: for a malformed message, naming its index.
+    """
+
+    __slots__ = ("_brought", "_instance", "_key", "_lease", "_memory", "_progress")
+
+    def __init__(
+        self,
+        messages: Iterable[Mapping[str, Any] | str] | str = (),
+        *,
+        kinds: Collection[str] = (),
+        data_kinds: Collection[str] = DATA_KINDS,
+        origin: str | None = None,
+    ) -> None:
+        super().__init__(messages, kinds=kinds, data_kinds=data_kinds, origin=origin)
         self._memory: Memory | None = None
         self._instance: str | None = None
         self._key = ""
@@ -235,12 +272,6 @@ class Context(Sequence[JsonObject]):
         if value is MISSING:
             raise AttributeError(f"the context holds no {kind!r}; it holds {', '.join(self.data) or 'no data'}")
         return exported(value)
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    def __iter__(self) -> Iterator[JsonObject]:
-        return iter(self._messages)
 
     def __contains__(self, item: object) -> bool:
         if isinstance(item, str):
@@ -308,30 +339,10 @@ class Context(Sequence[JsonObject]):
         return view
 
     @property
-    def instances(self) -> list[str]:
-        """The ids of the instances, in the order of their first message."""
-        found = (instance_of(message) for message in self._messages)
-        return list(dict.fromkeys(instance for instance in found if instance is not None))
-
-    @property
     def data(self) -> dict[str, Any]:
         """The folded value of every data kind."""
         values = {kind: self._read(Reference(kind)) for kind in self.memory().kinds()}
         return {kind: exported(value) for kind, value in values.items() if value is not MISSING}
-
-    @property
-    def messages(self) -> list[JsonObject]:
-        """A new list of the messages."""
-        return list(self._messages)
-
-    def kind_of(self, message: JsonObject) -> str | None:
-        """The kind of a data message of this context, None for other messages."""
-        return kind_of(message, self._data_kinds)
-
-    @property
-    def data_kinds(self) -> frozenset[str]:
-        """The message types that carry data in this context."""
-        return self._data_kinds
 
     def extended(self, messages: Iterable[Mapping[str, Any] | str]) -> Context:
         """The same context with more messages behind it, texts of the user among them.
@@ -341,11 +352,6 @@ class Context(Sequence[JsonObject]):
         """
         more = Context(messages, data_kinds=self._data_kinds)
         return Context.checked([*self._messages, *more], self._data_kinds, self._origin)
-
-    @property
-    def origin(self) -> str | None:
-        """The file or URL that the messages were read from, None for code."""
-        return self._origin
 
     def memory(self) -> Memory:
         """The folded values, made on first use."""

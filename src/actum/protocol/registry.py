@@ -1,37 +1,33 @@
-"""The registry: interfaces (tools) and implementations (Activities), held apart and joined by name."""
+"""Where interfaces (tools) and implementations (Activities) are registered, held apart and joined by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, ParamSpec, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import SchemaError
-from .activity import Activity, Choice, check_function
+from .activity import Activity, check_function
 from .backoff import Backoff
+from .catalog import Catalog
 from .declaration import is_count, parse_tool
-from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
-from .tool import ANONYMOUS, Effects, Tool, says_the_same
+from .elsewhere import ELSEWHERE
+from .tool import Effects, Tool, says_the_same
 from .typed_function import MetaOptions, activity_of, check_options, is_made_anew, registered
 
 P = ParamSpec("P")
 R = TypeVar("R")
 AnyTools: TypeAlias = "Registry | Iterable[Tool | Callable[..., Any]]"
-"""A registry, or what makes one: functions, and what `Idea.as_tool` returns."""
 """Tools as they are given: a registry, or a list of functions and of what `register` and `Idea.as_tool` return."""
 
 
-class Registry:
-    """Tools by name and Activities by name. `backoff` is how long those that are tried again wait before."""
+class Registry(Catalog):
+    """Where tools and Activities are registered. `backoff` is how long those that are tried again wait before."""
 
     def __init__(self, *, backoff: Backoff | None = None) -> None:
-        self.backoff = backoff or Backoff()
-        self._tools: dict[str, Tool] = {}
-        self._activities: dict[str, Activity] = {}
+        super().__init__(backoff=backoff)
         self._of_modules: dict[str, Registry] = {}
         """What the code of modules has registered here that were loaded for those who name them, by module."""
-        self._closed: Mapping[str, Activity | None] = {}
-        """The tools that a delegate's own messages define, each with what serves it by its name all the same."""
         self._around: Mapping[str, object] = {}
         """What was registered before the module that is being loaded: names that it may use as well."""
 
@@ -200,19 +196,6 @@ class Registry:
         self._put(name, None, activity, replace=replace)
         return activity
 
-    def find(self, name: str) -> Tool | None:
-        """The registered tool of this name."""
-        return self._tools.get(name)
-
-    def find_activity(self, name: str) -> Activity | None:
-        """The registered Activity of this name, if any."""
-        return self._activities.get(name)
-
-    @property
-    def activity_names(self) -> Collection[str]:
-        """The names under which Activities are registered."""
-        return self._activities.keys()
-
     def withdraw(self, names: Iterable[str]) -> None:
         """Take back the tools and the Activities of these names, those that are there."""
         for name in names:
@@ -224,13 +207,6 @@ class Registry:
         own = type(self)(backoff=self.backoff)
         own.take(self)
         return own
-
-    def granted(self, names: Collection[str]) -> Registry:
-        """What is left of it for a delegate from outside: the tools and Activities that are granted by name."""
-        rest = Registry(backoff=self.backoff)
-        rest._tools = {name: tool for name, tool in self._tools.items() if name in names}
-        rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
-        return rest
 
     def loaded(self, load: Callable[[], str]) -> Registry:
         """What the code of a module registers here as it is loaded: for those who name it, and for nobody else.
@@ -273,97 +249,10 @@ class Registry:
         self._activities = {**activities, **kept}
         return own
 
-    def take(self, other: Registry) -> None:
+    def take(self, other: Catalog) -> None:
         """Register all that another one holds; what has the same names here is replaced."""
         self._tools |= other._tools
         self._activities |= other._activities
-
-    def joined(self, others: Iterable[Registry], own: Mapping[str, bool] | None = None) -> Registry:
-        """The registry of a delegate: with what others hold, of two of one name the later; its own names win.
-
-        `own` are the tools that its messages define, each with whether they are its own: of these none is served by its
-        name, but by what others hold. The rest has crossed, and is served as it was where it came from.
-        """
-        loaded = Registry(backoff=self.backoff)
-        for one in others:
-            loaded.take(one)
-        closed = {
-            name: loaded._activities.get(name) if is_own else self._closed[name]
-            for name, is_own in (own or {}).items()
-            if is_own or name in self._closed
-        }
-        if not (loaded._tools or loaded._activities or closed or self._closed):
-            return self
-        both = Registry(backoff=self.backoff)
-        both._tools, both._activities = loaded._tools | self._tools, loaded._activities | self._activities
-        both._closed = closed
-        return both
-
-    def serving(self, tool: Tool, delegate: str | None = None) -> Activity | Choice | None:
-        """The Activity that carries out a tool: the one it names, else the one of its own name, else none.
-
-        Where it names several, each call chooses. In a delegate's place an Activity runs that is said: one that merely
-        has the tool's name doesn't, but where the delegate is anonymous. `delegate` is which a call has chosen.
-
-        Raises:
-            SchemaError: it names one that isn't registered.
-        """
-        choices = tool.choices("_activity")
-        if choices is not None:
-            return Choice({name: self._named(name, tool) for name in choices})
-        if "_activity" in tool.meta:
-            named = tool.fixed("_activity")
-            return self._named(named, tool) if named else None
-        if tool.is_delegated and _goes_out(tool, delegate):
-            return None
-        return self._activities.get(tool.name) if tool.name not in self._closed else self._closed[tool.name]
-
-    def passed_over(self, tool: Tool, delegate: str | None = None) -> str:
-        """The Activity that merely has the name of a tool whose delegate carries out the call, empty if none."""
-        if "_activity" in tool.meta or not _goes_out(tool, delegate) or delegate == tool.name:
-            return ""
-        return tool.name if self._closed.get(tool.name, self._activities.get(tool.name)) is not None else ""
-
-    def keeps_from(self, tool: Tool) -> bool:
-        """Whether an Activity has the name of a delegate's own tool, and doesn't serve it for that alone."""
-        is_closed = tool.name in self._closed and self._closed[tool.name] is None
-        return is_closed and tool.name in self._activities and not {"_activity", "_delegate"} & tool.meta.keys()
-
-    def holds(self, tool: Tool) -> bool:
-        """Whether calls of a tool wait for a decision where nobody can be asked.
-
-        What holds a registered tool holds whoever hands calls to its Activity: by its name, `_activity` or `_delegate`.
-        """
-        if tool.is_held or is_elsewhere(tool):
-            return True
-        names = [tool.name] if "_activity" not in tool.meta and tool.name not in self._closed else []
-        for key in ("_activity", "_delegate"):
-            names += [tool.fixed(key), *(tool.choices(key) or [])] if key in tool.meta else []
-        return any((one := self._tools.get(name)) is not None and one.is_held for name in names if name)
-
-    def _named(self, named: str, tool: Tool) -> Activity:
-        if named == ELSEWHERE:
-            return ACTIVITY
-        if named not in self._activities:
-            known = ", ".join(sorted(self._activities)) or "none"
-            raise SchemaError(
-                f"no Activity {named!r} is registered; there are: {known}", tool=tool.name, path="_activity"
-            )
-        return self._activities[named]
-
-    def __iter__(self) -> Iterator[Tool]:
-        return iter(self._tools.values())
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._tools
-
-
-def _goes_out(tool: Tool, delegate: str | None) -> bool:
-    """Whether a call goes to a delegate that is more than an empty context (D13)."""
-    return tool.is_delegated and (delegate or tool.fixed("_delegate")) != ANONYMOUS
 
 
 def _taken(name: str, what: str, by: Activity | None) -> SchemaError:

@@ -17,6 +17,7 @@ from ..errors import ActumError, DelegateError, DelegateNotFound
 from ..generation.offer import REVEAL, Toolset, offered
 from ..ideas.address import parse_address
 from ..protocol.activity import Activity
+from ..protocol.catalog import Catalog
 from ..protocol.context import Context, is_url
 from ..protocol.declaration import tools_of
 from ..protocol.digests import code_digest, interface_digest
@@ -106,13 +107,14 @@ async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]
     return Found(needs, here, list(dict.fromkeys([*missing, *unfound])))
 
 
-def _with_pinned(tools: Registry, servers: Sequence[Path]) -> tuple[Registry, tuple[str, ...]]:
-    """The registry with what is pinned of the servers, and what the names of all their tools begin with."""
+def _with_pinned(tools: Catalog, servers: Sequence[Path]) -> tuple[Catalog, tuple[str, ...]]:
+    """The tools with what is pinned of the servers, and what the names of all their tools begin with."""
     if not servers:
         return tools, ()
     from ..connections.looking import register_pinned
 
-    own = tools.copy()
+    own = Registry()
+    own.take(tools)
     for file in servers:
         register_pinned(file, own)
     return own, prefixes_of(servers)
@@ -125,7 +127,7 @@ def _planned(context: Context) -> Iterator[JsonObject]:
         yield from (call for call in calls if is_object(call) and isinstance(call.get("_tool"), str))
 
 
-def _unknown_code(context: Context, registry: Registry) -> Iterator[str]:
+def _unknown_code(context: Context, registry: Catalog) -> Iterator[str]:
     """The Activities that messages of a context name, and nobody has registered."""
     known: Collection[str] = registry.activity_names
     defined = [tool for index, message in enumerate(context) if message.get("type") == "tool"

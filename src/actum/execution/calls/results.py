@@ -14,8 +14,8 @@ from ...errors import InvalidParameters, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallStarted
 from ...protocol.approvals import GATES
 from ...protocol.call import Call
+from ...protocol.catalog import Catalog
 from ...protocol.provenance import CODE, MODEL
-from ...protocol.registry import Registry
 from ...protocol.solution import LiveCalls
 from ...protocol.tool import Tool
 from ...schema.json import LEAST, JsonObject, NotJson, encode, is_list, is_object
@@ -45,7 +45,7 @@ class Results:
         self.makers: dict[str, str] = {}
         """Who carried out the calls of each tool (X0)."""
 
-    def begin(self, job: Job, call: Call, context: Sequence[JsonObject] = (), registry: Registry | None = None) -> None:
+    def begin(self, job: Job, call: Call, context: Sequence[JsonObject] = (), registry: Catalog | None = None) -> None:
         """Note that a call is being carried out, with these values and this context.
 
         `registry` is what would serve its tool by name, were it not for a delegate.

@@ -15,10 +15,10 @@ from ...generation.ask import ask
 from ...generation.compile import Frame
 from ...generation.model import Model, ModelRequest
 from ...protocol.call import Call
+from ...protocol.catalog import Catalog
 from ...protocol.config import Config
 from ...protocol.context import Context
 from ...protocol.reader import Reader
-from ...protocol.registry import Registry
 from ...protocol.solution import Solution
 from ...protocol.tool import Tool
 from ...schema.compose import nullable
@@ -104,7 +104,7 @@ class ByReader:
             config = replace(config, settings=own.config.settings)
         asked: JsonObject = {"of": call["of"], "ask": call["ask"]}
         return Setup(
-            runtime=Runtime(model=model, registry=Registry(), config=config),
+            runtime=Runtime(model=model, registry=Catalog(), config=config),
             context=Context([{"type": "system", "message": _TASK}, {"type": "input", "input": asked}]),
             shape=shape_of(with_gaps(tool.result)),
             delegate=self.delegate(self.caller),  # which nothing is offered for

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...generation.model import Model
+from ...protocol.catalog import Catalog
 from ...protocol.config import Config
 from ...protocol.context import Context
-from ...protocol.registry import Registry
 from ...protocol.tool import Tool
 from ...schema.infer import shape_of
 from ...schema.json import JsonObject, encode, plain
@@ -79,12 +79,12 @@ class Machine(Protocol):
 
     def registry(
         self,
-        registry: Registry,
+        registry: Catalog,
         activities: Sequence[str],
         origin: str | None,
         roots: Sequence[Path] | None,
         tools: Mapping[str, bool] | None = None,
-    ) -> Registry:
+    ) -> Catalog:
         """The registry with the Activities of these modules; files among them start from `origin`, below `roots`.
 
         `tools` are those that a delegate's messages define, each with whether it is its own (D13).

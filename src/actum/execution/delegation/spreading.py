@@ -28,10 +28,10 @@ from ...errors import (
 )
 from ...protocol.approvals import approval
 from ...protocol.call import Call
+from ...protocol.catalog import Catalog
 from ...protocol.config import Limits
 from ...protocol.context import Context
 from ...protocol.message import OF
-from ...protocol.registry import Registry
 from ...protocol.tool import Tool
 from ...schema.json import Json, JsonObject, is_object
 from ..budget import Spent
@@ -97,7 +97,7 @@ Spread: TypeAlias = Callable[[Child], Awaitable[Ended | str]]
 twice is one run."""
 
 
-def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[str], registry: Registry) -> Context:
+def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[str], registry: Catalog) -> Context:
     """What a run begins with that makes one call, for an item of a list: a plan of that call alone.
 
     Its values are data beside the plan, so that nothing in them is read as a reference (E3). It was approved where the
