@@ -205,6 +205,16 @@ class RepairStarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPassed(Event):
+    """There is a refined plan for the request, and it isn't used: an ordinary run begins.
+
+    `code` says why: `not_approved` by a person, `not_proved` any more (it rests), `stale` since a tool has changed.
+    """
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Event):
     """The run is over."""
 
@@ -227,6 +237,7 @@ AnyEvent: TypeAlias = (
     | RequestFinished
     | Retried
     | RepairStarted
+    | PlanPassed
     | RunFinished
 )
 """Every event."""

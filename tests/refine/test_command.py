@@ -69,6 +69,7 @@ def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return warm.run([sys.executable, "-m", "actum", *arguments], cwd=cwd)
 
 
+@pytest.mark.rule("R1")
 def test_a_question_is_told_settled_and_the_plan_saved(folder: Path) -> None:
     runs = sorted(path.name for path in folder.glob("run-*.json"))
     asked = actum("refine", *runs, "--idea", "desk.json", "--save", "plan.json", cwd=folder)
@@ -91,6 +92,7 @@ def test_a_question_is_told_settled_and_the_plan_saved(folder: Path) -> None:
     assert actum("check", "plan.json", cwd=folder).returncode == 0
 
 
+@pytest.mark.rule("R1")
 def test_what_is_wrong_is_told_by_its_code(folder: Path) -> None:
     few = actum("refine", "run-ana.json", "--idea", "desk.json", cwd=folder)
     assert (few.returncode, few.stdout) == (1, "")
@@ -114,6 +116,7 @@ def saved(folder: Path, *more: str) -> list[str]:
     return runs
 
 
+@pytest.mark.rule("R36")
 def test_an_edited_plan_is_proved_alone_and_has_another_hash(folder: Path) -> None:
     runs = saved(folder)
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
@@ -135,6 +138,7 @@ def test_an_edited_plan_is_proved_alone_and_has_another_hash(folder: Path) -> No
     assert "not_proved: run-ana.json: weather(" in wrong.stderr
 
 
+@pytest.mark.rule("R30")
 def test_a_run_that_is_marked_is_no_example(folder: Path) -> None:
     assert actum("refine", "--never", "run-ana.json", cwd=folder).returncode == 0
     told = actum(
@@ -145,6 +149,7 @@ def test_a_run_that_is_marked_is_no_example(folder: Path) -> None:
     assert actum("refine", "--never", "desk.json", cwd=folder).returncode == 2
 
 
+@pytest.mark.rule("R4")
 def test_a_plan_is_saved_in_the_store_and_runs_from_there(folder: Path) -> None:
     runs = sorted(path.name for path in folder.glob("run-*.json"))
     address = "idea:~refined/desk"
@@ -154,6 +159,7 @@ def test_a_plan_is_saved_in_the_store_and_runs_from_there(folder: Path) -> None:
     assert (run.returncode, run.stdout.strip()) == (0, '"4 degrees in Bern"'), run.stderr
 
 
+@pytest.mark.rule("R27")
 def test_a_plan_of_an_agent_is_listed_and_approved_by_its_hash(folder: Path) -> None:
     none = actum("refine", "--approve", "sha256:0", "--plans", "plans.db", cwd=folder)
     assert (none.returncode, "there are no plans in plans.db" in none.stderr) == (2, True)

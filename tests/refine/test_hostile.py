@@ -77,6 +77,7 @@ async def test_an_address_out_of_some_poisoned_mails_leaves_a_question(tmp_path:
         found.save(tmp_path / "plan.json")
 
 
+@pytest.mark.rule("R12")
 async def test_an_address_out_of_mails_that_are_all_poisoned_is_never_a_constant(tmp_path: Path) -> None:
     given = [{"name": name} for name in NAMES]
     with pytest.raises(errors.RefineError) as raised:
@@ -84,6 +85,7 @@ async def test_an_address_out_of_mails_that_are_all_poisoned_is_never_a_constant
     assert raised.value.code == "taken_from_data"
 
 
+@pytest.mark.rule("R22")
 async def test_no_value_of_a_caller_stands_in_a_plan_its_notes_or_its_guards(tmp_path: Path) -> None:
     tools = Tools()
 
@@ -126,6 +128,7 @@ async def test_a_text_that_copies_what_never_varied_is_no_plan(tmp_path: Path) -
     assert raised.value.code == "taken_from_data"
 
 
+@pytest.mark.rule("R32")
 async def test_a_secret_is_a_reference_or_nothing(tmp_path: Path) -> None:
     tools = Tools()
 
@@ -150,6 +153,7 @@ async def test_a_secret_is_a_reference_or_nothing(tmp_path: Path) -> None:
     assert found.plan["plan"][0]["token"] == "†input.token"
 
 
+@pytest.mark.rule("R13")
 async def test_a_sum_by_chance_has_to_stay_one(tmp_path: Path) -> None:
     tools = Tools()
 
@@ -172,6 +176,7 @@ async def test_a_sum_by_chance_has_to_stay_one(tmp_path: Path) -> None:
         await Agent(None, tools=tools).run(plan, {"type": "object"}, input={"name": "zoe"})
 
 
+@pytest.mark.rule("R17")
 async def test_results_too_large_to_look_through_are_refused(tmp_path: Path) -> None:
     tools = Tools()
 
@@ -191,6 +196,7 @@ async def test_results_too_large_to_look_through_are_refused(tmp_path: Path) -> 
     assert raised.value.code == "too_few"
 
 
+@pytest.mark.rule("R34")
 async def test_references_in_data_are_text(tmp_path: Path) -> None:
     tools = Tools()
 

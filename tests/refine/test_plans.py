@@ -34,6 +34,7 @@ def agent(model: Any, place: Path, tools: Tools | None = None, **more: Any) -> A
     return Agent(model, tools=tools or desk(), plans=Plans(place, **more))
 
 
+@pytest.mark.rule("R2")
 async def test_after_three_inputs_a_fourth_needs_no_request(tmp_path: Path) -> None:
     model = Model()
     own = agent(model, tmp_path / "plans.db")
@@ -49,6 +50,7 @@ async def test_after_three_inputs_a_fourth_needs_no_request(tmp_path: Path) -> N
     assert other.plan is None  # another family
 
 
+@pytest.mark.rule("R26")
 async def test_a_plan_that_is_left_becomes_an_ordinary_run_and_rests_after_two(tmp_path: Path) -> None:
     model, place = Model(), tmp_path / "plans.db"
     own = agent(model, place)
@@ -74,6 +76,7 @@ async def test_a_plan_that_is_left_becomes_an_ordinary_run_and_rests_after_two(t
     assert [one.state for one in Plans(place).list()] == ["resting"]
 
 
+@pytest.mark.rule("R35")
 async def test_a_tool_that_has_changed_ends_the_use_of_a_plan(tmp_path: Path) -> None:
     own = agent(Model(), tmp_path / "plans.db")
     for email in tuple(PEOPLE)[:3]:
@@ -87,6 +90,7 @@ async def test_a_tool_that_has_changed_ends_the_use_of_a_plan(tmp_path: Path) ->
     assert (await own.run(CONTEXT, OBJECT, input={"email": "di@x.com"})).plan is None
 
 
+@pytest.mark.rule("R29")
 async def test_a_plan_with_effects_waits_for_a_person_and_tenants_do_not_meet(tmp_path: Path) -> None:
     tools, place = desk(), tmp_path / "plans.db"
 
@@ -123,6 +127,7 @@ async def learnt(place: Path, model: Any, **more: Any) -> Agent[Any]:
     return own
 
 
+@pytest.mark.rule("R24")
 async def test_a_stream_uses_plans_as_a_run_does(tmp_path: Path) -> None:
     model = Model()
     own = await learnt(tmp_path / "plans.db", model)
@@ -138,6 +143,7 @@ async def test_a_stream_uses_plans_as_a_run_does(tmp_path: Path) -> None:
     assert other.result.plan is None
 
 
+@pytest.mark.rule("R26")
 async def test_a_plan_that_answers_otherwise_than_the_model_rests(tmp_path: Path) -> None:
     place, model = tmp_path / "plans.db", Model()
     own = await learnt(place, model, audit=1)
@@ -151,6 +157,7 @@ async def test_a_plan_that_answers_otherwise_than_the_model_rests(tmp_path: Path
     assert [one.state for one in Plans(place).list()] == ["resting"]
 
 
+@pytest.mark.rule("R28")
 async def test_where_a_model_has_answered_in_another_way_a_plan_is_only_proposed(tmp_path: Path) -> None:
     place = tmp_path / "plans.db"
     odd = agent(models.Scripted([{"calls": [], "output": {"note": "I know", "mean": 1}}], name="m"), place)
@@ -198,6 +205,7 @@ EFFECTS: list[Any] = [
 ]
 
 
+@pytest.mark.rule("R25")
 async def test_after_an_effect_no_model_is_asked(tmp_path: Path) -> None:
     agent, made = await left_after_an_effect(tmp_path / "plans.db", "stop")
     with pytest.raises(errors.PlanFailed) as raised:
@@ -207,6 +215,7 @@ async def test_after_an_effect_no_model_is_asked(tmp_path: Path) -> None:
     assert [(one.tool, one.state) for one in raised.value.result.calls] == [("remind", "done"), ("note", "failed")]
 
 
+@pytest.mark.rule("R25")
 async def test_a_model_may_go_on_after_an_effect_and_nothing_is_done_twice(tmp_path: Path) -> None:
     agent, made = await left_after_an_effect(tmp_path / "plans.db", "continue")
     result = await agent.run(EFFECTS, input={"who": "late"})

@@ -56,6 +56,7 @@ def as_in_a_project(code: PythonCode, name: str) -> bool:
     )
 
 
+@pytest.mark.rule("R37")
 async def test_a_plan_becomes_a_typed_function(tmp_path: Path) -> None:
     assert as_in_a_project(await the_desk(tmp_path), "warmth")
 
@@ -172,6 +173,7 @@ async def test_a_function_that_does_something_else_is_noticed_by_its_tests(tmp_p
         assert re.search(why, proof.why), proof.why
 
 
+@pytest.mark.rule("R20")
 async def test_effects_in_another_order_are_no_proof(tmp_path: Path) -> None:
     own, of = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
     runs = await desk_runs(tmp_path, own, of, {who: reminding(who) for who in ORDERS})
@@ -186,6 +188,7 @@ async def test_effects_in_another_order_are_no_proof(tmp_path: Path) -> None:
     assert (proof.holds, "remind" in proof.why) == (False, True)
 
 
+@pytest.mark.rule("R37")
 async def test_what_python_would_do_otherwise_is_refused(tmp_path: Path) -> None:
     own, of = idea(), desk()
     runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], of)

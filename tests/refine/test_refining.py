@@ -81,6 +81,7 @@ async def refined(folder: Path, emails: Sequence[str] = tuple(PEOPLE)[:4], **mor
     return await refine(await runs_of(folder, own, emails, tools), idea=own, tools=tools, **more)
 
 
+@pytest.mark.rule("R9")
 async def test_what_a_model_retyped_becomes_references_and_an_unseen_input_comes_out_right(tmp_path: Path) -> None:
     found = await refined(tmp_path)
     assert found.plan["plan"] == [
@@ -101,6 +102,7 @@ async def test_what_a_model_retyped_becomes_references_and_an_unseen_input_comes
     assert told["notes"]["1.city"] == "†calls.0.city: the only explanation"
 
 
+@pytest.mark.rule("R12")
 async def test_a_constant_that_nobody_has_said_is_a_question_until_a_person_settles_it(tmp_path: Path) -> None:
     own, tools = idea(), desk()
     runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], tools, days=7)
@@ -115,6 +117,7 @@ async def test_a_constant_that_nobody_has_said_is_a_question_until_a_person_sett
     settled.save(tmp_path / "refined.json")
 
 
+@pytest.mark.rule("R12")
 async def test_what_is_equal_in_all_results_is_never_a_constant(tmp_path: Path) -> None:
     """Two runs that read one poisoned mail both send where it says: equal in all, and never a plan (R12)."""
     tools = Tools()
@@ -142,6 +145,7 @@ async def test_what_is_equal_in_all_results_is_never_a_constant(tmp_path: Path) 
     assert raised.value.code == "taken_from_data"
 
 
+@pytest.mark.rule("R13")
 async def test_terms_that_no_example_tells_apart_have_to_agree(tmp_path: Path) -> None:
     tools = Tools()
 
@@ -183,6 +187,7 @@ async def test_terms_that_no_example_tells_apart_have_to_agree(tmp_path: Path) -
         await Agent(None, tools=other).run(plan.context, plan.schema, input={"email": "zo@x.com"})
 
 
+@pytest.mark.rule("R10")
 async def test_an_item_of_a_list_is_chosen_by_what_is_known_and_never_by_its_position(tmp_path: Path) -> None:
     tools = Tools()
 
@@ -204,6 +209,7 @@ async def test_an_item_of_a_list_is_chosen_by_what_is_known_and_never_by_its_pos
     assert found.proof.holds
 
 
+@pytest.mark.rule("R5")
 async def test_runs_of_another_shape_and_failed_effects_are_left_out_and_named(tmp_path: Path) -> None:
     own, tools = idea(), desk()
     runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], tools)
@@ -214,6 +220,7 @@ async def test_runs_of_another_shape_and_failed_effects_are_left_out_and_named(t
     assert len(found.examples) == 4
 
 
+@pytest.mark.rule("R21", "R23")
 async def test_too_few_examples_are_refused_and_effects_take_more(tmp_path: Path) -> None:
     with pytest.raises(errors.RefineError, match="at least 3") as raised:
         await refined(tmp_path, tuple(PEOPLE)[:2])
@@ -242,6 +249,7 @@ async def test_too_few_examples_are_refused_and_effects_take_more(tmp_path: Path
     assert found.proof.holds
 
 
+@pytest.mark.rule("R17")
 async def test_the_result_does_not_depend_on_the_order_of_the_examples(tmp_path: Path) -> None:
     own, tools = idea(), desk()
     runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:5], tools)
@@ -251,3 +259,56 @@ async def test_the_result_does_not_depend_on_the_order_of_the_examples(tmp_path:
 
 def test_it_runs_outside_of_a_loop_as_well(tmp_path: Path) -> None:
     assert asyncio.run(refined(tmp_path)).proof.holds
+
+
+@pytest.mark.rule("R7")
+async def test_reads_that_need_nothing_of_one_another_may_stand_in_any_order(tmp_path: Path) -> None:
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    def city_of(email: str) -> str:
+        """Where someone lives."""
+        return PEOPLE[email]["city"]
+
+    @tools.tool(effects="none")
+    def id_of(email: str) -> str:
+        """His number."""
+        return PEOPLE[email]["id"]
+
+    own = Idea(context=[INPUT, "Say who."], schema={"type": "object"})
+    runs: list[Path] = []
+    for number, (email, person) in enumerate(tuple(PEOPLE.items())[:4]):
+        calls = [{"_tool": "city_of", "email": email}, {"_tool": "id_of", "email": email}]
+        output = {"who": person["id"], "where": person["city"]}
+        answers: list[Any] = [{"calls": calls[:: 1 if number % 2 else -1], "output": None}]
+        runs.append(await keep(tmp_path, own, email, [*answers, {"calls": [], "output": output}], tools))
+    found = await refine(runs, idea=own, tools=tools)
+    assert len(found.examples) == 4
+    places = {str(call["_tool"]): f"†calls.{at}" for at, call in enumerate(found.plan["plan"])}
+    assert found.plan["output"] == {"who": places["id_of"], "where": places["city_of"]}
+
+
+@pytest.mark.rule("R6", "R11")
+async def test_a_read_that_nobody_refers_to_stays_and_what_never_varied_refers_to_nothing(tmp_path: Path) -> None:
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    def account(email: str) -> dict[str, Any]:
+        """An account."""
+        return {"is_open": True, "days": 3, "name": email[:2]}
+
+    own = Idea(context=[INPUT, "Say 3."], schema={"type": "object"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:4]:
+        call = {"_tool": "account", "email": email}
+        answers: list[Any] = [
+            {"calls": [call, dict(call)], "output": None},
+            {"calls": [], "output": {"days": 3, "as text": "3"}},
+        ]
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    found = await refine(runs, idea=own, tools=tools, confirm=["output['as text']"])
+    assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["account"]
+    told = json.dumps(found.plan, ensure_ascii=False)
+    assert "†calls.0.is_open == True" in told  # the model may have decided by it
+    assert "†calls.0.days == 3" in told  # what may as well have given it has to stay the same
+    assert found.plan["output"] == {"days": 3, "as text": "3"}

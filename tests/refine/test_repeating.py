@@ -78,6 +78,7 @@ async def reminded(folder: Path, words: str = "Remind of what is late.", **more:
     return await refine(runs, idea=own, tools=desk.tools, **more)
 
 
+@pytest.mark.rule("R14")
 async def test_calls_as_many_as_a_list_has_items_become_one_call_for_each(tmp_path: Path) -> None:
     found = await reminded(tmp_path)
     calls = [call for call in found.plan["plan"] if "_tool" in call]
@@ -93,6 +94,7 @@ async def test_calls_as_many_as_a_list_has_items_become_one_call_for_each(tmp_pa
     assert (desk.reminded, result.output) == ([51, 52, 54], {"reminded": 3})
 
 
+@pytest.mark.rule("R12", "R14")
 async def test_a_filter_that_nobody_has_said_is_no_plan(tmp_path: Path) -> None:
     with pytest.raises(errors.RefineError) as raised:
         await reminded(tmp_path, "Remind of what is overdue.")
@@ -114,6 +116,7 @@ async def called(folder: Path, words: str) -> Refined:
     return await refine(runs, idea=own, tools=desk.tools)
 
 
+@pytest.mark.rule("R15")
 async def test_a_call_that_is_made_now_and_then_has_the_one_condition_that_tells_when(tmp_path: Path) -> None:
     found = await called(tmp_path, "Call whoever owes more than 100.")
     (call,) = [call for call in found.plan["plan"] if call.get("_tool") == "call_up"]
@@ -127,6 +130,7 @@ async def test_a_call_that_is_made_now_and_then_has_the_one_condition_that_tells
     assert desk.reminded == ["gus"]
 
 
+@pytest.mark.rule("R15", "R16")
 async def test_where_no_condition_is_known_the_most_frequent_shape_alone_is_derived(tmp_path: Path) -> None:
     with pytest.raises(errors.RefineError) as raised:
         await called(tmp_path, "Call whoever owes much.")

@@ -62,4 +62,4 @@ def _cited_in(path: Path) -> list[str]:
 
 
 def _rules_in(text: str) -> list[str]:
-    return re.findall(r"\b[MTACSDIOELPXV]\d{1,2}\b", text)
+    return re.findall(r"\b[MTACSDIOELPXVR]\d{1,2}\b", text)

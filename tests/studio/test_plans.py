@@ -52,6 +52,7 @@ async def test_an_idea_without_runs_says_where_they_would_come_from(tmp_path: Pa
     assert not (tmp_path / "plans.db").exists()
 
 
+@pytest.mark.rule("R38")
 async def test_shapes_wires_and_the_proof_are_shown_and_a_plan_is_approved_and_put_to_rest(tmp_path: Path) -> None:
     agent = await learnt(tmp_path, tuple(PEOPLE)[:4])
     async with room(tmp_path) as client:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, get_origin, overload
 
 from ..errors import MessageError, SchemaError
-from ..execution.budget import Spent
+from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.resolver import Resolver
+from ..execution.delegation.spreading import Ancestor
 from ..execution.ground import Ring
 from ..execution.record.recorder import Record, Tell
 from ..generation.compile import Handler
@@ -194,10 +195,7 @@ class Agent(Generic[Deps]):
         that it can be continued after a crash; a `Record` is also asked before every effect whether the run is still
         this process's own.
         """
-        own = with_deps(self, deps)
-        if self.plans is not None:
-            return self.plans.stream(own, context, schema, input, record)
-        return assembled(own).stream(context, schema, input, record)
+        return streamed(with_deps(self, deps), context, schema, input, record)
 
     def stream_text(
         self,
@@ -366,6 +364,21 @@ def with_deps(agent: Agent[Deps], deps: Deps | None) -> Agent[Deps]:
     own = copy(agent)
     own._deps = deps  # pyright: ignore[reportPrivateUsage] -- as above
     return own
+
+
+def streamed(
+    agent: Agent,
+    context: Given,
+    schema: Any,
+    input: Mapping[str, Any] | None = None,
+    record: Tell | Record | None = None,
+    budget: Budget | None = None,
+    lineage: Sequence[Ancestor] = (),
+) -> Stream:
+    """A run of an agent as a stream, and a kept one as well (`Assembly.stream`): by its plans, where it has some."""
+    if agent.plans is not None:
+        return agent.plans.stream(agent, context, schema, input, record, budget, lineage)
+    return assembled(agent).stream(context, schema, input, record, budget, lineage)
 
 
 def assembled(agent: Agent) -> Assembly:

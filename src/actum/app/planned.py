@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from os import urandom
 from typing import Any, Protocol
 
+from ..execution.budget import Budget
+from ..execution.delegation.spreading import Ancestor
 from ..execution.record.recorder import Record, Tell
 from ..protocol.approvals import approval
 from ..protocol.context import Context
@@ -23,9 +25,16 @@ class PlanShelf(Protocol):
         ...
 
     def stream(
-        self, agent: Any, context: Any, schema: Any, input: Mapping[str, Any] | None, record: Tell | Record | None
+        self,
+        agent: Any,
+        context: Any,
+        schema: Any,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | Record | None = None,
+        budget: Budget | None = None,
+        lineage: Sequence[Ancestor] = (),
     ) -> Stream:
-        """What `Agent.stream` returns."""
+        """What `Assembly.stream` returns, also of a kept run, or of one that goes on."""
         ...
 
 

@@ -352,7 +352,7 @@ def with_record(agent: Agent, tools: RecordedTools, around: Callable[[Model], Mo
     `around` makes of a model that a delegate names what is asked in its place.
     """
     own = copy(agent)
-    own.approve = _agreed
+    own.approve, own.plans = _agreed, None
     own._reach = replace(own._reach, around=around)  # pyright: ignore[reportPrivateUsage] -- of this package
     tools._assembly = assembled(own)  # pyright: ignore[reportPrivateUsage] -- of this module
     own._ring = tools.ring  # pyright: ignore[reportPrivateUsage] -- of this package

@@ -11,7 +11,7 @@ from ..errors import MessageError
 from ..schema.json import JsonObject
 from .approvals import PRIVATE
 from .call import Place
-from .message import BY, CALLER, OF, PLACES, RUN, TRACE, place_of
+from .message import BY, CALLER, OF, PLACES, REFINED, RUN, TRACE, place_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,8 @@ class Authored:
     output: Any = None
     is_given: bool = False
     """Whether the author of the context wrote it as a plan; else a model did (S9)."""
+    refined: str = ""
+    """The hash of the plan that was refined of runs; empty for others."""
     run: str = ""
     """The id of the run that began it, empty if no run has yet."""
     places: Mapping[int, Place] = field(default_factory=dict[int, Place])
@@ -169,6 +171,7 @@ def _plan(message: JsonObject, index: int, number: int) -> Authored:
         calls=message["plan"],
         output=message.get("output"),
         is_given=BY not in message and "_call" not in message,
+        refined=str(message.get(REFINED, "")),
         run=message.get(RUN, ""),
         places={int(key): Place.parse(text) for key, text in message.get(PLACES, {}).items()},
     )

@@ -35,6 +35,8 @@ RUN = "_run"
 """The mark of a plan: the id of the run that began it, from which the keys of its calls are made (C9)."""
 BY = "_by"
 """The mark of a plan that a run has written down of a model's answer: `"model"`. One without it is an author's (S9)."""
+REFINED = "_refined"
+"""The mark of a plan that was refined of runs, and answers for their agent: its hash."""
 PLACES = "_places"
 """The mark of a plan with calls that an earlier attempt of the answer had started: their places by index (L3)."""
 

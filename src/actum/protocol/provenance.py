@@ -40,7 +40,8 @@ class Origin:
     author wrote. `expressions` are its condition and its computed values, with the references that each read, `filters`
     how many items they have kept. `derived` are the places in the call that a reader or an expression has made of
     data, the empty one where the value itself is such. `failed` is how the call has failed where its `_else`
-    stands for it: then `by` is who wrote the call. `scopes` is what of the context was handed to it besides.
+    stands for it: then `by` is who wrote the call. `scopes` is what of the context was handed to it besides. `plan` is
+    the hash of the refined plan that has authored it, and `by` that of an output is `plan HASH` then.
     """
 
     reference: str
@@ -56,6 +57,7 @@ class Origin:
     derived: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
     failed: str = ""
+    plan: str = ""
 
     def walk(self) -> Iterator[tuple[int, Origin, bool]]:
         """This origin and all that it was made of, each below what it went into: depth, origin, whether it is new.
@@ -89,6 +91,7 @@ class Origin:
             "expressions": [one.to_dict() for one in self.expressions],
             "derived": list(self.derived),
             "failed": self.failed,
+            "plan": self.plan,
             "filters": [{"filter": one.source, "kept": one.kept, "of": one.of} for one in self.filters],
             "of": of,
         }
@@ -141,13 +144,13 @@ class Provenance:
             return Origin(reference=OUTPUT, by=UNKNOWN, value=value)
         own = tuple(readings_in(last.output))
         read = chain.from_iterable(one.references for one in own)
-        by, answer = (GIVEN, None) if last.is_given else (MODEL, last.number)
         delivered = next((one for one in reversed(self._messages) if one.get("type") == "output"), None)
         return Origin(
             reference=OUTPUT,
-            by=by,
+            by=_author(last),
             value=value,
-            answer=answer,
+            answer=None if last.is_given else last.number,
+            plan=last.refined,
             of=self._origins(read, last.number, None),
             expressions=tuple(one for one in own if one.is_computed),
             filters=() if delivered is None else filters_of(delivered),
@@ -231,6 +234,7 @@ class Provenance:
             call=call,
             place=str(place),
             answer=None if answer is None or answer.is_given else answer.number,
+            plan="" if answer is None else answer.refined,
             of=tuple(self._known[source] for source in self._inputs(index)),
             scopes=tuple(map(str, scopes)) if is_list(scopes) else (),
             expressions=tuple(one for one in _read_by(message) if one.is_computed or one.at == WHEN),
@@ -254,9 +258,16 @@ class Provenance:
         if is_skip(message):
             return NOBODY
         if "error" in failed_of(message):
-            return UNKNOWN if answer is None else GIVEN if answer.is_given else MODEL
+            return _author(answer)
         call: JsonObject = message["_call"]
         return CODE if VALUE in call or EXPECT in call else self._makers.get(str(call.get("_tool")), UNKNOWN)
+
+
+def _author(answer: Authored | None) -> str:
+    """Who wrote an answer, or a plan that was given."""
+    if answer is None or not answer.is_given:
+        return UNKNOWN if answer is None else MODEL
+    return f"plan {answer.refined}" if answer.refined else GIVEN
 
 
 def _read_by(message: JsonObject) -> tuple[Reading, ...]:

@@ -18,7 +18,7 @@ from ..inspection.account import Account, account_of
 from ..inspection.origins import calls_of
 from ..protocol.call import Place
 from ..protocol.context import Context
-from ..protocol.message import NUMBER, OF
+from ..protocol.message import NUMBER, OF, REFINED
 from ..protocol.provenance import MODEL
 from ..protocol.solution import CallAccount
 from ..schema.json import Json, JsonObject, is_list, is_object
@@ -108,7 +108,8 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
         raise RefineError(f"{name}: only a run that has ended with an output is an example", code="other_shape")
     if account.idea.context.instances or sum(answer.output is not None for answer in account.answers) > 1:
         raise RefineError(f"{name}: runs of several turns or instances aren't refined", code="other_shape")
-    if any(message.get("type") in {"plan", "approval"} for message in account.given):
+    begins = _begins(account, name)
+    if any(message.get("type") in {"plan", "approval"} for message in begins):
         raise RefineError(f"{name}: a run that was begun with a plan is no example", code="other_shape")
     steps = _steps(account, calls_of(run), reads, name)
     if len(steps) > _MOST_CALLS:
@@ -118,17 +119,27 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
         raise RefineError(f"{name}: it has more than {_MOST_LEAVES:,} values", code="too_large")
     if _has_more([step.value for step in steps], _MOST_READ):
         raise RefineError(f"{name}: its results have more than {_MOST_READ:,} values", code="too_large")
-    given = Context.checked(account.given, run.context.data_kinds, run.context.origin)
+    given = Context.checked(begins, run.context.data_kinds, run.context.origin)
     return Example(
         name=name,
         run=run,
-        given=account.given,
+        given=begins,
         input=given.data.get("input") or {},
         steps=steps,
         output=account.output,
         authored_output=next(answer.output for answer in reversed(account.answers) if answer.output is not None),
         last=max(answer.number for answer in account.answers),
     )
+
+
+def _begins(account: Account, name: str) -> Sequence[JsonObject]:
+    """What an example was given: of a run that has left a refined plan, what came before the plan (R26)."""
+    at = next((at for at, message in enumerate(account.idea.context) if REFINED in message), None)
+    if at is None:
+        return account.given
+    if all(answer.request is None for answer in account.answers):
+        raise RefineError(f"{name}: a plan has made it, and no model", code="other_shape")
+    return account.idea.context.messages[:at]
 
 
 def never(run: str | Path) -> None:
@@ -153,8 +164,9 @@ def _steps(account: Account, calls: Sequence[CallAccount], reads: Collection[str
     """The calls that came to something; equal reads are one, unless an effect lies between (R6)."""
     steps: list[Step] = []
     known: dict[str, int] = {}
+    refined = {one.number for one in account.answers if one.request is None}
     for call in calls:
-        step = _step(account, call, call.tool in reads, name)
+        step = _step(account, call, call.tool in reads, name, is_refined=Place.parse(call.place).answer in refined)
         if step is None:
             continue
         if not step.reads:
@@ -167,10 +179,12 @@ def _steps(account: Account, calls: Sequence[CallAccount], reads: Collection[str
     return steps
 
 
-def _step(account: Account, call: CallAccount, is_read: bool, name: str) -> Step | None:
+def _step(account: Account, call: CallAccount, is_read: bool, name: str, *, is_refined: bool) -> Step | None:
+    # what a refined plan refers to explains nothing: other examples have explained it
     seen = account.find(call.place)
-    if seen is None or _OWN_WAYS & seen.authored.keys():
-        told = ", ".join(sorted(_OWN_WAYS & seen.authored.keys())) if seen else "_each"
+    authored = {} if is_refined else None if seen is None else seen.authored
+    if authored is None or _OWN_WAYS & authored.keys():
+        told = "_each" if authored is None else ", ".join(sorted(_OWN_WAYS & authored.keys()))
         raise RefineError(f"{name}: call {call.place} was written with {told}", code="other_shape")
     if call.by == MODEL:
         raise RefineError(
@@ -185,7 +199,7 @@ def _step(account: Account, call: CallAccount, is_read: bool, name: str) -> Step
         answer=Place.parse(call.place).answer,
         tool=call.tool,
         reads=is_read,
-        authored={key: value for key, value in seen.authored.items() if not key.startswith("_")},
+        authored={key: value for key, value in authored.items() if not key.startswith("_")},
         arguments=call.arguments,
         value=call.value,
     )

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
+from os import urandom
 from pathlib import Path
 from typing import Any, Literal
 
-from .. import kept
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
 from ..app.planned import with_plans_approved
 from ..app.recorded import call_key
 from ..app.retracing import is_alike
 from ..app.stream import Stream
-from ..errors import IdeaError, PlanFailed, RefineError
-from ..events import AnyEvent
+from ..errors import ActumError, IdeaError, PlanFailed, RefineError
+from ..events import AnyEvent, PlanPassed
+from ..execution.budget import Budget
 from ..execution.calls.invoking import judged
+from ..execution.delegation.spreading import Ancestor
 from ..execution.ground import Ground
 from ..execution.job import Carried, Carry, Job, Yield
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.offer import Toolset, offered
+from ..ideas.ticks import ID, RUN, Tick
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.digests import interface_digest
-from ..protocol.solution import PlanUse, Result
+from ..protocol.message import OF, REFINED
+from ..protocol.solution import LiveCalls, PlanUse, Result, accounts
 from ..schema.infer import jsonable, shape_of
 from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
@@ -54,6 +58,10 @@ class PlannedRequest:
     family: str
     tools: str
     known: ShelvedPlan | None = None
+    passed: str = ""
+    """Why there is a plan that isn't used."""
+    goes_on: bool = False
+    """Whether the run was begun before: what is left of it is no example."""
 
 
 class Plans:
@@ -152,90 +160,129 @@ class Plans:
             ActumError: as `Agent.run`.
         """
         asked = await self._asked(agent, context, schema, input)
-        if asked.known is not None:
-            result = await self._ended(asked, asked.runner.run(asked.begins, schema))
-            if not await self._is_audited(asked.known, result):
-                return result
-            ordinary, run = await _kept(asked.asking, asked.given, schema)
-            if not is_alike(jsonable(ordinary.output), jsonable(result.output)):
-                await asyncio.to_thread(self._file.rest, asked.known)
-            await asyncio.to_thread(self._file.add, asked.family, run)
-            return result
-        result, run = await _kept(asked.asking, asked.given, schema)
-        is_example = result.output is not None and not result.waiting and not _is_planned(asked.given)
-        if self.learns and is_example and agent.model is not None:
-            await self._learn(asked, run)
-        return result
+        return await self._ended(asked, asked.runner.run(asked.begins, schema), schema)
 
     def stream(
-        self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None, record: Tell | Record | None
+        self,
+        agent: Agent,
+        context: Any,
+        schema: Any,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | Record | None = None,
+        budget: Budget | None = None,
+        lineage: Sequence[Ancestor] = (),
     ) -> Stream:
-        """The same as a stream, from which nothing is learnt.
+        """The same as a stream, and of a kept run: one that was cut goes on by the plan that it was begun with.
 
         Args:
             agent: what has been asked, with its model and tools.
             context: as for `Agent.stream`, and so are `schema`, `input` and `record`.
+            budget: what it may spend, and `lineage` the delegates that led to it.
         """
         found: list[PlannedRequest] = []
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             asked = await self._asked(agent, context, schema, input)
             found.append(asked)
+            if asked.passed:
+                sink(PlanPassed(code=asked.passed))
             own = assembled(asked.runner)
-            return await own.loop(asked.begins, schema, None, own.emitter(sink), Recorder.of(record))
+            return await own.loop(asked.begins, schema, None, own.emitter(sink), Recorder.of(record), budget, lineage)
 
         async def carry(loop: Loop) -> Result[Any]:
-            return await self._ended(found[0], loop.run())
+            return await self._ended(found[0], loop.run(), schema)
 
         return Stream(begin, context if isinstance(context, Context) else None, carry)
 
     async def _asked(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> PlannedRequest:
-        """What is asked for, and the plan of its family, if there is one."""
-        given, _ = await assembled(agent).prepared(context, schema, input=input)
+        """What is asked for, and the plan that it is answered by: that of its family, or the one that it stands in."""
+        begins, _ = await assembled(agent).prepared(context, schema, input=input)
+        at = next((at for at, message in enumerate(begins) if REFINED in message), None)
+        given = begins if at is None else Context.checked(begins.messages[:at], begins.data_kinds, begins.origin)
         toolset = offered(given, agent.tools, agent.config.tools)
-        tools = _digest_of_tools(toolset)
         family = _family(given, schema, is_sealed=agent.config.sealed)
         asking = copy(agent)
         asking.plans = None
-        known = await asyncio.to_thread(self._file.find, family, tools)
+        asked = PlannedRequest(given, begins, asking, asking, family, _digest_of_tools(toolset))
+        if at is not None:
+            plan, effects = begins.messages[at], _effects_of(begins.messages[at], toolset)
+            known = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
+            return replace(asked, known=known, runner=self._runner(asking, begins), goes_on=True)
+        if any(OF in message for message in begins):
+            return replace(asked, goes_on=True)
+        known = await asyncio.to_thread(self._file.find, family)
         if known is None:
-            return PlannedRequest(given, given, asking, asking, family, tools)
+            return asked
+        if (passed := _passed(known, asked.tools)) is not None:
+            return replace(asked, passed=passed)
+        held = {name for name, tool in toolset.tools.items() if tool.is_held}
+        begins = with_plans_approved(given.extended([{**known.plan, REFINED: known.hash}]), held)
+        return replace(asked, known=known, begins=begins, runner=self._runner(asking, begins))
+
+    def _runner(self, asking: Agent, begins: Context) -> Agent:
+        """Who carries a plan out: the agent, which goes on with a plan that is left."""
         runner = copy(asking)
         goes_on = self.after_effects == "continue"
         runner.config = replace(asking.config, repair="always" if goes_on else True)
         if goes_on:
-            runner._ring = _not_again  # pyright: ignore[reportPrivateUsage] -- of an agent that is made here
-        held = {name for name, tool in toolset.tools.items() if tool.is_held}
-        begins = with_plans_approved(given.extended([known.plan]), held)
-        return PlannedRequest(given, begins, asking, runner, family, tools, known)
+            runner._ring = partial(_not_again, begins)  # pyright: ignore[reportPrivateUsage] -- of an agent that is made here
+        return runner
 
-    async def _ended(self, asked: PlannedRequest, run: Awaitable[Result[Any]]) -> Result[Any]:
-        """What a run by a plan comes to; one that is left before any effect becomes an ordinary run, which knows what
-        was read."""
+    async def _ended(self, asked: PlannedRequest, run: Awaitable[Result[Any]], schema: Any) -> Result[Any]:
+        """What a run comes to. One without a plan, or that has left it, is an example from now on."""
         if asked.known is None:
-            return await run
+            result = await run
+            await self._learn(asked, result, schema)
+            return result
         try:
             result = await run
         except PlanFailed:
-            await asyncio.to_thread(self._file.note_use, asked.known, is_hit=False)
+            await asyncio.to_thread(self._file.note_use, asked.known, "left")
             raise
-        is_hit = not result.solutions
-        await asyncio.to_thread(self._file.note_use, asked.known, is_hit=is_hit)
-        at = None if is_hit else next((one.place for one in result.calls if one.state != "done"), None)
-        return replace(result, plan=PlanUse(hash=asked.known.hash, how="hit" if is_hit else "left", at=at))
+        if result.waiting and result.output is None:
+            return result
+        how = "left" if result.solutions else "filled" if result.usage.requests else "hit"
+        await asyncio.to_thread(self._file.note_use, asked.known, how)
+        at = next((one.place for one in result.calls if one.state != "done"), None) if how == "left" else None
+        result = replace(result, plan=PlanUse(hash=asked.known.hash, how=how, at=at))
+        if how == "left":
+            await self._learn(asked, result, schema)
+        elif await self._is_audited(asked.known):
+            await self._audit(asked, asked.known, result, schema)
+        return result
 
-    async def _is_audited(self, known: ShelvedPlan, result: Result[Any]) -> bool:
+    async def _is_audited(self, known: ShelvedPlan) -> bool:
         """Whether the model is asked as well: as often as `audit` says, counted and never by chance."""
-        if not self.audit or known.effects or result.plan is None or result.plan.how != "hit":
+        if not self.audit or known.effects:
             return False
         return await asyncio.to_thread(self._file.used, known) % max(1, round(1 / self.audit)) == 0
 
-    async def _learn(self, asked: PlannedRequest, run: Idea) -> None:
+    async def _audit(self, asked: PlannedRequest, known: ShelvedPlan, result: Result[Any], schema: Any) -> None:
+        """Ask the model as well: a plan that answers otherwise rests. That the model fails is no fault of the answer."""
+        if asked.asking.model is None:
+            return
+        try:
+            ordinary = await asked.asking.run(asked.given, schema)
+        except ActumError as error:
+            _LOG.info("a plan wasn't compared with its model: %s", error.message)
+            return
+        if not is_alike(jsonable(ordinary.output), jsonable(result.output)):
+            await asyncio.to_thread(self._file.rest, known)
+        if ordinary.output is not None:
+            await asyncio.to_thread(self._file.add, asked.family, _as_run(ordinary, schema))
+
+    async def _learn(self, asked: PlannedRequest, result: Result[Any], schema: Any) -> None:
+        """Take a run as an example, and derive the plan of its family anew."""
+        is_example = result.output is not None and not result.waiting and not _is_planned(asked.given)
+        if not self.learns or not is_example or asked.goes_on or asked.asking.model is None:
+            return
+        run = _as_run(result, schema)
         runs = await asyncio.to_thread(self._file.add, asked.family, run)
         if len(runs) < _LEAST_INPUTS:
             return
+        own = Idea(context=asked.given, schema=run.schema)
         try:
-            found = await refine(runs, idea=_without_run(run), tools=asked.asking.tools)
+            found = await asyncio.to_thread(lambda: asyncio.run(refine(runs, idea=own, tools=asked.asking.tools)))
         except (RefineError, IdeaError) as error:
             _LOG.info("no plan for a family of requests: %s", error.code)
             return  # an ordinary run it stays
@@ -244,13 +291,39 @@ class Plans:
             await asyncio.to_thread(self._file.put, asked.family, asked.tools, found, "used" if is_used else "proposed")
 
 
+def _passed(known: ShelvedPlan, tools: str) -> str | None:
+    """Why a plan isn't used; None where it is."""
+    if known.tools != tools:
+        return "stale"
+    return {"used": None, "proposed": "not_approved", "resting": "not_proved"}[known.state]
+
+
+def _as_run(result: Result[Any], schema: Any) -> Idea:
+    """A run that has just ended as a kept one."""
+    ticks = [Tick(at=one.start, answer=one.to_dict()).to_dict() for one in result.solutions]
+    about: JsonObject = {ID: urandom(8).hex(), "ticks": ticks, "makers": dict(result.makers), "waiting": []}
+    output = {"output": jsonable(result.output)}
+    shape = None if schema is None else shape_of(schema).schema
+    return Idea(context=result.context, schema=shape, meta={RUN: {**about, **output}})
+
+
+def _effects_of(plan: JsonObject, toolset: Toolset) -> tuple[str, ...]:
+    """The tools of a plan that don't only read."""
+    called = {str(call["_tool"]) for call in plan["plan"] if "_tool" in call}
+    return tuple(sorted(called - set(toolset.reading)))
+
+
 def _digest_of_tools(toolset: Toolset) -> str:
     return digest_of([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
 
 
-def _not_again(ground: Ground, carry: Carry) -> Carry:
+def _not_again(begins: Context, ground: Ground, carry: Carry) -> Carry:
     """Answers a call that a model makes after a plan was left, where it is equal to an effect of the plan (R25)."""
-    made: dict[str, Json] = {}
+    made: dict[str, Json] = {
+        call_key(one.tool, one.arguments): one.value
+        for one in accounts(begins, (), {}, LiveCalls())  # by whoever had the run before
+        if one.state == "done" and one.tool not in ground.toolset.reading
+    }
 
     async def carried(job: Job, call: Call) -> Carried:
         key = call_key(job.tool.name, call.parameters)
@@ -278,19 +351,3 @@ def _family(given: Context, schema: Any, *, is_sealed: bool) -> str:
 
 def _is_planned(given: Context) -> bool:
     return any(message.get("type") == "plan" for message in given)
-
-
-async def _kept(agent: Agent, given: Context, schema: Any) -> tuple[Result[Any], Idea]:
-    """An ordinary run, and what it has left as a kept one."""
-    with tempfile.TemporaryDirectory(prefix="actum-plans-") as folder:
-        path = Path(folder) / "run.json"
-        own = Idea(context=given, schema=schema)
-        result = await kept.start(path, own, lambda _: agent)
-        return result, await asyncio.to_thread(Idea.load, path)
-
-
-def _without_run(run: Idea) -> Idea:
-    """The Idea that a run was begun with."""
-    ticks = run.meta["run"]["ticks"]
-    given = run.context.messages[: ticks[0]["at"]] if ticks else run.context.messages
-    return Idea(context=Context.checked(given, run.context.data_kinds), schema=run.schema)

@@ -50,6 +50,8 @@ class ShelvedPlan:
     plan: JsonObject
     state: Literal["proposed", "used", "resting"]
     effects: tuple[str, ...] = ()
+    tools: str = ""
+    """The digest of its tools as they were when it was proved."""
     hits: int = 0
     filled: int = 0
     left: int = 0
@@ -108,21 +110,21 @@ class PlanFile:
             ).fetchall()
         return [Idea.read(row[0], f"example {number}") for number, row in enumerate(rows, 1)]
 
-    def find(self, family: str, tools: str) -> ShelvedPlan | None:
-        """The plan that answers a family, where its tools are those of today."""
+    def find(self, family: str) -> ShelvedPlan | None:
+        """The plan of a family, whether it may be used or not."""
         with self._opened() as database:
             row = database.execute(
-                "select hash, plan, effects from plans "
-                "where tenant = ? and family = ? and tools = ? and state = 'used'",
-                (self.tenant, family, tools),
+                "select hash, plan, effects, state, tools from plans where tenant = ? and family = ?",
+                (self.tenant, family),
             ).fetchone()
         if row is None:
             return None
         own = json.loads(row[1])
-        return ShelvedPlan(family=family, hash=row[0], plan=own, state="used", effects=_names(row[2]))
+        return ShelvedPlan(family=family, hash=row[0], plan=own, state=row[3], effects=_names(row[2]), tools=row[4])
 
-    def note_use(self, known: ShelvedPlan, *, is_hit: bool) -> None:
+    def note_use(self, known: ShelvedPlan, how: Literal["hit", "filled", "left"]) -> None:
         """Note that it has answered, or was left; left too often, it rests."""
+        is_hit = how != "left"
         with self._opened() as database:
             uses, count = self._uses(database, known)
             uses = f"{uses}{'.' if is_hit else 'L'}"[-_LOOKED_BACK:]
@@ -132,8 +134,8 @@ class PlanFile:
                 (f"{count + 1}:{uses}", is_tired, self.tenant, known.hash),
             )
             database.execute(
-                "update tallies set hits = hits + ?, left = left + ? where tenant = ? and hash = ?",
-                (is_hit, not is_hit, self.tenant, known.hash),
+                "update tallies set hits = hits + ?, filled = filled + ?, left = left + ? where tenant = ? and hash = ?",
+                (is_hit, how == "filled", not is_hit, self.tenant, known.hash),
             )
 
     def _uses(self, database: sqlite3.Connection, known: ShelvedPlan) -> tuple[str, int]:
@@ -170,11 +172,11 @@ class PlanFile:
         """Keep the plan of a family; what a person has said of the same plan stays."""
         with self._opened() as database:
             row = database.execute(
-                "select hash, state, uses from plans where tenant = ? and family = ?", (self.tenant, family)
+                "select hash, tools, state, uses from plans where tenant = ? and family = ?", (self.tenant, family)
             ).fetchone()
-            if row is not None and row[0] == found.hash and state == "proposed" and row[1] == "used":
-                state = "used"  # as a person has approved it
-            elif row is not None and row == (found.hash, "resting", ""):
+            if state == "proposed" and row is not None and row[:3] == (found.hash, tools, "used"):
+                state = "used"  # as a person has approved it, with these tools (R35)
+            elif row is not None and row == (found.hash, tools, "resting", ""):
                 state = "resting"  # as a person has said
             told = (found.hash, json.dumps(found.plan), tools, ",".join(found.effects), state)
             database.execute(

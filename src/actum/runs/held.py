@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..app.agent import Agent, assembled, is_agent, with_deps
+from ..app.agent import Agent, assembled, is_agent, streamed, with_deps
 from ..app.assembly import Assembly
 from ..app.begun import as_begun
 from ..app.idea import Idea
@@ -223,7 +223,8 @@ class RunCarrier:
         progress.known |= {} if own.dialect is None else {"dialect": own.dialect.name}
         if (escalated := escalated_to(taken.sent)) is not None:
             progress.known["escalated"] = escalated
-        stream = own.stream(context, schema, record=record, budget=budget, lineage=lineage)
+        agent.plans = agent.plans if child is None else None  # what a delegate is asked, is no request of the agent
+        stream = streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
         return _ending(await progress.follow(stream, record, live), progress.about)
 
     async def _outermost(self, source: Submission) -> Submission:

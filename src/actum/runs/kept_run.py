@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..app.agent import Agent, assembled
+from ..app.agent import Agent, assembled, streamed
 from ..app.idea import Idea
 from ..errors import IdeaError, MessageError
 from ..events import AnyEvent
@@ -227,7 +227,7 @@ class KeptRun:
                 so_far = replace(self.idea, context=context)
                 await versions.answered(so_far, len(progress.ticks), progress.ticks[-1])
 
-        stream = own.stream(self.idea.context, self.idea.schema, record=self.log, budget=budget)
+        stream = streamed(agent, self.idea.context, self.idea.schema, record=self.log, budget=budget)
         try:
             result = await progress.follow(stream, self.log, show or (lambda _: None), answered)
             ended = {"output": jsonable(result.output), "waiting": list(result.waiting)}

@@ -77,7 +77,9 @@ def _described(origin: inspection.Origin, *, is_new: bool) -> str:
     text += f", instead of: {printable(clip(origin.failed))}" if origin.failed else ""
     if origin.call is not None:
         text += f", from {encode(origin.call)}"
-    if origin.answer is not None:
+    if origin.plan and origin.call is not None:
+        text += f", as plan {origin.plan} wrote it"
+    elif origin.answer is not None:
         text += f", as answer {origin.answer + 1} wrote it"
     if origin.scopes:
         text += f", given {', '.join(origin.scopes)}"

@@ -75,6 +75,8 @@ def event_line(event: events.AnyEvent) -> str | None:
             return f"again    {event.error.message}"
         case events.RepairStarted():
             return f"repair   {event.error.message}"
+        case events.PlanPassed():
+            return f"plan     isn't used: {event.code}"
         case events.CallWaiting():
             return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
         case events.CallStarted():

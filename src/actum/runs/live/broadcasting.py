@@ -91,8 +91,8 @@ class LiveRun:
                 self._streams.pop(id(event.path), None)
             case events.RepairStarted():
                 self._put((stream, "repair"), event)
-            case events.CallReady():
-                pass  # the record tells that it has arrived
+            case events.CallReady() | events.PlanPassed():
+                pass  # of the call, the record tells that it has arrived
 
     def _stream(self, path: tuple[Any, ...]) -> int:
         # Delegates with the same calls leading to them are told apart by the path's identity: each has one of its own.
