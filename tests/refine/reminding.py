@@ -1,4 +1,4 @@
-"""An agent that reminds and then notes by a plan, in a process of its own: `python -m tests.refine.reminding FOLDER`."""
+"""An agent that reminds, then notes by a plan, in a process of its own: `python -m tests.refine.reminding FOLDER`."""
 
 from __future__ import annotations
 
