@@ -258,7 +258,7 @@ class Plans:
         return await asyncio.to_thread(self._file.used, known) % max(1, round(1 / self.audit)) == 0
 
     async def _audit(self, asked: PlannedRequest, known: ShelvedPlan, result: Result[Any], schema: Any) -> None:
-        """Ask the model as well: a plan that answers otherwise rests. That the model fails is no fault of the answer."""
+        """Ask the model as well: a plan that answers otherwise rests. A model that fails says nothing of it."""
         if asked.asking.model is None:
             return
         try:

@@ -134,7 +134,8 @@ class PlanFile:
                 (f"{count + 1}:{uses}", is_tired, self.tenant, known.hash),
             )
             database.execute(
-                "update tallies set hits = hits + ?, filled = filled + ?, left = left + ? where tenant = ? and hash = ?",
+                "update tallies set hits = hits + ?, filled = filled + ?, left = left + ? "
+                "where tenant = ? and hash = ?",
                 (is_hit, how == "filled", not is_hit, self.tenant, known.hash),
             )
 
