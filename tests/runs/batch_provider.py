@@ -1,14 +1,16 @@
-"""A provider on loopback that plays OpenAI's files and batches, and counts how often each request is paid.
+"""Providers on loopback that play the batch APIs of OpenAI, Anthropic and Google, and count how often each request is
+paid.
 
-It runs on threads of its own. `around` is told of every request before it has an effect, and again before it is
+Each runs on threads of its own. `around` is told of every request before it has an effect, and again before it is
 answered: what it raises there, or whom it kills, is what may happen at that moment.
 """
 
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.parser import BytesParser
@@ -18,6 +20,7 @@ from threading import Lock, Thread
 from typing import Any
 
 Json = dict[str, Any]
+_FUTURE = "2096-10-02T07:06:40Z"
 
 
 @dataclass
@@ -30,19 +33,55 @@ class BatchProvider:
     looks: int = 1
     """How often a batch is looked at before it has ended."""
     refuses: int = 0
-    """How many lines of the next batches expire."""
+    """How many requests of the next batches come to nothing."""
     files: dict[str, str] = field(default_factory=dict[str, str])
     batches: dict[str, Json] = field(default_factory=dict[str, Json])
+    cancelled: list[str] = field(default_factory=list[str])
+    """The batches that it was asked to cancel, by id."""
     looked: Counter[str] = field(default_factory=Counter[str])
     paid: Counter[str] = field(default_factory=Counter[str])
     numbers: Any = field(default_factory=count)
     lock: Any = field(default_factory=Lock)
 
-    def handle(self, method: str, path: str, body: bytes, kind: str) -> Any:
+    model = ""
+    """A model of it, as `models.load` takes it."""
+    base = ""
+    """What the URL of its API ends in."""
+
+    @abstractmethod
+    def handle(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
         """The JSON, or the text, that a request is answered with; None where there is nothing."""
+
+    def kept(self, text: str) -> str:
+        """The name of a file with this text."""
+        name = f"file-{next(self.numbers)}"
+        self.files[name] = text
+        return name
+
+    def is_over(self, id: str) -> bool:
+        """Whether a batch that is looked at has been looked at often enough."""
+        self.looked[id] += 1
+        return self.looked[id] > self.looks
+
+    def answered(self, body: Json) -> str | None:
+        """The answer to a request of a batch, which is paid for; None where it comes to nothing."""
+        if self.refuses:
+            self.refuses -= 1
+            return None
+        self.paid[json.dumps(body, sort_keys=True)] += 1
+        return self.answer(body)
+
+
+class OpenAI(BatchProvider):
+    """Files and batches of responses."""
+
+    model, base = "openai-responses:gpt-5.2", "/v1"
+
+    def handle(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
         match method, path.removeprefix("/v1/").partition("?")[0].split("/"):
             case "POST", ["files"]:
-                parts = BytesParser().parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + body).get_payload()
+                head = f"Content-Type: {headers['Content-Type']}\r\n\r\n"
+                parts = BytesParser().parsebytes(head.encode() + body).get_payload()
                 (file,) = (one for one in parts if one.get_filename())  # type: ignore[union-attr]
                 return self._file(file.get_payload(decode=True).decode().strip())  # type: ignore[union-attr]
             case "GET", ["files", id, "content"]:
@@ -57,13 +96,14 @@ class BatchProvider:
             case "GET", ["batches", id]:
                 return self._look(id)
             case "POST", ["batches", id, "cancel"]:
+                self.cancelled.append(id)
+                self.batches[id]["status"] = "cancelled"
                 return self.batches[id]
             case _:
                 return None
 
     def _file(self, text: str) -> Json:
-        name = f"file-{next(self.numbers)}"
-        self.files[name] = text
+        name = self.kept(text)
         return {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "f", "purpose": "batch"}
 
     def _batch(self, asked: Json) -> Json:
@@ -81,20 +121,18 @@ class BatchProvider:
 
     def _look(self, id: str) -> Json:
         batch = self.batches[id]
-        self.looked[id] += 1
-        if self.looked[id] > self.looks and batch["status"] == "in_progress":
+        if self.is_over(id) and batch["status"] == "in_progress":
             lines = [self._line(json.loads(line)) for line in self.files[batch["input_file_id"]].splitlines()]
-            batch["output_file_id"] = self._file("\n".join(map(json.dumps, lines)))["id"]
+            batch["output_file_id"] = self.kept("\n".join(map(json.dumps, lines)))
             batch["status"] = "completed"
         return batch
 
     def _line(self, line: Json) -> Json:
-        if self.refuses:
-            self.refuses -= 1
+        text = self.answered(line["body"])
+        if text is None:
             expired = {"code": "batch_expired", "message": "too late"}
             return {"id": "l", "custom_id": line["custom_id"], "response": None, "error": expired}
-        self.paid[json.dumps(line["body"], sort_keys=True)] += 1
-        part: Json = {"type": "output_text", "text": self.answer(line["body"]), "annotations": []}
+        part: Json = {"type": "output_text", "text": text, "annotations": []}
         message: Json = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
         body: Json = {"id": "r", "object": "response", "created_at": 1, "model": "gpt-5.2", "status": "completed"}
         body |= {"output": [message], "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
@@ -103,10 +141,130 @@ class BatchProvider:
         return {"id": "l", "custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}}
 
 
+class Anthropic(BatchProvider):
+    """Batches of messages."""
+
+    model = "anthropic:claude-sonnet-4-5"
+
+    def handle(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+        match method, path.removeprefix("/v1/messages/").partition("?")[0].split("/"):
+            case "POST", ["batches"]:
+                return self._batch(json.loads(body)["requests"])
+            case "GET", ["batches"]:
+                own = [self._shown(name) for name in self.batches][::-1]
+                return {"data": own, "has_more": False, "first_id": None, "last_id": None}
+            case "GET", ["batches", id]:
+                if self.is_over(id) and self.batches[id]["status"] == "in_progress":
+                    self._end(id, self._result)
+                return self._shown(id)
+            case "GET", ["batches", id, "results"]:
+                return self.files[self.batches[id]["results"]]
+            case "POST", ["batches", id, "cancel"]:
+                self.cancelled.append(id)
+                self._end(id, lambda _: {"type": "canceled"})
+                return self._shown(id)
+            case _:
+                return None
+
+    def _batch(self, requests: list[Json]) -> Json:
+        name = f"msgbatch_{next(self.numbers)}"
+        self.batches[name] = {"requests": requests, "status": "in_progress"}
+        return self._shown(name)
+
+    def _end(self, id: str, became: Callable[[Json], Json]) -> None:
+        batch = self.batches[id]
+        lines = [{"custom_id": one["custom_id"], "result": became(one["params"])} for one in batch["requests"]]
+        batch |= {"status": "ended", "results": self.kept("\n".join(map(json.dumps, lines)))}
+
+    def _shown(self, id: str) -> Json:
+        batch = self.batches[id]
+        counts = {"processing": len(batch["requests"]), "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0}
+        return {
+            "id": id,
+            "type": "message_batch",
+            "processing_status": batch["status"],
+            "request_counts": counts,
+            "created_at": _FUTURE,
+            "expires_at": _FUTURE,
+            "results_url": f"{self.url}/v1/messages/batches/{id}/results" if batch["status"] == "ended" else None,
+        }
+
+    def _result(self, params: Json) -> Json:
+        text = self.answered(params)
+        if text is None:
+            error = {"type": "overloaded_error", "message": "Overloaded"}
+            return {"type": "errored", "error": {"type": "error", "error": error, "request_id": None}}
+        message: Json = {"id": "m", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
+        message |= {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "stop_sequence": None}
+        return {"type": "succeeded", "message": message | {"usage": {"input_tokens": 10, "output_tokens": 5}}}
+
+
+class Google(BatchProvider):
+    """Batch Mode: a file is uploaded, and a job reads it."""
+
+    model = "google:gemini-2.5-flash"
+
+    def handle(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+        match method, path.partition("?")[0].removeprefix("/").split("/"):
+            case "POST", ["upload", "v1beta", "files"]:
+                return {}  # where to send it is said in a header
+            case "POST", ["upload", "here"]:
+                return {"file": {"name": f"files/{self.kept(body.decode())}"}}
+            case "DELETE", ["v1beta", "files", id]:
+                self.files.pop(id, None)
+                return {}
+            case "GET", ["v1beta", "files", id]:
+                return self.files.get(id.removesuffix(":download"))
+            case "POST", ["v1beta", "models", _]:
+                return self._job(json.loads(body)["batch"])
+            case "GET", ["v1beta", "batches"]:
+                return {"operations": [self._shown(name) for name in self.batches]}
+            case "GET", ["v1beta", "batches", id]:
+                if self.is_over(id) and self.batches[id]["state"] == "BATCH_STATE_RUNNING":
+                    self._end(id)
+                return self._shown(id)
+            case "POST", ["v1beta", "batches", called]:
+                name = called.removesuffix(":cancel")
+                self.cancelled.append(name)
+                self.batches[name]["state"] = "BATCH_STATE_CANCELLED"
+                return {}
+            case _:
+                return None
+
+    def _job(self, asked: Json) -> Json:
+        name = f"b{next(self.numbers)}"
+        file = asked["inputConfig"]["fileName"].removeprefix("files/")
+        self.batches[name] = {"state": "BATCH_STATE_RUNNING", "file": file}
+        return self._shown(name)
+
+    def _end(self, id: str) -> None:
+        batch = self.batches[id]
+        lines = [self._line(json.loads(line)) for line in self.files[batch["file"]].splitlines()]
+        batch |= {"state": "BATCH_STATE_SUCCEEDED", "results": self.kept("\n".join(map(json.dumps, lines)))}
+
+    def _shown(self, id: str) -> Json:
+        batch = self.batches[id]
+        output = {"output": {"responsesFile": f"files/{batch['results']}"}} if "results" in batch else {}
+        told = {"model": "models/gemini-2.5-flash", "state": batch["state"], "createTime": _FUTURE, **output}
+        return {"name": f"batches/{id}", "metadata": told}
+
+    def _line(self, line: Json) -> Json:
+        text = self.answered(line["request"])
+        if text is None:
+            return {"key": line["key"], "error": {"code": 8, "message": "Resource has been exhausted"}}
+        content = {"role": "model", "parts": [{"text": text}]}
+        usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+        said = {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}], "usageMetadata": usage}
+        return {"key": line["key"], "response": said | {"modelVersion": "gemini-2.5-flash"}}
+
+
+PROVIDERS: dict[str, type[BatchProvider]] = {"openai": OpenAI, "anthropic": Anthropic, "google": Google}
+
+
 @contextmanager
-def batch_provider(answer: Callable[[Json], str], **more: Any) -> Generator[BatchProvider]:
+def batch_provider(answer: Callable[[Json], str], kind: str = "openai", **more: Any) -> Generator[BatchProvider]:
     """The provider, as long as the block lasts."""
-    provider = BatchProvider(answer, **more)
+    provider = PROVIDERS[kind](answer, **more)
 
     class Handler(BaseHTTPRequestHandler):
         def handle_one_request(self) -> None:
@@ -120,14 +278,16 @@ def batch_provider(answer: Callable[[Json], str], **more: Any) -> Generator[Batc
             what = f"{self.command} {self.path.partition('?')[0]}"
             with provider.lock:
                 provider.around(what, "before")
-                found = provider.handle(self.command, self.path, body, self.headers.get("content-type") or "")
+                found = provider.handle(self.command, self.path, body, dict(self.headers))
                 provider.around(what, "after")
             text = found if isinstance(found, str) else json.dumps(found)
             self.send_response(404 if found is None else 200)
-            self.send_header(
-                "content-type", "application/octet-stream" if isinstance(found, str) else "application/json"
-            )
+            kind = "application/octet-stream" if isinstance(found, str) else "application/json"
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(text.encode())))
+            if "x-goog-upload-command" in self.headers:
+                self.send_header("x-goog-upload-url", f"{provider.url}/upload/here")
+                self.send_header("x-goog-upload-status", "final" if "finalize" in str(self.headers) else "active")
             self.end_headers()
             self.wfile.write(text.encode())
 
@@ -137,7 +297,7 @@ def batch_provider(answer: Callable[[Json], str], **more: Any) -> Generator[Batc
             """Nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    provider.url = f"http://127.0.0.1:{server.server_address[1]}{provider.base}"
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

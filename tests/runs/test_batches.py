@@ -17,7 +17,7 @@ from actum.cli.dispatch import run_command
 
 from .. import warm
 from ..effort import EFFORT, cases
-from .batch_provider import BatchProvider, Json, batch_provider
+from .batch_provider import PROVIDERS, BatchProvider, Json, batch_provider
 from .desks import PATIENCE, serving, until
 
 DAY = timedelta(hours=24)
@@ -41,7 +41,7 @@ def _said(body: Json) -> str:
 
 
 def _model(provider: BatchProvider) -> Any:
-    return models.load("openai-responses:gpt-5.2", base_url=provider.url, api_key="key")
+    return models.load(provider.model, base_url=provider.url, api_key="key")
 
 
 async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None:
@@ -56,18 +56,120 @@ async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None
     assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 10, 5)
 
 
-async def test_a_run_that_waits_says_so_and_can_be_cancelled() -> None:
-    with batch_provider(_said, looks=10**9) as provider:
+@pytest.mark.parametrize("kind", ["anthropic", "google"])
+async def test_other_providers_answer_in_batches_and_are_asked_again_what_they_had_no_room_for(kind: str) -> None:
+    with batch_provider(_said, kind, refuses=1) as provider:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+            own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(3)]
+            results = [await run.result(timeout=PATIENCE) for run in own]
+    assert [result.output for result in results] == [0, 1, 2]
+    assert (set(provider.paid.values()), provider.cancelled) == ({1}, [])
+    usage = results[0].usage
+    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 10, 5)
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_a_batch_whose_making_was_never_told_is_found_at_the_provider(kind: str) -> None:
+    made: list[str] = []
+
+    def around(what: str, when: str) -> None:
+        if when == "after" and provider.batches and not made:
+            made.append(what)
+            raise ConnectionError
+
+    with batch_provider(_said, kind, around=around) as provider:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+            run = await runs.submit(IDEA, input={"n": 3}, batch=DAY)
+            if kind != "openai":  # they say what was asked in a batch once it has ended
+                await until(lambda: _true(bool(made)))
+                provider.handle("GET", _PLACES[kind] + next(iter(provider.batches)), b"", {})
+                provider.handle("GET", _PLACES[kind] + next(iter(provider.batches)), b"", {})
+            assert (await run.result(timeout=PATIENCE)).output == 3
+    assert (len(provider.batches), set(provider.paid.values())) == (1, {1})
+
+
+_PLACES = {"anthropic": "/v1/messages/batches/", "google": "/v1beta/batches/"}
+
+
+async def _true(value: bool) -> bool:
+    return value
+
+
+async def _rows(runs: Runs, table: str) -> int:
+    return (await runs.store.database.single(f"SELECT count(*) FROM {table}"))[0][0]
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_a_batch_that_nobody_waits_for_any_more_is_cancelled_with_its_provider(kind: str) -> None:
+    with batch_provider(_said, kind, looks=10**9) as provider:
         async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4) as worker:
-            run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
+            own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
 
             async def waits() -> bool:
-                return (await run.refresh()).state == "waiting" and bool(provider.batches) and not worker.carried
+                rows = [await run.refresh() for run in own]
+                return all(row.state == "waiting" for row in rows) and bool(provider.batches) and not worker.carried
 
             await until(waits)
-            assert (await run.refresh()).waiting == ("a batch of openai-responses:gpt-5.2",)
+            assert (await own[0].refresh()).waiting == (f"a batch of {provider.model}",)
+            for run in own:
+                await run.cancel()
+                assert (await run.refresh()).state == "cancelled"
+
+            async def over() -> bool:
+                return await _rows(runs, "actum_batches") == 0
+
+            await until(over)
+            assert sorted(provider.cancelled) == sorted(provider.batches)
+            assert await runs.sweep({"cancelled": 0}) == 2
+            assert await _rows(runs, "actum_asked") == 0
+    assert provider.paid == {}
+
+
+async def test_a_batch_that_others_wait_for_goes_on_without_the_run_that_was_cancelled() -> None:
+    with batch_provider(_said, looks=3) as provider:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+            own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
+
+            async def sent() -> bool:
+                return bool(provider.batches)
+
+            await until(sent)
+            await own[0].cancel()
+            assert (await own[1].result(timeout=PATIENCE)).output == 1
+            assert (await own[0].refresh()).state == "cancelled"
+            assert await runs.sweep({"cancelled": 0, "done": 0}) == 2
+            assert await _rows(runs, "actum_asked") == 0
+    assert provider.cancelled == []
+
+
+async def test_what_was_cancelled_before_it_was_sent_is_never_sent() -> None:
+    with batch_provider(_said) as provider:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=4):
+            run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
+
+            async def asked() -> bool:
+                return (await run.refresh()).state == "waiting"
+
+            await until(asked)
             await run.cancel()
-            assert (await run.refresh()).state == "cancelled"
+            other = await runs.submit(IDEA, input={"n": 2}, batch=DAY)
+            assert (await other.result(timeout=PATIENCE)).output == 2
+    assert [_number(json.loads(body)) for body in provider.paid] == [2]
+
+
+async def test_a_batch_that_fails_as_a_whole_ends_its_runs() -> None:
+    with batch_provider(_said, "google", looks=10**9) as provider:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+            run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
+
+            async def sent() -> bool:
+                return bool(provider.batches)
+
+            await until(sent)
+            for batch in provider.batches.values():
+                batch["state"] = "BATCH_STATE_CANCELLED"  # somebody has, in the provider's console
+            with pytest.raises(errors.RunEnded, match="cancel"):
+                await run.result(timeout=PATIENCE)
 
 
 async def test_a_chain_of_requests_is_a_chain_of_batches() -> None:

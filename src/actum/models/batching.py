@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models.batch import Batch
 
 T = TypeVar("T")
+_PASSING = re.compile(r'rate_limit|overloaded|"status_code":(429|5)|"code":(4|8|10|13|14)\b')
+"""What the error of a request says that may be made again: by name, by HTTP's numbers, by Google's."""
 _SLACK = 60.0
 """How many seconds a provider's clock may be behind."""
 
@@ -33,6 +36,10 @@ class BatchHost(Protocol):
     async def asked(self, request: ModelRequest) -> WireRequest:
         """A request with all that its wire has to know."""
         ...
+
+
+class BatchFailed(ModelError):
+    """A batch has ended that none of its requests was answered in."""
 
 
 class Batching:
@@ -69,10 +76,23 @@ class Batching:
         return _told(await self._of(asked, model.batch_cancel(_handle(handle))))
 
     async def results(self, handle: JsonObject) -> Mapping[str, JsonObject]:
-        """What became of the requests of a batch that has ended, by their ids."""
+        """What became of the requests of a batch that has ended, by their ids.
+
+        Raises:
+            BatchFailed: the batch as a whole came to nothing.
+            ModelError: what became of it can't be read now.
+        """
+        from pydantic_ai.models._batch_codec import BatchJobError  # pyright: ignore[reportPrivateUsage]
+
         asked = await self._model.asked(_NOTHING)
         model = await self._connected(asked)
-        results = await self._of(asked, model.batch_results(_handle(handle)))
+        try:
+            results = await model.batch_results(_handle(handle))
+        except Exception as error:
+            told = failures.translated(error, asked.name, answered=True)
+            if isinstance(error, BatchJobError):
+                raise BatchFailed(told.message, code=told.code, retryable=told.retryable) from error
+            raise told from error
         return {one.custom_id: asdict(one) for one in results}
 
     async def answer(self, request: ModelRequest, result: JsonObject) -> tuple[str, AnswerEnd]:
@@ -154,8 +174,5 @@ def _handle(told: JsonObject) -> Batch:
 def is_passing(result: JsonObject) -> bool:
     """Whether a request can be made again that wasn't answered: its time was over, or the provider had too much."""
     if result["status"] == "errored":
-        return any(
-            word in (result.get("body") or "")
-            for word in ("rate_limit", "overloaded", '"status_code":429', '"status_code":5')
-        )
+        return _PASSING.search(result.get("body") or "") is not None
     return result["status"] == "expired"

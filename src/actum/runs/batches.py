@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import ActumError, ModelError, RequestWaits, RunError
 from ..generation.model import Model, ModelRequest, Reasoning
-from ..models.batching import Batching, is_passing
+from ..models.batching import BatchFailed, Batching, is_passing
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, encode
 from .database import Transaction
@@ -52,6 +52,8 @@ _GATHER = (
     "UPDATE actum_asked SET batch = ? WHERE id IN (SELECT id FROM actum_asked WHERE batch IS NULL AND result IS NULL "
     "AND kind = ? ORDER BY asked, id LIMIT ?) RETURNING id, body"
 )
+_DROP = "DELETE FROM actum_asked WHERE batch IS NULL AND result IS NULL AND due = 0 RETURNING id"
+"""Drop what runs had asked that were cancelled since (`UNASK`)."""
 _CLAIM = (
     "UPDATE actum_batches SET heard = now() WHERE heard <= now() - ? AND key IN (SELECT key FROM actum_batches "
     "WHERE state = ? AND heard <= now() - CASE WHEN (now() - made) / 20 < ? THEN (now() - made) / 20 ELSE ? END "
@@ -142,9 +144,15 @@ class RunBatches:
     async def _guarded(self, key: str, doing: Awaitable[None]) -> None:
         """Whatever happens to one batch, the others are looked after; it is looked at again."""
         try:
-            await doing
-        except ActumError as error:
-            _LOG.warning("batch %s: %s; it is looked at again", key, error.message)
+            async with asyncio.TaskGroup() as tasks:
+                sign = tasks.create_task(self._give_signs(key))
+                try:
+                    await doing
+                finally:
+                    sign.cancel()
+        except* ActumError as group:
+            for error in group.exceptions:
+                _LOG.warning("batch %s: %s; it is looked at again", key, error)
 
     async def _claimed(self, state: str, pause: float) -> Sequence[Sequence[Any]]:
         async with self._database.transaction() as within:
@@ -159,6 +167,7 @@ class RunBatches:
         async with self._database.transaction() as within:
             if not (await within.rows(self._database.alone))[0][0]:
                 return []
+            await within.rows(_DROP)
             for kind, model in await within.rows(_READY, quiet, _GATHERING, _MOST):
                 key = urandom(12).hex()
                 taken = await within.rows(_GATHER, key, kind, _MOST)
@@ -190,39 +199,34 @@ class RunBatches:
     async def _make(self, key: str) -> None:
         requests, batching = await self._held(key)
         try:
-            async with asyncio.TaskGroup() as tasks:
-                sign = tasks.create_task(self._give_signs(key))
-                try:
-                    handle = await batching.create(requests)
-                finally:
-                    sign.cancel()
-        except BaseExceptionGroup as group:
-            error = group.exceptions[0]
-            if isinstance(error, ModelError) and error.status is not None and error.status < 500:
-                await self._refused(key, error)
-                return
-            raise error from None  # it may have been made
+            handle = await batching.create(requests)
+        except ModelError as error:
+            if error.status is None or error.status >= 500:
+                raise  # it may have been made
+            await self._refused(key, error)
+            return
         await self._database.single(
             "UPDATE actum_batches SET handle = ?, state = 'created', heard = now() WHERE key = ? RETURNING key",
             *(encode(handle), key),
         )
 
     async def _give_signs(self, key: str) -> None:
-        """Let others know that a batch is being made; where that can't be said, it isn't made on."""
+        """Let others know that somebody is at a batch; where that can't be said, no more is done with it."""
         while True:
             await asyncio.sleep(self._lease / 2)
             await self._database.single("UPDATE actum_batches SET heard = now() WHERE key = ? RETURNING key", key)
 
     async def _refused(self, key: str, error: ModelError) -> None:
-        """Take in that no batch was made: it is asked for again where that may pass, else its runs are told."""
-        said = None if error.retryable else encode({"refused": error.message})
-        if said is not None:
-            await self._database.single("UPDATE actum_asked SET result = ? WHERE batch = ? RETURNING id", said, key)
-            await self._wake(key)
-            return
+        """Take in that a batch came to nothing: it is asked for again where that may pass, else its runs are told."""
+        lost = " AND due <= now()" if error.retryable else ""
         async with self._database.transaction() as within:
-            await within.rows("UPDATE actum_asked SET batch = NULL, asked = now() WHERE batch = ? RETURNING id", key)
-            await within.rows("DELETE FROM actum_batches WHERE key = ? RETURNING key", key)
+            said = encode({"refused": error.message})
+            await within.rows(f"UPDATE actum_asked SET result = ? WHERE batch = ?{lost} RETURNING id", said, key)
+            await within.rows(
+                "UPDATE actum_asked SET batch = NULL, asked = now() WHERE batch = ? AND result IS NULL RETURNING id",
+                key,
+            )
+        await self._wake(key)
 
     async def _remake(self, key: str, made: float) -> None:
         """Go on with a batch whose maker was lost: with that which the provider has, else with a new one."""
@@ -236,11 +240,14 @@ class RunBatches:
         )
 
     async def _follow(self, key: str, handle: JsonObject) -> None:
+        """Take in what a batch has come to. One that is late, or that nobody waits for any more, is cancelled."""
         found = await self._database.single(
-            "SELECT run, model, due <= now() FROM actum_asked WHERE batch = ? ORDER BY due DESC LIMIT 1", key
+            "SELECT run, model, due <= now() FROM actum_asked WHERE batch = ? AND result IS NULL "
+            "ORDER BY due DESC LIMIT 1",
+            key,
         )
         if not found:
-            await self._over(key)
+            await self._wake(key)
             return
         run, name, is_late = found[0]
         batching = _batching(await self._model_of(run, name))
@@ -248,19 +255,26 @@ class RunBatches:
         if now["status"] == "in_progress" and is_late:
             now = await batching.cancel(now)
         if now["status"] == "ended":
-            await self._collect(key, await batching.results(now), is_late=bool(is_late))
+            try:
+                results = await batching.results(now)
+            except BatchFailed as error:
+                await self._refused(key, error)
+            else:
+                await self._collect(key, results)
         elif now != handle:
             await self._database.single(
                 "UPDATE actum_batches SET handle = ? WHERE key = ? RETURNING key", encode(now), key
             )
 
-    async def _collect(self, key: str, results: Mapping[str, JsonObject], *, is_late: bool) -> None:
+    async def _collect(self, key: str, results: Mapping[str, JsonObject]) -> None:
         """Keep what requests were answered with, those that were not being put into another batch, and wake runs."""
         async with self._database.transaction() as within:
-            rows = await within.rows("SELECT id, tries FROM actum_asked WHERE batch = ? AND result IS NULL", key)
+            rows = await within.rows(
+                "SELECT id, tries, due <= now() FROM actum_asked WHERE batch = ? AND result IS NULL", key
+            )
             answered: list[tuple[str, str]] = []
             again: list[tuple[str]] = []
-            for name, tries in rows:
+            for name, tries, is_late in rows:
                 result = results.get(name) or {"custom_id": name, "status": "expired", "body": None}
                 if is_passing(result) and tries < _TRIES and not is_late:
                     again.append((name,))
@@ -282,4 +296,4 @@ class RunBatches:
         await self._over(key)
 
     async def _over(self, key: str) -> None:
-        await self._database.single("UPDATE actum_batches SET state = 'ended' WHERE key = ? RETURNING key", key)
+        await self._database.single("DELETE FROM actum_batches WHERE key = ? RETURNING key", key)

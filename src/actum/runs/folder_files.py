@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -129,19 +129,19 @@ class FolderFiles:
         row = known[2]
         return row if row is None or row.is_over else as_sent(row, self.sent(path.stem).read())
 
-    def sweep(self, state: State, before: float, most: int) -> int:
-        """Delete the files of runs of a state that were over before a time; how many runs there were."""
+    def sweep(self, state: State, before: float, most: int, kept: Collection[str]) -> list[str]:
+        """Delete the files of runs of a state that were over before a time, but for those to be kept; which."""
         rows = self.rows(tells=True)
         ends = {
             row.id: row.ended or (row.created if state == "cancelled" else 0.0) for row in rows if row.state == state
         }
-        swept = [run for run, ended in ends.items() if 0.0 < ended < before][:most]
+        swept = [run for run, ended in ends.items() if 0.0 < ended < before and run not in kept][:most]
         for run in swept:
             with self.sent(run).locked():
                 path = self.path(run)
                 for one in (path, path.with_name(path.name + ".log"), self.sent(run).path):
                     one.unlink(missing_ok=True)
-        return len(swept)
+        return swept
 
     def fail(self, run: str, error: IdeaError) -> None:
         """End a run whose log is damaged; the log stays as it is."""

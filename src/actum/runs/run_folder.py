@@ -21,7 +21,7 @@ from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by
 from .run_spreading import parts_waited_for
-from .sql_rows import secret_of
+from .sql_rows import FORGET_ASKED, IN_BATCHES, UNASK, secret_of
 from .sqlite_database import SqliteDatabase
 
 
@@ -116,11 +116,18 @@ class RunFolder:
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""
-        return await self._deliveries.cancel(run)
+        row = await self._deliveries.cancel(run)
+        if row is not None:
+            await self.database.single(UNASK, run)
+        return row
 
     async def sweep(self, state: State, before: float, most: int) -> int:
         """Delete runs of a state that were over before a time; those that were kept by hand have none, and stay."""
-        return await self._files.off_loop(lambda: self._files.sweep(state, before, most))
+        kept = {run for (run,) in await self.database.single(IN_BATCHES)}
+        swept = await self._files.off_loop(lambda: self._files.sweep(state, before, most, kept))
+        async with self.database.transaction() as within:
+            await within.each(FORGET_ASKED, [(run,) for run in swept])
+        return len(swept)
 
     async def review(self) -> None:
         """Let runs go on that wait for others which are over, and end what carries out calls of runs that have ended.

@@ -13,7 +13,7 @@ from .database import Database, Transaction
 from .parking import Admission
 from .queue import Queue, delivery_of
 from .row import Row, Submission, Taken
-from .sql_rows import COLUMNS, kept_object, row_from, source_at
+from .sql_rows import COLUMNS, UNASK, kept_object, row_from, source_at
 
 _OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
 _ANY_OPEN = f"EXISTS (SELECT 1 FROM actum_runs part WHERE part.parent = ? AND part.{_OPEN})"
@@ -63,6 +63,7 @@ class SqlDeliveries:
         while left:
             run = left.pop()
             if await within.rows(_CANCEL, run):
+                await within.rows(UNASK, run)
                 await self.queue.cancel(run, within)
                 await self.database.tell(within, [run])
             left += await self.open_parts(within, run)

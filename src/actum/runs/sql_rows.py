@@ -18,6 +18,12 @@ COLUMNS = (
     "former, losses, needs, lacks"
 )
 SOURCE = f"id, idea, origin, input, child, {_STANDING}"
+UNASK = "UPDATE actum_asked SET due = 0 WHERE run = ? AND result IS NULL RETURNING id"
+"""Say that nobody waits any more for what a run has asked: what lies in no batch yet is never sent, and a batch is
+cancelled once it is so of all its requests."""
+FORGET_ASKED = "DELETE FROM actum_asked WHERE run = ?"
+IN_BATCHES = "SELECT run FROM actum_asked WHERE batch IS NOT NULL AND result IS NULL"
+"""The runs that lie in batches that aren't over: those are looked after by what they were made of."""
 _DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
 
 

@@ -12,7 +12,19 @@ from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by, name_
 from .sending import stamped
 from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
-from .sql_rows import COLUMNS, SOURCE, kept_object, kept_text, looked_at, row_at, row_from, secret_of, source_at
+from .sql_rows import (
+    COLUMNS,
+    FORGET_ASKED,
+    IN_BATCHES,
+    SOURCE,
+    kept_object,
+    kept_text,
+    looked_at,
+    row_at,
+    row_from,
+    secret_of,
+    source_at,
+)
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
@@ -191,13 +203,14 @@ class SqlStore:
         """Delete runs of a state that were over before a time, so many at most; how many there were."""
         async with self.database.transaction() as within:
             found = await within.rows(
-                f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} ORDER BY ended LIMIT ?",
+                f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} AND id NOT IN ({IN_BATCHES}) "
+                "ORDER BY ended LIMIT ?",
                 state,
                 before,
                 most,
             )
             runs = [(run,) for (run,) in found]
-            for statement in (_FORGET_ENTRIES, _FORGET_SENT, _FORGET) if runs else ():
+            for statement in (_FORGET_ENTRIES, _FORGET_SENT, FORGET_ASKED, _FORGET) if runs else ():
                 await within.each(statement, runs)
         return len(runs)
 

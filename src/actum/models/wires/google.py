@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.model import SentMedia
 from ...generation.request_media import Takes
 from ..port import Endpoint, WireRequest
-from .library_wire import PROFILE, LibraryWire
+from .library_wire import PROFILE, HeldBatch, LibraryWire
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,6 +41,17 @@ class Google(LibraryWire):
     def closeness(self, media: SentMedia) -> dict[str, Any] | None:
         """How closely to look."""
         return {"media_resolution": {"level": media["detail"]}} if "detail" in media else None
+
+    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+        """The batches: what was asked in one is known by its results, of which one that came to nothing has none."""
+        client = cast("Any", model).client.aio
+        jobs = [job async for job in await client.batches.list()]
+        for job in sorted(jobs, key=lambda job: job.create_time, reverse=True):
+            ids: list[str] | None = [] if job.done else None
+            if job.done and job.dest is not None and job.dest.file_name is not None:
+                content = await client.files.download(file=job.dest.file_name)
+                ids = [json.loads(line)["key"] for line in content.splitlines()]
+            yield HeldBatch(job.name, job.create_time.timestamp(), ids)
 
     def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
