@@ -1,4 +1,4 @@
-"""A worker that has nothing to do asks its database for little: it is told of what comes."""
+"""What runs cost their database: a worker that has nothing to do asks for little, and little is logged of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from actum import Runs
 from actum.runs.postgres_database import PostgresDatabase
 
-from .desks import Desk, chain, serving, until
+from .desks import Desk, chain, serving, sql, until
+from .fleet import IDEA as SIX
 
 BEATS = 12
 """How often the worker is heard of while it is counted: four times a lease, so once a second by default."""
@@ -43,3 +44,23 @@ async def test_an_idle_worker_makes_fewer_than_four_statements_a_heartbeat(
 
         await until(have_passed)
         assert len(made) < 4 * beats()
+
+
+RUNS = 20
+LOG = 11_000
+"""Bytes of the write-ahead log that a run of six calls comes to at most, submitted and carried out alone."""
+
+
+async def test_a_run_of_six_calls_writes_little_of_the_log(database: str) -> None:
+    desk = Desk()
+    async with Runs(database) as runs, serving(runs, desk.agent()):
+        await (await runs.submit(SIX)).result(timeout=60)
+
+        async def written() -> int:
+            async with sql(runs).database.transaction() as within:
+                return int((await within.rows("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))[0][0])
+
+        before = await written()
+        for run in [await runs.submit(SIX) for _ in range(RUNS)]:
+            assert (await run.result(timeout=60)).output == "a..b...."
+        assert await written() - before < RUNS * LOG

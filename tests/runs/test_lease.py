@@ -216,7 +216,7 @@ class Frozen:
         self._leases = list(leases)
         self.told: list[Told] = []
 
-    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
         lease = self._leases.pop(0)
         self._clock[0] += self._stands.pop(0)
         self.told += told
@@ -274,7 +274,9 @@ async def test_what_many_runs_tell_at_once_is_committed_together() -> None:
     committed: list[int] = []
 
     class Counting:
-        async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+        async def append(
+            self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False
+        ) -> Mapping[str, int]:
             await asyncio.sleep(0)
             committed.append(len(told))
             return {one.run: 1 for one in told} | dict.fromkeys(runs, 1)
@@ -300,7 +302,9 @@ async def test_a_store_that_is_away_is_waited_for_and_one_that_refuses_ends_the_
         def __init__(self) -> None:
             self.left: list[Exception | None] = [errors.StoreUnavailable("away"), None, errors.RunError("full")]
 
-        async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+        async def append(
+            self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False
+        ) -> Mapping[str, int]:
             await asyncio.sleep(0)
             if (error := self.left.pop(0)) is not None:
                 raise error

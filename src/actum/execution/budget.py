@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..dataflow.computing.allowance import Allowance, RunAllowance
 from ..errors import InvalidParameters, LimitExceeded, ModelError
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
-from ..schema.json import LEAST, NotJson, weight, weight_of_text
+from ..schema.json import LEAST, JsonObject, NotJson, weight, weight_of_text
 from .threads import Threads
 
 _LITTLE = 1
@@ -40,12 +40,16 @@ class Spent:
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Spent:
-        """The same from JSON, as `asdict` makes it; what is no count there counts as nothing."""
+        """The same from JSON, as `to_dict` makes it; what is no count there counts as nothing."""
         usage = Usage.of(told.get("usage"))
         counts = {name: Usage.of({"requests": told.get(name)}).requests for name in ("requests", "calls", "bytes")}
         known = Usage.of({"input_tokens": told.get("tokens"), "usd": told.get("usd")})
         seconds = Usage.of({"usd": told.get("seconds")}).usd or 0.0
         return cls(usage=usage, tokens=known.known_tokens, usd=known.usd or 0.0, seconds=seconds, **counts)
+
+    def to_dict(self) -> JsonObject:
+        """The same as JSON."""
+        return {**asdict(self), "usage": self.usage.to_dict()}
 
 
 @dataclass(slots=True)

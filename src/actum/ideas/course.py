@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -138,8 +138,8 @@ class Sums:
 
     def to_dict(self) -> JsonObject:
         """The sums as JSON."""
-        own: JsonObject = {"usage": asdict(self.usage), "makers": dict(self.makers)}
-        return own | ({"before": asdict(self.before)} if self.before.requests else {})
+        own: JsonObject = {"usage": self.usage.to_dict(), "makers": dict(self.makers)}
+        return own | ({"before": self.before.to_dict()} if self.before.requests else {})
 
     @property
     def counted(self) -> Usage:

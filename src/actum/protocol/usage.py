@@ -55,6 +55,10 @@ class Usage:
         own: JsonObject = told if is_object(told) else {}
         return cls(**{one.name: own[one.name] for one in fields(cls) if own.get(one.name) is not None})
 
+    def to_dict(self) -> JsonObject:
+        """The same as JSON, without what isn't known."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+
     def __add__(self, other: Usage) -> Usage:
         if self.requests == 0:
             return other

@@ -133,7 +133,7 @@ class FolderLeases:
         """The lease of a run; -1 where this process doesn't own it."""
         return self._open.lease(run)
 
-    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
         """Append entries to the logs of runs that are owned."""
 
         def write() -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 from ..events import (
@@ -42,8 +42,10 @@ class Noting:
             case RequestStarted():
                 self._asked(event)
             case RequestFinished():
-                told = {key: value for key, value in asdict(event.usage).items() if value is not None}
-                self._of_request(event, answer=event.solution.number, ended=_time(event), model=event.model, usage=told)
+                usage = event.usage.to_dict()
+                self._of_request(
+                    event, answer=event.solution.number, ended=_time(event), model=event.model, usage=usage
+                )
             case Retried():
                 row = self._requests[self._open[_within(event)]] if _within(event) in self._open else None
                 if row is not None:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection, AsyncPipeline
     from psycopg_pool import AsyncConnectionPool
 
-_TABLES = Tables(counting="BIGSERIAL PRIMARY KEY", real="DOUBLE PRECISION")
+_TABLES = Tables(
+    counting="BIGSERIAL PRIMARY KEY",
+    real="DOUBLE PRECISION",
+    roomy=";ALTER TABLE actum_runs SET (fillfactor = 50)",
+)
 _LOCK = 0x41637452
 """The advisory lock under which tables are made: `ActR`."""
 _ALONE = 0x41637441

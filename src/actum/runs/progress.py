@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..app.stream import Stream
@@ -100,7 +100,7 @@ class RunProgress:
     @property
     def about(self) -> JsonObject:
         """What is to be known of the run when it ends, for now or for good."""
-        spent: JsonObject = {} if self.budget is None else {SPENT: asdict(self.budget.spent)}
+        spent: JsonObject = {} if self.budget is None else {SPENT: self.budget.spent.to_dict()}
         return {**self.known, **self.sums.to_dict(), **spent}
 
 

@@ -26,7 +26,7 @@ _AGAIN = 0.2
 class Keeping(Protocol):
     """What entries are committed to (see `SqlStore.append`)."""
 
-    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
         """Append entries; return the leases that their runs and those named have now."""
         ...
 
@@ -170,13 +170,15 @@ class Committer:
 
     async def _commit(self, told: list[tuple[LeasedRecord, Told]], asked: dict[str, LeasedRecord]) -> None:
         records = {record.run: record for record, _ in told} | asked
+        is_again = False
         while True:
             entries = [one for record, one in told if not record.is_lost]
             at = self.clock()
             try:
-                leases = await self._store.append(entries, [*asked])
+                leases = await self._store.append(entries, [*asked], is_again=is_again)
                 break
             except StoreUnavailable:
+                is_again = True
                 await asyncio.sleep(_AGAIN)  # until it is back, or the watchdog has cut what waits for it
                 if all(record.is_lost for record in records.values()):
                     return

@@ -56,8 +56,10 @@ class RunLeases(Protocol):
         """
         ...
 
-    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
         """Append entries of several runs, each if its run has the lease it was told under.
+
+        `is_again`: it was tried before, and may have been committed although the answer was lost on its way.
 
         Returns:
             The leases that these runs, and those named, have now.

@@ -45,6 +45,7 @@ _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL, attempts = 0 "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
+_INSERT = "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)"
 _CLEAR = "UPDATE actum_runs SET losses = NULL, attempts = 0"
 _FORGIVE = f"{_CLEAR} WHERE id = ?"
 _SUSPECTS = "SELECT id, losses FROM actum_runs WHERE losses IS NOT NULL AND id <> ?"
@@ -147,8 +148,10 @@ class SqlLeases:
             raise RunNotFound(f"there is no run {run}")
         return taken
 
-    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
         """Append entries of several runs in one transaction, each if its run has the lease it was told under.
+
+        `is_again`: it was tried before, and may have been committed although the answer was lost on its way.
 
         Returns:
             The leases that these runs, and those named, have now.
@@ -163,11 +166,8 @@ class SqlLeases:
                     await _compact(within, one)
             rows = [(one.run, one.seq, one.lease, int(one.is_tick), one.text) for one in kept]
             if rows:
-                await within.each(
-                    "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?) "
-                    "ON CONFLICT (run, seq) DO NOTHING",  # it was committed, and the answer was lost on its way
-                    rows,
-                )
+                # Not at first: to look for a conflict is one more record of the log, an entry.
+                await within.each(_INSERT + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), rows)
                 await self._database.tell(within, {one.run for one in kept})
         return leases
 

@@ -1,8 +1,8 @@
 """The tables of the runs by version: what each version adds to the one before. JSON is kept as text.
 
-A version only adds: tables, indexes, and columns that are empty or have a default. So programs that know the versions
-before go on working alongside those that have migrated, and may begin anew there, too. One that can't be so names
-itself as the `oldest` whose programs may use the tables.
+A version only adds: tables, indexes, and columns that are empty or have a default; and it drops indexes. So programs
+that know the versions before go on working alongside those that have migrated, and may begin anew there, too. One that
+can't be so names itself as the `oldest` whose programs may use the tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from ..errors import RunError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablesVersion:
-    """What a version adds, as statements; `{real}` and `{counting}` are types that databases name differently."""
+    """What a version adds, as statements; `{real}` and `{counting}` are types that databases name differently,
+    `{roomy}` is a statement that only some have."""
 
     adds: str
     oldest: int = 0
@@ -104,6 +105,8 @@ VERSIONS = (
     CREATE INDEX actum_batches_open ON actum_batches (state, heard) WHERE state <> 'ended'
     """
     ),
+    # `actum_runs_sought` begins with the same columns.
+    TablesVersion(adds="DROP INDEX actum_runs_by_time{roomy}"),
 )
 """The versions of the tables from the baseline on. One that was released is never changed: the next one adds."""
 
@@ -116,6 +119,8 @@ class Tables:
     """The type of a column that counts by itself."""
     real: str
     """The type of a column of floats."""
+    roomy: str = ""
+    """What lets a row of `actum_runs` be written anew where it lies: only what is new of it is logged then."""
     versions: Sequence[TablesVersion] = VERSIONS
 
     @property
@@ -142,7 +147,9 @@ class Tables:
         added = self.versions[max(0, known - FIRST + 1) :]
         if not added:
             return []
-        adds = ";".join(version.adds for version in added).format(counting=self.counting, real=self.real)
+        adds = ";".join(version.adds for version in added).format(
+            counting=self.counting, real=self.real, roomy=self.roomy
+        )
         needed = max(oldest, *(version.oldest for version in self.versions), 0)
         told = ["DELETE FROM actum_oldest", f"INSERT INTO actum_oldest (version) VALUES ({needed})"]
         return [*(one.strip() for one in adds.split(";")), *told]

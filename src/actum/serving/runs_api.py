@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from starlette.responses import JSONResponse, Response
@@ -18,6 +18,7 @@ from starlette.routing import Route
 from ..errors import RunNotFound
 from ..protocol.approvals import Pending
 from ..protocol.message import DATA_KINDS
+from ..protocol.usage import Usage
 from ..runs.following import LOOK, Entry, Live
 from ..runs.handle import Run
 from ..runs.row import Row, State
@@ -223,7 +224,7 @@ def run_json(id: str, row: Row, idea: str | None) -> JsonObject:
     told |= {"missing": list(row.missing)} if row.missing else {}
     told |= {"error": row.error} if row.error is not None else {}
     usage = row.about.get("usage")
-    return told if usage is None else {**told, "usage": usage}
+    return told if usage is None else {**told, "usage": asdict(Usage.of(usage))}
 
 
 def pending_json(one: Pending) -> JsonObject:
