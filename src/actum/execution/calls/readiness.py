@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, TypeAlias
 
 from ...dataflow.expression import Expression, references
 from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, call_index
-from ...errors import ActumError, LimitExceeded
-from ...events import CallReady, CallWaiting
-from ...protocol.call import EXPECT, VALUE, Call
-from ...protocol.tool import EXPECTS
+from ...errors import LimitExceeded
+from ...events import CallWaiting
 from ...spans import Cancelled
 from ..emitter import end_call
 from ..ground import Ground
 from ..isolated import Delegate
-from ..job import Carried, Held, Inline, Job, Otherwise, Yield
+from ..job import Carried, Job, Otherwise
 from ..script import Script
-from .admission import decided
-from .approval import Approvals, Approve
-from .attempts import Attempts
-from .carrying import composed
-from .derivation import Lineage
-from .diagnosis import check_scopes
-from .endings import Endings
-from .filling import Computing, Item, Resolved
-from .results import Results
+from .approval import Approve
+from .carrying import Carrying, Work
+from .filling import Resolved
 from .standstill import Standstill
-from .workers import UnderWay, Workers
-
-_Work: TypeAlias = tuple[Job, Call]
-"""A call, and with its values in place of references."""
 
 
 class Readiness:
@@ -55,28 +42,21 @@ class Readiness:
         self._graph = ground.graph
         self._tasks = asyncio.TaskGroup()
         self._parallel = parallel
-        self._awaits_all = awaits_all
-        self.results = Results(ground)
-        self._approvals = Approvals(ground, approve, delegate)
-        self.attempts = Attempts(ground)
-        self._lineage = Lineage(ground)
-        carry = composed(ground, self._approvals, self.results, delegate)
-        self._workers: Workers[_Work, Carried] = Workers(carry, self._ended)
-        self.computing = Computing(ground.budget, self._computed)
-        self.endings = Endings(ground, self.results, self.attempts, self._approvals)
-        self.under_way = UnderWay()
-        self._stop: LimitExceeded | None = None
+        self._carrying = Carrying(ground, delegate, approve, self._computed, self._ended, awaits_all=awaits_all)
+        self.results, self.endings = self._carrying.results, self._carrying.endings
+        self.attempts, self.computing = self._carrying.attempts, self._carrying.computing
+        self.under_way = self._carrying.under_way
         self._is_pumping = False
 
     @property
     def stop(self) -> LimitExceeded | None:
         """Why no call can start any more."""
-        return self._stop or self.ground.budget.passed
+        return self._carrying.stop or self.ground.budget.passed
 
     async def __aenter__(self) -> asyncio.TaskGroup:
         """The task group of the calls; at the end of the block those that run are cancelled and awaited."""
         await self._tasks.__aenter__()
-        self._workers.bind(self._tasks)
+        self._carrying.workers.bind(self._tasks)
         self.computing.bind(self._tasks)
         return self._tasks
 
@@ -87,7 +67,7 @@ class Readiness:
         if self.ground.emit.trace is not None:
             _cut_spans(self.ground.jobs.values())
         self.under_way.tell()
-        self._workers.cancel()
+        self._carrying.workers.cancel()
         self.computing.cancel()
         try:
             await self._tasks.__aexit__(kind, error, trace)
@@ -187,7 +167,7 @@ class Readiness:
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
-            while not (self.ground.is_stopped or self._stop or self.ground.budget.passed):
+            while not (self.ground.is_stopped or self._carrying.stop or self.ground.budget.passed):
                 if landing:
                     self.endings.land_next()
                 elif hopeless:
@@ -218,7 +198,7 @@ class Readiness:
         if self.ground.is_corrected and self.attempts.puts_off(job, self._graph.ready):
             return
         if (values := self._graph.values(node)) is not None:
-            self._resolve(job, values)
+            self._carrying.start(job, values)
 
     def _stand_in(self, own: Otherwise, node: Node) -> None:
         """Let what an `_else` comes to stand for the calls that have failed (C14)."""
@@ -226,115 +206,20 @@ class Readiness:
             own.values = self._graph.values(node)
         if own.values is not None:
             for job in own.taken():
-                self._resolve(job, own.values)
-
-    def _resolve(self, job: Job, values: Sequence[Any]) -> None:
-        if (found := self.computing.resolved(job, values)) is not None:
-            self._go_on(job, found)
-        else:
-            self.under_way.awaited += 1
+                self._carrying.start(job, own.values)
 
     def _computed(self, job: Job, found: Resolved) -> None:
         """Go on with a call that was worked out beside the event loop."""
         self.under_way.awaited -= 1
         if job.node.status is Status.READY:
-            self._go_on(job, found)
+            self._carrying.go_on(job, found)
         self.pump()
         if not self.under_way.awaited:
             self.under_way.tell()
 
-    def _go_on(self, job: Job, found: Resolved) -> None:
-        """Take the next step of a ready call: judged by its condition, made for every item, or made (C10, C12)."""
-        match found:
-            case Call():
-                self._make(job, found)
-            case True:
-                decided(job)
-                self._graph.again(job.node)
-            case False:
-                self._lineage.note_condition(job)
-                self.endings.skip(job, "its condition is false")
-            case list():
-                self._make_items(job, found)
-            case Yield():
-                self._lineage.note_instead(job)
-                self.endings.finish(job, found)
-            case LimitExceeded():
-                pass  # it stays for a run that can afford it
-            case _:
-                self.endings.failed(job, found)
-
-    def _make(self, job: Job, call: Call) -> None:
-        """Have a call carried out, with its values."""
-        may_derive = job.computes or job.is_value or job.tool.is_delegated or self.ground.journal.brought.has_derived
-        if may_derive and job.parent is None and not self._takes(job):  # of most calls it is plain that nothing was
-            return
-        if job.is_value:
-            job.is_started = True
-            if job.tool is EXPECTS:
-                self.endings.expect(job, call[EXPECT])
-            else:
-                self.endings.finish(job, Yield(value=call[VALUE]))
-            return
-        try:
-            if self.ground.failed and job.node.scopes:
-                check_scopes(job, self.ground.failed)
-            self.ground.budget.call()
-        except LimitExceeded as error:
-            self._stop = error  # what has started may end
-            return
-        except ActumError as error:
-            self.endings.refuse(job, error)
-            return
-        if self.ground.emit.sink:
-            self.ground.emit(CallReady(call=job.call, place=job.place))
-        if self.ground.journal.decisions.by_place and self._approvals.must_wait(job):
-            self.endings.hold(job, Held((f"approval {job.of}",)))
-            return
-        if job.is_latent and not self._approvals.is_about(job):
-            self.results.begin(job, call)
-            self.endings.answer(job, call)
-            return
-        is_read = (job.parent or job).node.index in job.script.read
-        is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
-        self.under_way.begin(job, is_awaited=is_awaited)
-        self._workers.add((job, call))
-
-    def _takes(self, job: Job) -> bool:
-        """Note what of a call was derived; whether its tool takes that (S10)."""
-        try:
-            self._lineage.note(job)
-        except ActumError as error:
-            self.endings.refuse(job, error)
-            return False
-        return True
-
-    def _make_items(self, job: Job, items: Sequence[Item]) -> None:
-        if not self._takes(job):
-            return
-        if self.ground.emit.sink:
-            self.ground.emit(CallReady(call=job.call, place=job.place))
-        job.is_started = True
-        if not job.is_value:
-            self.results.begin(job, job.call)
-        self.endings.begin_items(job, items)
-
-    def _ended(self, work: _Work, carried: Carried) -> None:
-        """Take what became of a call that was started."""
-        job, _ = work
-        job.crossing = None
-        self.under_way.end(job)
-        match carried:
-            case Yield():
-                self.endings.finish(job, carried)
-            case Inline():
-                self.endings.answer(job, carried.call)
-            case Held():
-                self.endings.hold(job, carried)
-            case _ if job.has_begun or job.is_edited:
-                self.endings.failed(job, carried)
-            case _:
-                self.endings.refuse(job, carried)
+    def _ended(self, work: Work, carried: Carried) -> None:
+        """Go on behind a call that has ended."""
+        self._carrying.end(work[0], carried)
         self.pump()
         if not self.under_way.awaited:
             self.under_way.tell()
