@@ -308,7 +308,7 @@ class Loop:
             self._journal.tell(
                 log_entries.OutputArrived(answer=script.number, start=script.start, output=answered.authored)
             )
-        solution = script.solution(answered, shown, self._journal.instances)
+        solution = _solution(script, answered, shown, self._journal)
         self._solutions.append(solution)
         if self._emit.sink:
             self._emit(RequestFinished(solution=solution, usage=answered.usage, model=answered.model))
@@ -362,4 +362,20 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     output: Any = None
     if answered.output is not None:
         output = answered.authored if answered.output.expressions else answered.finished
-    return turn.script.solution(answered, output, journal.instances)
+    return _solution(turn.script, answered, output, journal)
+
+
+def _solution(script: Script, answered: ArrivedAnswer, output: Any, journal: Journal) -> Solution[Any]:
+    """An answer for the caller; `output` is None while it isn't known."""
+    return Solution(
+        meta=answered.meta,
+        calls=answered.calls,
+        output=output,
+        errors=answered.errors,
+        instances=journal.instances,
+        usage=answered.usage,
+        authored=answered.authored,
+        start=script.start,
+        number=script.number,
+        places=dict(script.places),
+    )

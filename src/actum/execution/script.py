@@ -8,10 +8,8 @@ from typing import Any
 
 from ..dataflow.expression import Template
 from ..dataflow.node import Answer, Node
-from ..generation.ask import ArrivedAnswer
 from ..protocol.call import THEN, Call, Place
 from ..protocol.marks import Authored, plan_marks, plan_message
-from ..protocol.solution import Solution
 from ..schema.json import Json, JsonObject
 from ..schema.types import Type
 from .record.journal import Journal
@@ -72,21 +70,6 @@ class Script(Answer):
     def place(self, index: int) -> Place:
         """The place of its call with this index (C9)."""
         return self.places.get(index) or Place(self.number, index)
-
-    def solution(self, answered: ArrivedAnswer, output: Any, instances: list[str]) -> Solution[Any]:
-        """The answer for the caller; `output` is None while it isn't known."""
-        return Solution(
-            meta=answered.meta,
-            calls=answered.calls,
-            output=output,
-            errors=answered.errors,
-            instances=instances,
-            usage=answered.usage,
-            authored=answered.authored,
-            start=self.start,
-            number=self.number,
-            places=dict(self.places),
-        )
 
     def arrived(self, index: int, journal: Journal, *, is_open: bool = True) -> None:
         """Tell that a call of it has arrived, unless its plan in the context says so (L8).

@@ -374,17 +374,14 @@ class Crossing:
         self._folding = folding
         self._data_kinds = folding.data_kinds
         self._origin = origin
-        self._catalogue: Catalogue | None = None
+        self._catalogue = Catalogue((), self._data_kinds)
+        self._seen = 0
+        """How many of the messages it has taken in."""
         self._left = _Left(folding.data_kinds)
-
-    def add(self, message: JsonObject) -> None:
-        """Take in a message that was appended."""
-        if self._catalogue is not None:
-            self._catalogue.add(message)
 
     def forget(self) -> None:
         """Look at all messages anew: some of them have changed."""
-        self._catalogue = None
+        self._catalogue, self._seen = Catalogue((), self._data_kinds), 0
         self._left.forget()
 
     def scoped(
@@ -406,8 +403,9 @@ class Crossing:
             later = self._left.after(recipient, kinds, self._messages, last)
         if later:
             return self._without(later, scopes, instance, errors, instance_of)
-        if self._catalogue is None:
-            self._catalogue = Catalogue(self._messages, self._data_kinds)
+        for index in range(self._seen, len(self._messages)):
+            self._catalogue.add(self._messages[index])
+        self._seen = len(self._messages)
         memory = self._folding.in_order(map(scope_path, scopes))
         return scoped(self._catalogue, memory, scopes, instance, self._origin, errors, instance_of)
 

@@ -292,7 +292,6 @@ class Journal:
             self.brought.note(message)
         if message["type"] in PRIVATE:
             self.decisions.add(message)
-        self.crossing.add(message)
 
 
 def _check_recordable(messages: Sequence[JsonObject]) -> None:
