@@ -77,7 +77,7 @@ class Code:
             IdeaError: there is no such module, it may not be reached, or it fails.
         """
         of_user = {_file_of(one, Path.cwd()) for one in self.named} - {None}
-        return self._take(name, folder, None if _file_of(name, folder) in of_user else roots)
+        return self._take(name, folder, None if of_user and _file_of(name, folder) in of_user else roots)
 
     def take_named(self) -> None:
         """Make the Activities of the modules known that the user names; raises as `take`."""
@@ -100,7 +100,7 @@ class Code:
 
     def within(self, config: Config) -> Config:
         """An Idea's config as far as it counts: what only looks reaches no private host, whatever the Idea says."""
-        return config if self.is_run else dataclasses.replace(config, allow_hosts=())
+        return dataclasses.replace(config, allow_hosts=()) if config.allow_hosts and not self.is_run else config
 
     def _take(self, name: str, folder: Path, roots: Sequence[Path] | None) -> Registry:
         own = Registry()
@@ -115,16 +115,24 @@ class Code:
         """Register what is pinned of a module's file; raises as `take` where there are pins that can't be used."""
         from ..connections.module_pins import ModulePins, pins_path
 
-        here = Path.cwd().resolve()
-        shown = str(file.relative_to(here) if file.is_relative_to(here) else file) if name.endswith(".py") else name
-        how = f"`actum pin {shown}` writes down what they are"
         pins = ModulePins.beside(file, roots)
-        refused = ["not pinned, so its tools are not known; " + how] if pins is None else pins.register(own)
+        if pins is None:
+            refused = [f"not pinned, so its tools are not known; {_how(name, file)}"]
+        else:
+            refused = pins.register(own)
         lines = [f"the Activities {name!r}: {why}" for why in refused]
         self.left_out.extend(line for line in lines if line not in self.left_out)
         if pins is not None and (changed := pins.changed(file)):
             files = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
-            self.outdated[pins_path(file)] = f"these pins are out of date, since {files} changed; {how} now"
+            now = f"these pins are out of date, since {files} changed; {_how(name, file)} now"
+            self.outdated[pins_path(file)] = now
+
+
+def _how(name: str, file: Path) -> str:
+    """How the user pins a module."""
+    here = Path.cwd().resolve()
+    shown = str(file.relative_to(here) if file.is_relative_to(here) else file) if name.endswith(".py") else name
+    return f"`actum pin {shown}` writes down what they are"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +148,7 @@ class Loaded:
 
     def agent(self, approve: Approve | None = None, **changes: Any) -> Agent:
         """The agent that runs it."""
-        config = dataclasses.replace(self.config, **changes)
+        config = dataclasses.replace(self.config, **changes) if changes else self.config
         return agent_at(
             self.roots, model=self.model, tools=self.code.registry, config=config, limits=self.limits, approve=approve
         )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ActumError
+from ..execution.emitter import Emitter
 from ..generation.compile import Frame
 from ..generation.model import ModelRequest, Usage
 from ..generation.request_media import EVERYTHING
 from ..ideas.ticks import Tick, about_of, answers_of, request_digest, spans, ticks_of
 from ..protocol.call import Call
+from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.marks import plan_marks, plan_message
 from ..protocol.tool import Tool
@@ -81,7 +83,7 @@ def _made_again(frame: Frame | None, context: Context, tick: Tick) -> tuple[Fram
     while frame is not None:
         for form in (frame, frame.last()):
             request = form.request(context, waiting=tick.waiting, owed=tick.owed, notices=tick.notices)
-            if request_digest(request.messages, request.schema) == tick.request:
+            if request_digest(request.messages, request.schema_text) == tick.request:
                 return frame, request
         frame = frame.lower()
     return None
@@ -97,8 +99,10 @@ async def replayed_output(agent: Agent, context: Context, schema: Any, ticks: Se
     if whole is None:
         return None
     again = Context.checked(whole, context.data_kinds, context.origin)
-    silent = Agent(None, tools=agent.tools, config=agent.config, approve=_refuse)
-    return jsonable((await silent.run(again, schema)).output)
+    own = assembled(agent)
+    silent = replace(own, model=None, limits=Limits(), approve=_refuse, delegates={}, roots=(), store=None, ring=None)
+    loop = await silent.loop(again, schema, None, Emitter())
+    return jsonable((await loop.run()).output)
 
 
 def _last_turn(messages: Sequence[JsonObject], last: Tick) -> list[JsonObject] | None:

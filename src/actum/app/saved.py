@@ -120,8 +120,11 @@ class SavedIdea(Drawn):
         named = text.config.get("origin")
         if isinstance(named, str) and origin is not None and not is_url(origin):
             origin = os.path.abspath(os.path.join(os.path.dirname(origin), named))
+        context = Context.checked(text.context, origin=origin)
+        if file is None:  # what is from outside has no say in where its paths start from (D12)
+            context = Context(text.context, origin=origin)
         return cls(
-            context=Context(text.context, origin=origin),
+            context=context,
             schema=text.schema,
             meta=text.meta,
             config=text.config,

@@ -48,7 +48,7 @@ def plan_of(solution: JsonObject | None, meta: JsonObject | None = None) -> list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdeaText:
-    """The parts of an Idea as they were read."""
+    """The parts of an Idea; its messages have been judged."""
 
     context: list[JsonObject]
     schema: Any = None
@@ -117,7 +117,7 @@ def _judged(
     except TypeError as error:
         raise wrong(("solution",), str(error)) from None
     try:
-        Context(value["context"], kinds=kinds, data_kinds=data_kinds)
+        context = Context(value["context"], kinds=kinds, data_kinds=data_kinds)
         Validator(opened(value.get("schema", True)))
     except MessageError as error:
         path = ("context",) if error.index is None else ("context", error.index)
@@ -128,7 +128,8 @@ def _judged(
         Context(plan_of(solution))
     except MessageError as error:
         raise wrong(("solution", "calls"), f"'solution' is not an answer: {error.message}") from error
-    return IdeaText(solution=solution, **{key: value[key] for key in _KEYS if key in value and key != "solution"})
+    own = {key: value[key] for key in ("meta", "config", "schema") if key in value}
+    return IdeaText(context=context.messages, solution=solution, **own)
 
 
 class _Complaint(Protocol):

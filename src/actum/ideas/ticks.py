@@ -187,10 +187,10 @@ def spans(ticks: Sequence[Tick], length: int) -> Iterator[tuple[int, Tick, int]]
     return zip(count(1), ticks, ends, strict=False)
 
 
-def request_digest(messages: Sequence[Mapping[str, Any]], schema: JsonObject) -> str:
-    """What a request is known by: the SHA-256 of its messages and its schema, in hex."""
-    sent = [_sent(message) for message in messages]
-    return hashlib.sha256(encode([sent, schema]).encode()).hexdigest()
+def request_digest(messages: Sequence[Mapping[str, Any]], schema: str) -> str:
+    """What a request is known by: the SHA-256 of its messages and its schema, which is compact JSON, in hex."""
+    sent = encode([_sent(message) for message in messages])
+    return hashlib.sha256(f"[{sent},{schema}]".encode()).hexdigest()
 
 
 def _sent(message: Mapping[str, Any]) -> JsonObject:

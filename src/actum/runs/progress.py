@@ -15,7 +15,7 @@ from ..ideas.ticks import Tick, request_digest, tick_entry, ticks_of, told_ticks
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.solution import Result
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, encode
 from .noting import Noting
 
 SPENT = "spent"
@@ -88,7 +88,7 @@ class RunProgress:
         """Note a request that is made, or its answer; whether there was something to note."""
         ticks = self.ticks
         if isinstance(event, RequestStarted) and (not ticks or len(event.context) != ticks[-1].at or ticks[-1].answer):
-            digest = request_digest(event.messages, event.schema)
+            digest = request_digest(event.messages, encode(event.schema))
             at, notices = len(event.context), event.notices
             ticks.append(Tick(at=at, request=digest, waiting=event.waiting, owed=event.owed, notices=notices))
             return True
