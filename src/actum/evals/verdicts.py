@@ -20,7 +20,6 @@ from .suite import Suite
 
 Show: TypeAlias = Callable[[Sequence[Judgement]], object]
 """Gets the judgements of each run as soon as it is over."""
-"""Gets the judgements of each run as soon as it is over."""
 EVAL = "eval.json"
 """What the folder of an eval says of it: its versions, cases, checks and tools, and what it has found besides."""
 RESULTS = "results.jsonl"

@@ -354,7 +354,7 @@ def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: 
         if frame.composition.meta:  # one that wasn't asked for is ignored (T5)
             answered.meta = _meta(frame.lowered.restore_meta(value), judge)
     else:
-        answered.authored = frame.lowered.restore_output(value)
+        answered.authored = value if frame.lowered.rung is None else frame.lowered.restore_output(value)
         answered.output, answered.finished = _output(answered.authored, judge)
 
 
@@ -365,7 +365,8 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
         value = decode(part.text)
         if not isinstance(value, dict):
             raise NotJson(f"a call must be a JSON object, not {type(value).__name__}")
-        return Call.of(normalised(frame.lowered.restore_call(value)))
+        # What was sent as it was composed comes back so.
+        return Call.of(normalised(value if frame.lowered.rung is None else frame.lowered.restore_call(value)))
     except NotJson as error:
         return InvalidParameters(str(error), path=f"calls[{part.at}]")
     except CallError as error:

@@ -10,7 +10,6 @@ from ..errors import IdeaError
 
 ChangeKind: TypeAlias = Literal["none", "solution", "compatible", "breaking"]
 """By how much a version differs from the one before, for those who call it."""
-"""How much a change means: nothing, a new answer, more than before, or something that somebody relied on is gone."""
 
 _NUMBERS = re.compile(r"(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){0,2}")
 

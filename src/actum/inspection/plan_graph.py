@@ -66,7 +66,6 @@ class Derived:
 
 
 ElementKind: TypeAlias = Literal["call", "computed", "then", "expect"]
-"""What an element of an answer is."""
 """What an element of `calls` is: a call, a `_value`, a `_then` or an `_expect`."""
 
 

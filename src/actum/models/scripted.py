@@ -19,8 +19,7 @@ Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str |
 """A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""
 
 ScriptedAnswer: TypeAlias = Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]
-"""One answer of a script: JSON as text or value, an error to raise, or what makes one of the request."""
-"""An answer, or what makes one from the request (an async function or async generator function too)."""
+"""One answer of a script: JSON as text or value, an error to raise, or what makes one of the request, async or not."""
 
 
 class Scripted:

@@ -201,7 +201,6 @@ SETTINGS = tuple(one.name for one in fields(Settings))
 
 Standing: TypeAlias = Literal["own", "local", "foreign"]
 """Whose config it is: one's own Idea's, that of a caller's delegate, or a stranger's."""
-"""Whose an Idea is: run by its own user, the local delegate of a caller, or from outside (a URL)."""
 Weight: TypeAlias = Literal["counts", "by grant", "no"]
 
 

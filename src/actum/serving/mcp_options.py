@@ -10,7 +10,6 @@ from ..protocol.registry import Registry
 
 Keyless: TypeAlias = Literal["host", "caller"]
 """Who answers where nobody here has a key: the host's model by sampling, or by a tool."""
-"""The host's model answers: by sampling where the host has it, else by a tool; or by the tool alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,8 +45,7 @@ Reply: TypeAlias = bool | str | Mapping[str, Any] | Hold
 The words of a decision mean what they say: "approve", "deny" and "hold".
 """
 Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply] | Reply]
-"""Decides on a call, sync or async: `True`, `False` or a reason why not, a changed Call, or `HOLD`."""
-"""Who is asked about each call; one that isn't `async` is asked in a worker thread."""
+"""Decides on a call: `True`, `False` or a reason why not, a changed Call, or `HOLD`. If not async, on a thread."""
 
 
 _WORDS: Mapping[str, Reply] = {"approve": True, "deny": False, "hold": HOLD}

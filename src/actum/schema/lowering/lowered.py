@@ -147,7 +147,7 @@ class Lowered:
 
     def restore_output(self, output: Any) -> Any:
         """The output as the composed schema means it."""
-        return output if self.shapes.output is None else self.shapes.restore(output, self.shapes.output)
+        return self.shapes.restore(output, self.shapes.output)
 
     @property
     def keeps_output(self) -> bool:
