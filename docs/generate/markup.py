@@ -43,9 +43,9 @@ def prose(docstring: str | None) -> str:
 
 def _entries(body: str) -> str:
     """The entries of a section, each an item: a name with what is said of it, or a sentence."""
-    own, _, rest = dedent(body).partition("\n\n")
+    own, _, rest = body.partition("\n\n")
     items: list[str] = []
-    for line in own.splitlines():
+    for line in dedent(own).splitlines():
         if line.startswith(" ") and items:
             items[-1] += f" {line.strip()}"
         elif (entry := _ENTRY.match(line)) is not None:
@@ -54,7 +54,7 @@ def _entries(body: str) -> str:
             items[-1] += f" {line}"
         else:
             items.append(f"- {line}")
-    return "\n".join(items) + (f"\n\n{rest.strip()}" if rest.strip() else "")
+    return "\n".join(items) + (f"\n\n{dedent(rest).strip()}" if rest.strip() else "")
 
 
 def signature(name: str, function: Any, *, drops_self: bool = False) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pydoc
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from types import ModuleType
 from typing import Any, cast
@@ -62,12 +62,16 @@ PUBLIC = public()
 
 
 def _documented(one: Any) -> Iterator[tuple[Callable[..., Any], str]]:
-    """A function with its words; a class is documented as what is called to make one."""
+    """A function with its words; a class is documented as what is called to make one.
+
+    What the ways to run share is said once, by their class; what is of a conversation, by the conversation's.
+    """
     if inspect.isclass(one):
         if "__init__" in vars(one) and "__dataclass_fields__" not in vars(one):
             yield vars(one)["__init__"], one.__doc__ or ""
     elif inspect.isfunction(one):
-        yield one, one.__doc__ or ""
+        shared = (actum.Agent, actum.Conversation) if vars(actum.Agent).get(one.__name__) is one else ()
+        yield one, "\n".join(other.__doc__ or "" for other in (one, *shared))
 
 
 def test_help_of_an_agent_is_of_its_public_names() -> None:
@@ -90,8 +94,10 @@ def test_help_of_an_agent_is_of_its_public_names() -> None:
 
 
 def test_help_of_an_agent_fits_a_screen() -> None:
-    told = pydoc.plain(pydoc.render_doc(actum.Agent)).partition("Data descriptors defined here")[0]
-    assert len(told.splitlines()) <= 95  # what stands below is Python's own
+    told = pydoc.plain(pydoc.render_doc(actum.Agent))
+    assert len(told.splitlines()) <= 60
+    assert "__" not in told, "public names only"
+    assert issubclass(type("Own", (actum.Agent, Hashable), {}), actum.Agent), "it goes with abstract classes"
 
 
 def test_no_docstring_that_users_see_cites_a_rule() -> None:

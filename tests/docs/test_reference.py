@@ -37,6 +37,11 @@ def test_every_page_of_the_reference_is_what_the_code_says(made: dict[str, str])
 
 
 @pytest.mark.parametrize("page", ["api.md", "modules.md", "types.md", "errors.md", "events.md"])
+def test_each_parameter_is_an_item_of_its_own(page: str, made: dict[str, str]) -> None:
+    assert re.findall(r"^- +\w+: .*|^- {2,}.*", made[page], re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("page", ["api.md", "modules.md", "types.md", "errors.md", "events.md"])
 def test_every_name_that_has_a_heading_is_imported_by_it(page: str, made: dict[str, str]) -> None:
     module, names = {"errors.md": "actum.errors", "events.md": "actum.events"}.get(page, "actum"), 0
     for mark, name in re.findall(r"^(##+) (`?[\w.]+`?(?:\(\))?)$", made[page], re.MULTILINE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -60,27 +61,29 @@ Instruct: TypeAlias = "Callable[[Ctx[Deps]], Said] | Callable[[], Said]"
 """Says instructions; nothing where it returns None."""
 
 
-class Agent(Generic[Deps]):
+class _Public(ABCMeta):
+    """Lists what users call of a class, in `help()` and completion, and nothing that Python brings."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if name[:1] != "_"]
+
+
+class Agent(Generic[Deps], metaclass=_Public):
     """Runs contexts: asks the model and carries out its calls while they arrive, until there is an output.
 
     Args:
         model: a name, for example "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
         tools: the registry, or a list of functions; the process-wide `actum.tools` if none is given.
-        config: how requests are made; limits: what a run may spend; approve: is asked before every call.
-        delegates: what the names in `_delegate` mean: an Idea, a dict or a path. `roots` are the folders that paths may
-            lead into, `fetcher` fetches URLs, `resolver` finds delegates its own way instead of these three.
-        store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one.
-        tokens: for other servers that carry out delegates, by host, in addition to those of ACTUM_TOKENS.
+        config: how requests are made; `limits`: what a run may spend; `approve`: is asked before every call.
+        delegates: what names in `_delegate` mean, else found by `roots`, folders, by `fetcher`, or only by `resolver`.
+        store: where `idea:` addresses are looked up first, a `Store` or its URL; `tokens` are for other servers.
         message_types: further message types: a handler, or `dict` for a data kind with the short form.
         deps: the type of what its tools are given in their `Ctx`: a run that lacks it is refused before it begins.
-        plans: refined plans that answer before the model is asked (`Plans`); None asks it always.
-        trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
+        plans: refined plans, to answer before the model is asked; `trace`: how runs are traced, False never.
 
-    All ways to run take a `context`: one text, messages as dicts or objects, texts among them, or a `Context`; and a
-    `schema` of the output: a type, of which it is an instance then, a JSON Schema, or None for any JSON. `input` are
-    values by name for the context's `input`; `deps` what tools get as `ctx.deps`, of which no model is told. Raised are
-    `MessageError` and `SchemaError` where what was given is malformed (`IdeaError`: there is no such store) and nothing
-    was asked, else the `ActumError` that ended the run; its `result` is what had been done.
+    All ways to run take a `context`: a text, messages or a `Context`; a `schema` of the output: a type, JSON Schema or
+    None for any JSON; `input`, values by name; and `deps`. MessageError, SchemaError, IdeaError: what was given is
+    malformed, and nothing was asked; any other ActumError ended the run, and its `result` is what had been done.
     """
 
     def __init__(
@@ -153,7 +156,7 @@ class Agent(Generic[Deps]):
     async def run(
         self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
-        """Run until there is an output, or an error; takes `context`, `schema`, `input` and `deps` as `Agent` says."""
+        """Run until there is an output, or an error."""
         if self.plans is not None:
             return await self.plans.run(with_deps(self, deps), context, schema, input)
         own = assembled(with_deps(self, deps))
@@ -189,12 +192,7 @@ class Agent(Generic[Deps]):
         deps: Deps | None = None,
         record: Tell | Record | None = None,
     ) -> Stream:
-        """The same run as an async context manager and iterator of its events; `.result` when it is over.
-
-        `context`, `schema`, `input` and `deps` as for `run`. `record` takes what the run leaves, entry by entry, so
-        that it can be continued after a crash; a `Record` is also asked before every effect whether the run is still
-        this process's own.
-        """
+        """The same run as its events, `async with … as run: async for event in run`; what it leaves, to `record`."""
         return streamed(with_deps(self, deps), context, schema, input, record)
 
     def stream_text(
@@ -206,12 +204,7 @@ class Agent(Generic[Deps]):
         deps: Deps | None = None,
         member: str = "",
     ) -> AsyncGenerator[str]:
-        """The text of the output, piece by piece: at once where no call can still fail, else when they are done.
-
-        `context`, `schema` (a text by default), `input` and `deps` as for `run`. `member` is the path of the text in an
-        output that is more than a text, for example `items[0].title`; SchemaError: there is none. A run without an
-        output gives no text; SolutionError: an answer broke off and the next one says other words.
-        """
+        """The text of the output as it arrives; `member` is its path in an output that is more than a text."""
         return text_pieces(self.stream(context, schema, input=input, deps=deps), member_of(schema, member))
 
     @overload
@@ -225,7 +218,7 @@ class Agent(Generic[Deps]):
     def run_sync(
         self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
-        """`run` for scripts and notebooks; takes `context`, `schema`, `input` and `deps` as that does."""
+        """`run` for scripts and notebooks: it returns when the run is over."""
         return blocking(self.run(context, schema, input=input, deps=deps))
 
     @overload
@@ -251,12 +244,7 @@ class Agent(Generic[Deps]):
         summary: bool = False,
         deps: Deps | None = None,
     ) -> Conversation:
-        """Turns over one `context`, which begins with this one or goes on with that of an earlier conversation.
-
-        `schema`, or its type as `output`, is of what is answered: a text by default; `member` the path of the text in
-        it; `deps` are each turn's. `most` cuts the oldest turns where all are longer than so many characters; with
-        `summary` (SchemaError: without `most`) the model writes down what it is about to lose, a request more.
-        """
+        """Turns over one context, cut or summed up at so many characters: see `Conversation`."""
         answer = schema if output is None else output
         if summary and most is None:
             raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
@@ -274,10 +262,7 @@ class Agent(Generic[Deps]):
     @overload
     async def request(self, context: Given, schema: TypeForm[T], *, input: Inputs = None) -> Solution[T]: ...
     async def request(self, context: Given, schema: Any = None, *, input: Inputs = None) -> Solution[Any]:
-        """Ask exactly once, again where the answer is unusable; nothing is carried out.
-
-        It takes `context`, `schema` and `input` as `run` does.
-        """
+        """Ask exactly once, again where the answer is unusable; nothing is carried out."""
         if self.model is None:
             raise SchemaError("a request needs a model, and the agent has none")
         return await assembled(self).request(context, schema, input)
@@ -293,12 +278,7 @@ class Agent(Generic[Deps]):
     async def resume(
         self, context: Given | SavedIdea, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
-        """Continue a run that was cut, from its `context` alone: `result.context`, or an Idea that has it.
-
-        Calls that have left messages aren't made again. What a kept run was begun with is kept to (`kept.resume`); its
-        limits count from its beginning, those of a mere context anew. `schema` is by default that of the Idea, `input`
-        that of before; `deps` as for `run`.
-        """
+        """Continue a run from `result.context`, or the Idea that has it; no call that was done is made again."""
         if isinstance(context, SavedIdea):
             own = schema if schema is not None else context.schema
             agent = fitted(self, context)
@@ -307,10 +287,7 @@ class Agent(Generic[Deps]):
         return await self.run(context, schema, input=input, deps=deps)
 
     def instructions(self, function: Instruct[Deps]) -> Instruct[Deps]:
-        """Decorates a function that says what every run begins with: `(ctx: Ctx[Deps]) -> str`, or without `ctx`.
-
-        It is a system message of the run's context; the next turn, or who goes on with the run, asks the function anew.
-        """
+        """Decorates `(ctx: Ctx[Deps]) -> str`, which says the system message that each run or turn begins with."""
         check_instructions(function)
         self._instructions = (*self._instructions, function)
         return function
@@ -319,10 +296,7 @@ class Agent(Generic[Deps]):
     def override(
         self, *, model: Model | str | None = None, tools: AnyTools | None = None, deps: Deps | None = None
     ) -> Generator[Self]:
-        """The agent with another `model`, other `tools` or other `deps` while the block lasts: for tests.
-
-        What is None stays; these `deps` come before those of a run. Runs that begin elsewhere meanwhile have the same.
-        """
+        """The agent with another `model`, other `tools` or `deps` for all runs that begin in the block: for tests."""
         before = self.model, self.tools, self._deps
         self.model = self.model if model is None else as_model(model)
         self.tools = self.tools if tools is None else Tools.of(tools)
@@ -337,7 +311,7 @@ class Agent(Generic[Deps]):
         return assembled(self).first_request(context, schema)[1].schema
 
     def render(self, context: Given = (), schema: Any = None) -> list[dict[str, Any]]:
-        """The exact messages that the model would be given. MessageError: media can't be read, or it takes none."""
+        """The exact messages that the model would be given."""
         frame, request = assembled(self).first_request(context, schema)
         if any("media" in message for message in request.messages):
             request = blocking(frame.sent(request))

@@ -32,10 +32,13 @@ class ConversationOptions(TypedDict, total=False):
 class Conversation(Generic[T_co]):
     """Turns over one context: `async for piece in talk.say("…")`. One turn at a time.
 
-    `agent.conversation(…)` makes one.
+    `agent.conversation(…)` makes one. `context` is plain JSON at any time: a conversation with it, in this process or
+    another one, goes on from there. `deps` are each turn's. `most` cuts the oldest turns where all are longer than so
+    many characters; with `summary` (SchemaError: without `most`) the model writes down what it is about to lose, a
+    request more.
 
-    `schema` is that of what is answered, `member` the path of the text in it, and `begin` makes the run of a turn.
-    `context` is plain JSON at any time: a conversation with it, in this process or another one, goes on from there.
+    `schema`, or its type as `output`, is that of what is answered, a text by default; `member` the path of the text in
+    it, for example `items[0].title` (SchemaError: there is none), and `begin` makes the run of a turn.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class Conversation(Generic[T_co]):
         return Turn(self, more)
 
     async def say(self, said: Given) -> AsyncGenerator[str]:
-        """What the assistant answers, piece by piece, as `Agent.stream_text` gives it.
+        """What the assistant answers, piece by piece: at once where no call can still fail, else when they are done.
 
         Raises:
             SchemaError: the schema has no text at `member`.

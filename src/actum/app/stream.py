@@ -25,7 +25,9 @@ class Stream(Drawn, Generic[T_co]):
     """`async with agent.stream(…) as run: async for event in run: …`, then `run.result`.
 
     The run continues at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
-    `context` is what it had left, ready to be resumed.
+    `context` is what it had left, ready to be resumed. The `record` of `agent.stream` takes what the run leaves, entry
+    by entry, so that it can be continued after a crash; a `Record` is also asked before every effect whether the run is
+    still this process's own.
 
     Args:
         begin: makes the run, which tells its events to what it is given; `agent.stream(…)` says how.
