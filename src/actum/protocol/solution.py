@@ -224,8 +224,10 @@ class Solution(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanUse:
-    """How a refined plan served a run: a `hit` needed no request; one that was `left`, at the call `at`, became an
-    ordinary run."""
+    """How a refined plan served a run: a `hit` needed no request, for one that was `filled` a model has read a text.
+
+    One that was `left`, at the call `at`, became an ordinary run.
+    """
 
     hash: str
     how: Literal["hit", "filled", "left"]

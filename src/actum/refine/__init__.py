@@ -9,8 +9,9 @@ from .coding import expect, functions, text
 from .examples import never
 from .learning import Plans
 from .plan_file import ShelvedPlan
+from .proving import Proof
 from .python_proof import PythonCode, as_python, prove_function
-from .refining import OpenQuestion, Proof, Refined, prove, refine
+from .refining import OpenQuestion, Refined, prove, refine
 
 __all__ = [
     "OpenQuestion",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from ..app.recorded import RecordedCall
 from ..dataflow.dollars import as_it_is
 from ..errors import RefineError
 from ..protocol.call import EXPECT
@@ -16,6 +17,7 @@ from .author import Author, declared_at
 from .conditions import MadeWhen, separating
 from .examples import Example
 from .explaining import Explaining, Explanation, Leaf, values_within
+from .holes import Holes, Reading
 from .repeating import repeated
 from .shapes import ExampleShape, SharedCall
 from .terms import KnownValue, Terms, keys_within, known_within, value_key
@@ -33,11 +35,17 @@ class DerivedPlan:
     calls: Sequence[JsonObject]
     output: Json
     found: Sequence[Explanation]
+    readings: Sequence[Reading] = ()
+    """What a model is asked to read."""
 
     @property
     def is_open(self) -> bool:
         """Whether a value isn't known, or a person has to settle it."""
         return any(one.how in {"question", "hole"} for one in self.found)
+
+    def read_in(self, shape: ExampleShape, at: int, known: Derivation) -> list[RecordedCall]:
+        """What a reader would have answered it in one of the examples; `known` derives of all of them."""
+        return [one.recorded(shape, at, known.known(at)) for one in self.readings]
 
     @property
     def plan(self) -> JsonObject:
@@ -52,6 +60,7 @@ class PlannedCall:
     number: int
     call: JsonObject
     expects: Sequence[str] = ()
+    reads: bool = True
 
     @property
     def needs(self) -> set[int]:
@@ -72,6 +81,8 @@ class Derivation:
     ignored: Collection[str] = ()
     others: Sequence[Example] = ()
     found: list[Explanation] = field(default_factory=list[Explanation])
+    reads_texts: bool = True
+    """Whether a model may be asked to read what nothing explains (R18)."""
 
     def plan(self) -> DerivedPlan:
         """The plan.
@@ -86,13 +97,19 @@ class Derivation:
         place = Leaf("output", everything)
         output = self._explaining.value(place, [example.output for example in self.shape.examples], authored)
         expects = [condition for one in self.found[before:] for condition in one.expects]
-        return self._written(elements, output, [*self._of_reads(), *expects])
+        holes = self._explaining.holes
+        used = {one.group for one in self.found if one.how == "read"}
+        readings = [] if holes is None else list(holes.readings(used))
+        whole = self._written(_with_readers(elements, readings), output, [*self._of_reads(), *expects])
+        return replace(whole, readings=readings)
 
     @cached_property
     def _explaining(self) -> Explaining:
         inputs = [example.input for example in self.shape.examples]
         made = [step.arguments for slot in self.shape.slots for step in slot.calls[0]]
         wanted = keys_within([*made, self.shape.examples[0].output])
+        secrets = self.author.secrets_of(inputs)
+        holes = Holes(len(self.shape.slots), self._sources, self.author, secrets) if self.reads_texts else None
         return Explaining(
             Terms(self._sources, self.author.numbers, self.author.has_said, wanted),
             self.author,
@@ -100,8 +117,13 @@ class Derivation:
             values_within(inputs),
             self._read,
             self.found,
-            self.author.secrets_of(inputs),
+            secrets,
+            holes,
         )
+
+    def known(self, at: int) -> Mapping[str, Any]:
+        """What was known in one of the examples, by the text of its reference."""
+        return {one.reference: one.values[at] for one in self._sources}
 
     @cached_property
     def _sources(self) -> list[KnownValue]:
@@ -165,13 +187,14 @@ class Derivation:
             authored = [self._authored(one, step.authored.get(name), step.answer) for one, step in pairs]
             parameters[name] = self._explaining.value(place, [step.arguments[name] for step in steps], authored)
         expects = [condition for one in self.found[before:] for condition in one.expects]
-        return PlannedCall(number, {"_tool": slot.first.tool, **parameters}, expects)
+        return PlannedCall(number, {"_tool": slot.first.tool, **parameters}, expects, slot.first.reads)
 
     def _repeated(self, number: int, slot: SharedCall) -> PlannedCall:
         """One call for the items of a list (R14)."""
         found = repeated(number, slot, self._allowed(number), self._explaining)
         self.found += found.notes
-        return PlannedCall(number, {"_tool": slot.first.tool, "_each": found.items, **found.parameters}, found.expects)
+        call = {"_tool": slot.first.tool, "_each": found.items, **found.parameters}
+        return PlannedCall(number, call, found.expects, slot.first.reads)
 
     def _optional(self, number: int, slot: SharedCall) -> PlannedCall:
         """One call under a condition (R15)."""
@@ -190,7 +213,7 @@ class Derivation:
         self.found.append(condition.explained(f"{number}._when"))
         guarded = [f"not ({condition.group}) or ({text})" for text in element.expects]
         call = {"_tool": slot.first.tool, "_when": f"{{{condition.group}}}", **element.call}
-        return PlannedCall(number, call, [*condition.expects, *guarded])
+        return PlannedCall(number, call, [*condition.expects, *guarded], slot.first.reads)
 
     @cached_property
     def _present(self) -> Derivation:
@@ -198,7 +221,7 @@ class Derivation:
         block = next(slot for slot in self.shape.slots if slot.how == "now and then")
         own = self.shape.of([at for at, calls in enumerate(block.calls) if calls])
         slots = [replace(slot, how="once") if slot.how == "now and then" else slot for slot in own.slots]
-        return Derivation(replace(own, slots=slots), self.author, self.confirmed)
+        return Derivation(replace(own, slots=slots), self.author, self.confirmed, reads_texts=False)
 
     def _condition(self, number: int) -> MadeWhen:
         allowed = {-1, *self._allowed(number)}
@@ -259,29 +282,37 @@ class Derivation:
             calls.extend({EXPECT: f"{{{joined}}}"} for joined in _joined(new))
             told.update(conditions)
 
-        ordered = list(_in_order(elements, self.shape.slots))
+        ordered = list(_in_order(elements))
         for element in ordered:
-            slot = self.shape.slots[element.number]
-            if not slot.first.reads:
+            if not element.reads:
                 ready = [one for one in later if slots_in([one]) <= order.keys()]
                 expect(ready)
                 later = [one for one in later if one not in ready]
             expect(element.expects)
-            if not slot.first.reads and calls and calls[-1] != _THEN:
+            if not element.reads and calls and calls[-1] != _THEN:
                 calls.append(_THEN)
             order[element.number] = len(calls)
             calls.append(element.call)
-            if not slot.first.reads and element is not ordered[-1]:
+            if not element.reads and element is not ordered[-1]:
                 calls.append(_THEN)
         expect(later)
         return DerivedPlan(calls=renumbered(calls, order), output=renumbered(output, order), found=self.found)
 
 
-def _in_order(elements: Sequence[PlannedCall], slots: Sequence[SharedCall]) -> Iterator[PlannedCall]:
+def _with_readers(elements: Sequence[PlannedCall], readings: Sequence[Reading]) -> list[PlannedCall]:
+    """The elements, each reader before the first that needs what it reads."""
+    found = list(elements)
+    for one in readings:
+        own = PlannedCall(one.slot, one.call)
+        found.insert(next((at for at, other in enumerate(found) if one.slot in other.needs), len(found)), own)
+    return found
+
+
+def _in_order(elements: Sequence[PlannedCall]) -> Iterator[PlannedCall]:
     """Reads between two effects by what they read, effects where they are."""
     waiting, known = list(elements), set[int]()
     while waiting:
-        ends = next((at for at, one in enumerate(waiting) if not slots[one.number].first.reads), len(waiting))
+        ends = next((at for at, one in enumerate(waiting) if not one.reads), len(waiting))
         reach = waiting[: ends or 1]
         found = next((one for one in reach if one.needs <= known), None)
         if found is None:

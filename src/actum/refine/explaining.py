@@ -12,10 +12,11 @@ from ..errors import RefineError
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from .author import Author, is_judged, is_secret
 from .examples import leaves_of
+from .holes import Holes
 from .templates import copied, templates_for
 from .terms import Term, Terms, value_key, varies
 
-How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "hole"]
+How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "read", "hole"]
 _MOST_ALIKE = 64
 
 
@@ -65,6 +66,8 @@ class Explaining:
     found: list[Explanation] = field(default_factory=list[Explanation])
     secrets: Collection[str] = ()
     """Texts that stand in no plan (R32)."""
+    holes: Holes | None = None
+    """What reads out of texts what nothing explains."""
 
     def value(self, place: Leaf, values: Sequence[Any], authored: Sequence[Any]) -> Any:
         """What stands in the plan for a value: as a whole where that can be explained, else part by part.
@@ -131,9 +134,20 @@ class Explaining:
             return _hole(place, f"{len(terms)} terms give it: more examples tell")
         found = terms or templates_for(values, self.terms.sources, place.allowed)
         if not found:
-            return _hole(place, "no term gives it in all examples")
+            return self._read_of_text(place, values) or _hole(place, "no term gives it in all examples")
         own = _by(place, found)
         return own if place.at in self.confirmed else self._with_own_words(place, own, found[0].words)
+
+    def _read_of_text(self, place: Leaf, values: Sequence[Any]) -> Explanation | None:
+        """A value that a reader finds in a text, where it has to stand (R18)."""
+        head = place.at.partition(".")[0]
+        slot = int(head) if place.tool is not None else None
+        found = None if self.holes is None else self.holes.reading(values, place.path, slot, place.tool, place.allowed)
+        if found is None:
+            return None
+        group, condition, source = found
+        why = f"a model reads it in {source.reference}, where it has to stand"
+        return Explanation(leaf=place.at, text=group, how="read", why=why, group=group, expects=(condition,))
 
     def _with_own_words(self, place: Leaf, own: Explanation, words: Sequence[str]) -> Explanation:
         """A text whose words nothing known has: of what never varied nobody knows whether it was filled in (R12)."""

@@ -37,6 +37,7 @@ from ..protocol.solution import LiveCalls, PlanUse, Result, accounts
 from ..schema.infer import jsonable, shape_of
 from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
+from .holes import asking, effects_of
 from .plan_file import PlanFile, ShelvedPlan, digest_of
 from .refining import Refined, refine
 
@@ -80,6 +81,7 @@ class Plans:
         after_effects: what comes of a run that leaves its plan once an effect was begun. "stop" ends it with the error,
             all that was done in its context; "continue" lets the model go on, and a call that is equal to an effect of
             the plan isn't made again: it gets that result.
+        requests: how many small requests a plan may make for what nothing else explains; 0 uses no plan that makes any.
     """
 
     def __init__(
@@ -90,16 +92,18 @@ class Plans:
         tenant: str = "",
         audit: float = 0.02,
         after_effects: Literal["stop", "continue"] = "stop",
+        requests: int = 1,
     ) -> None:
         self._file = PlanFile(path_given(place), tenant)
         self.learns: Literal["reads", "proposals", False] = learns
         self.tenant = tenant
         self.audit = audit
         self.after_effects: Literal["stop", "continue"] = after_effects
+        self.requests = requests
 
     def of(self, tenant: str) -> Plans:
         """Those of another tenant, in the same file."""
-        more: Any = {"learns": self.learns, "audit": self.audit, "after_effects": self.after_effects}
+        more: Any = {name: getattr(self, name) for name in ("learns", "audit", "after_effects", "requests")}
         return Plans(self._file.place, tenant=tenant, **more)
 
     def list(self) -> list[ShelvedPlan]:
@@ -201,23 +205,23 @@ class Plans:
         given = begins if at is None else Context.checked(begins.messages[:at], begins.data_kinds, begins.origin)
         toolset = offered(given, agent.tools, agent.config.tools)
         family = _family(given, schema, is_sealed=agent.config.sealed)
-        asking = copy(agent)
-        asking.plans = None
-        asked = PlannedRequest(given, begins, asking, asking, family, _digest_of_tools(toolset))
+        plain = copy(agent)
+        plain.plans = None
+        asked = PlannedRequest(given, begins, plain, plain, family, _digest_of_tools(toolset))
         if at is not None:
-            plan, effects = begins.messages[at], _effects_of(begins.messages[at], toolset)
+            plan, effects = begins.messages[at], effects_of(begins.messages[at], toolset)
             known = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
-            return replace(asked, known=known, runner=self._runner(asking, begins), goes_on=True)
+            return replace(asked, known=known, runner=self._runner(plain, begins), goes_on=True)
         if any(OF in message for message in begins):
             return replace(asked, goes_on=True)
         known = await asyncio.to_thread(self._file.find, family)
-        if known is None:
+        if known is None or asking(known.plan) > self.requests:
             return asked
         if (passed := _passed(known, asked.tools)) is not None:
             return replace(asked, passed=passed)
         held = {name for name, tool in toolset.tools.items() if tool.is_held}
         begins = with_plans_approved(given.extended([{**known.plan, REFINED: known.hash}]), held)
-        return replace(asked, known=known, begins=begins, runner=self._runner(asking, begins))
+        return replace(asked, known=known, begins=begins, runner=self._runner(plain, begins))
 
     def _runner(self, asking: Agent, begins: Context) -> Agent:
         """Who carries a plan out: the agent, which goes on with a plan that is left."""
@@ -305,12 +309,6 @@ def _as_run(result: Result[Any], schema: Any) -> Idea:
     output = {"output": jsonable(result.output)}
     shape = None if schema is None else shape_of(schema).schema
     return Idea(context=result.context, schema=shape, meta={RUN: {**about, **output}})
-
-
-def _effects_of(plan: JsonObject, toolset: Toolset) -> tuple[str, ...]:
-    """The tools of a plan that don't only read."""
-    called = {str(call["_tool"]) for call in plan["plan"] if "_tool" in call}
-    return tuple(sorted(called - set(toolset.reading)))
 
 
 def _digest_of_tools(toolset: Toolset) -> str:

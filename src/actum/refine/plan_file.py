@@ -184,7 +184,8 @@ class PlanFile:
                 "insert or replace into plans values (?, ?, ?, ?, ?, ?, ?, '')", (self.tenant, family, *told)
             )
             database.execute(
-                "insert or ignore into tallies values (?, ?, ?, 0, 0, 0)", (self.tenant, found.hash, found.requests)
+                "insert or ignore into tallies values (?, ?, ?, 0, 0, 0)",
+                (self.tenant, found.hash, found.requests - found.asks),
             )
 
     @contextmanager

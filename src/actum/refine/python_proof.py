@@ -77,6 +77,8 @@ async def as_python(
     """
     own, _, toolset = prepared_for(idea, tools, pinned=pinned)
     target = path_given(path)
+    if found.asks:
+        raise not_python("what a model reads in a text")
     if found.questions or not found.proof.holds or not found.proof.examples:
         raise RefineError(f"only a proved plan is written as Python: {found.proof.why}", code="not_proved")
     if target.suffix != ".py" or not is_python_name(target.stem):

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Code, ready
-from ..app.recorded import RecordedTools, call_key, calls_on_record, with_record
-from ..app.retracing import Unasked, is_alike
-from ..errors import ActumError, PlanFailed, RefineError
+from ..app.retracing import Unasked
+from ..errors import RefineError
 from ..generation.offer import Toolset, offered
 from ..ideas.layout import laid_out
 from ..protocol.context import Context
 from ..protocol.registry import AnyTools, Registry
-from ..schema.infer import jsonable
 from ..schema.json import Json, JsonObject, encode
 from ..sources.files import path_given, write_text
 from .author import Author
-from .deriving import Derivation, DerivedPlan
+from .deriving import DerivedPlan
 from .examples import Example, example_of
 from .explaining import Explanation
-from .sameness import as_same
+from .holes import asking, effects_of
+from .proving import Proof, Replays, Settled, proved
 from .shapes import ExampleShape, shapes_of
 
 _LEAST, _LEAST_WITH_EFFECTS, _MOST = 3, 5, 50
@@ -38,26 +37,6 @@ class OpenQuestion:
     leaf: str
     value: Json
     why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
-    """What replaying the plan on each example came to: how many are the same, and of the held-out ones how many were
-    right, left the plan, or came out otherwise."""
-
-    examples: int = 0
-    same: int = 0
-    right: int = 0
-    left: int = 0
-    wrong: int = 0
-    why: str = ""
-    by_run: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What each example came to when the plan was derived without it: right, left or wrong."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether every example comes out as it did, and none that was held out comes out otherwise."""
-        return self.same == self.examples and not self.wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +55,8 @@ class Refined:
     examples: Sequence[str] = ()
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     requests: float = 0.0
+    asks: int = 0
+    """How many requests the plan makes: of the reader, for what nothing else explains."""
     effects: Sequence[str] = ()
     """The tools of the plan that don't only read."""
     shapes: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -148,7 +129,7 @@ async def refine(
     left_out |= {one.name: why for one in examples if one not in shape.examples}
     proof = Proof()
     if not any(one.how == "hole" for one in found.found):
-        proof = await _proved(found, shape, author, settled, Replays(agent, toolset, own, same or {}))
+        proof = await proved(found, shape, author, settled, Replays(agent, toolset, own, same or {}))
     return Refined(
         idea=own,
         plan=found.plan,
@@ -164,6 +145,7 @@ async def refine(
         effects=shape.effects,
         requests=_requests(shape.examples),
         shapes=Counter(_as_shape(one) for one in examples),
+        asks=asking(found.plan),
     )
 
 
@@ -195,7 +177,6 @@ async def prove(
     told = zip(examples, problems, strict=True)
     why = next((f"{one.name} leaves it" if problem == "left" else problem for one, problem in told if problem), "")
     begins = [message for message in own.context.messages if message is not plans[-1]]
-    called = {str(call["_tool"]) for call in plans[-1]["plan"] if call.get("_tool")}
     return Refined(
         idea=replace(own, context=Context.checked(begins, own.context.data_kinds, own.context.origin)),
         plan=plans[-1],
@@ -203,7 +184,8 @@ async def prove(
         proof=Proof(examples=len(examples), same=problems.count(None), why=why),
         examples=[one.name for one in examples],
         left_out=left_out,
-        effects=sorted(called - set(toolset.reading)),
+        effects=effects_of(plans[-1], toolset),
+        asks=asking(plans[-1]),
         requests=_requests(examples),
     )
 
@@ -283,75 +265,3 @@ def _derived(examples: Sequence[Example], author: Author, settled: Settled) -> t
         )
     others = [one for one in examples if one not in shape.examples]
     return shape, settled.derived(shape, author, others), "other_shape" if why is None else why.code
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What a person has settled: constants and references by their leaves, and what he looks over."""
-
-    confirmed: Mapping[str, str]
-    ignored: Collection[str] = ()
-
-    def derived(self, shape: ExampleShape, author: Author, others: Sequence[Example] = ()) -> DerivedPlan:
-        """The plan of a shape, beside examples of other ones."""
-        return Derivation(shape, author, self.confirmed, self.ignored, others).plan()
-
-
-async def _proved(found: DerivedPlan, shape: ExampleShape, author: Author, settled: Settled, replays: Replays) -> Proof:
-    """Each example replayed by the plan, and by the plan of all others (R20, R21)."""
-    same, why = 0, ""
-    for example in shape.examples:
-        problem = await replays.problem(found.plan, example)
-        same, why = same + (problem is None), why or problem or ""
-    asked = {one.leaf: "" for one in found.found if one.how == "question"}
-    assumed = Settled({**asked, **settled.confirmed}, settled.ignored)
-    by_run: dict[str, str] = {}
-    for number, example in enumerate(shape.examples):
-        try:
-            plan = assumed.derived(shape.of([one for one in range(len(shape.examples)) if one != number]), author)
-            problem = "left" if plan.is_open else await replays.problem(plan.plan, example)
-        except RefineError:
-            problem = "left"
-        by_run[example.name] = "right" if problem is None else "left" if problem == "left" else "wrong"
-        if by_run[example.name] == "wrong":
-            why = why or f"held out, {problem}"
-    told = Counter(by_run.values())
-    return Proof(
-        examples=len(shape.examples),
-        same=same,
-        right=told["right"],
-        left=told["left"],
-        wrong=told["wrong"],
-        why=why,
-        by_run=by_run,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Replays:
-    """Runs plans on the records of examples, without a model and without a call."""
-
-    agent: Agent
-    toolset: Toolset
-    idea: Idea
-    same: Mapping[str, str]
-    """How leaves of the output are compared."""
-
-    async def problem(self, plan: JsonObject, example: Example) -> str | None:
-        """Why a plan doesn't do what an example did, None where it does; "left" where it knows that it doesn't."""
-        tools = RecordedTools(calls_on_record(example.run, example.name, self.toolset.reading))
-        context = Context([*example.given, plan], origin=self.idea.context.origin)
-        try:
-            result = await tools.until_missed(with_record(self.agent, tools).run(context, self.idea.schema))
-        except PlanFailed:
-            return "left"
-        except ActumError as error:
-            return f"{example.name}: {error.message}"
-        if result is None:
-            return f"{example.name}: {tools.missed}"
-        output = jsonable(result.output)
-        if not is_alike(*as_same(output, example.output, self.same)):
-            return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
-        wanted = Counter(call_key(step.tool, step.arguments) for step in example.steps)
-        missing = wanted - Counter(tools.answered)
-        return f"{example.name}: {next(iter(missing))} isn't called" if missing else None

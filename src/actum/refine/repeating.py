@@ -71,7 +71,7 @@ def _explained(
     sources = [*known_within("each", [item for _, item in pairs]), *known]
     steps = [one for calls in slot.calls for one in calls]
     wanted = keys_within([steps[0].arguments])
-    inner = replace(own, terms=Terms(sources, own.author.numbers, own.author.has_said, wanted), found=[])
+    inner = replace(own, terms=Terms(sources, own.author.numbers, own.author.has_said, wanted), found=[], holes=None)
     parameters: JsonObject = {}
     for name in slot.first.arguments:
         place = Leaf(f"{number}.{name}", allowed, slot.first.tool, (name,))

@@ -13,6 +13,8 @@ from .terms import KnownValue, Term
 
 _MOST_STEPS = 5_000
 _MOST_READINGS = 16
+_PROSE = 5
+"""How many words prose has at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ def templates_for(values: Sequence[object], sources: Sequence[KnownValue], allow
     least = min(map(_words_of, readings), default=0)
     found = {term.text: term for one in readings if _words_of(one) == least and (term := _term(one))}
     return sorted(found.values(), key=lambda term: term.rank)
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text is so long that people have written it in their own words."""
+    return len(text.split()) >= _PROSE
 
 
 def copied(words: Sequence[str], source: KnownValue) -> Iterator[str]:
@@ -132,6 +139,8 @@ def _fillings(source: KnownValue) -> Iterator[Filling]:
 def _changed(texts: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for method in ("lower", "upper", "title", "strip"):
         yield f"{method}()", tuple(getattr(one, method)() for one in texts)
+    if any(map(is_prose, texts)):
+        return  # of somebody's own words no part is told by where it stands
     for sign in ("", ",", "@", "/", "-", ":"):
         if all(sign in one and one.strip() for one in texts) if sign else all(one.split() for one in texts):
             parts = [one.split(sign) if sign else one.split() for one in texts]

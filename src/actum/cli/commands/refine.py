@@ -192,7 +192,7 @@ def _lines(found: Refined) -> Iterator[str]:
         held_out = f"{proof.right} right, {proof.left} left, {proof.wrong} wrong"
         same = f"{proof.same} of {proof.examples} the same bytes"
         held_out = f" · held out: {held_out}" if proof.right + proof.left + proof.wrong else ""
-        yield f"proof: {same}{held_out} · requests {found.requests:.1f} → 0"
+        yield f"proof: {same}{held_out} · requests {found.requests:.1f} → {found.asks}"
 
 
 def _counted(reasons: Counter[str]) -> str:
@@ -218,4 +218,5 @@ def _told(found: Refined) -> JsonObject:
         "left_out": dict(found.left_out),
         "effects": list(found.effects),
         "requests": found.requests,
+        "asks": found.asks,
     }

@@ -1,0 +1,143 @@
+"""What nothing known explains is read out of a text, by one small request (refine.md R18, R19)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Idea, Plans, Tools, errors, kept, models
+from actum.generation.model import ModelRequest
+from actum.refine import Refined, as_python, refine
+
+INPUT: Any = {
+    "type": "input",
+    "schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+}
+ASK = "Answer the question about the weather."
+IDEA = Idea(context=[INPUT, ASK], schema={"type": "string"})
+ASKED = {
+    "How warm is it in Lisbon over the next 3 days?": ("Lisbon", 3),
+    "I travel to Oslo for 5 days, what will it be like?": ("Oslo", 5),
+    "2 days in Rome: do I need a coat?": ("Rome", 2),
+    "Bern, please, and for 4 days.": ("Bern", 4),
+}
+NEW = "We are in Riga for 6 days, and it rains."
+
+
+def tools() -> Tools:
+    own = Tools()
+
+    @own.tool(effects="none")
+    def weather(city: str, days: int) -> str:
+        """The weather to come."""
+        return f"mild in {city} for {days} days"
+
+    return own
+
+
+class Model(models.Scripted):
+    """A model that understands the question; asked by the reader, it reads `read`."""
+
+    def __init__(self, read: Any = None) -> None:
+        super().__init__([self.answer], name="m", repeat_last=True)
+        self.read = read
+        self.readings = 0
+
+    def answer(self, request: ModelRequest) -> Any:
+        told = " ".join(message["content"] for message in request.messages)
+        known = {**ASKED, NEW: ("Riga", 6)}
+        city, days = next(one for text, one in known.items() if text in told)
+        if "Answer the question `ask`" in told:
+            self.readings += 1
+            return {"calls": [], "output": self.read or {"city": city, "days": days}}
+        if "mild in" in told:
+            return {"calls": [], "output": f"It will be mild in {city} for {days} days"}
+        return {"calls": [{"_tool": "weather", "city": city, "days": days}], "output": None}
+
+
+async def refined(folder: Path, **more: Any) -> Refined:
+    runs: list[Path] = []
+    for number, text in enumerate(ASKED):
+        runs.append(folder / f"run-{number}.json")
+        await kept.start(runs[-1], IDEA, Agent(Model(), tools=tools()), input={"text": text})
+    return await refine(runs, idea=IDEA, tools=tools(), **more)
+
+
+@pytest.mark.rule("R18")
+async def test_what_stands_word_for_word_in_a_text_is_read_there_by_one_request(tmp_path: Path) -> None:
+    found = await refined(tmp_path)
+    read, expected, weather = found.plan["plan"]
+    assert (read["_tool"], read["of"]) == ("read", "†input.text")
+    assert {name: one["type"] for name, one in read["as"]["properties"].items()} == {
+        "city": "string",
+        "days": "integer",
+    }
+    assert expected == {"_expect": "{†calls.0.city in †input.text and str(†calls.0.days) in †input.text}"}
+    assert weather == {"_tool": "weather", "city": "†calls.0.city", "days": "†calls.0.days"}
+    assert not found.questions
+    assert (found.proof.same, found.proof.right, found.proof.left, found.proof.wrong) == (4, 4, 0, 0)
+    assert (found.requests, found.asks) == (2.0, 1)
+    found.save(tmp_path / "plan.json")
+    plan = Idea.load(tmp_path / "plan.json")
+    model = Model()
+    result = await plan.run(Agent(model, tools=tools()), input={"text": NEW})
+    assert (result.output, len(model.requests), model.readings) == ("It will be mild in Riga for 6 days", 1, 1)
+    with pytest.raises(errors.RefineError) as raised:
+        await as_python(found, [tmp_path / "run-0.json"], tmp_path / "outlook.py", idea=IDEA, tools=tools())
+    assert raised.value.code == "not_python"
+
+
+async def learnt(place: Path, **more: Any) -> Agent:
+    own = Agent(Model(), tools=tools(), plans=Plans(place, audit=0, **more))
+    for text in ASKED:
+        await own.run(IDEA.context, IDEA.schema, input={"text": text})
+    return own
+
+
+@pytest.mark.rule("R19")
+async def test_a_near_miss_takes_one_small_request(tmp_path: Path) -> None:
+    own = await learnt(tmp_path / "plans.db")
+    own.model = model = Model()
+    result = await own.run(IDEA.context, IDEA.schema, input={"text": NEW})
+    assert result.output == "It will be mild in Riga for 6 days"
+    assert result.plan is not None
+    assert (result.plan.how, len(model.requests), model.readings) == ("filled", 1, 1)
+    small = sum(len(message["content"]) for message in model.requests[0].messages)
+    (known,) = Plans(tmp_path / "plans.db").list()
+    assert (known.hits, known.filled, known.left) == (2, 2, 0)
+    own.plans = Plans(tmp_path / "plans.db", requests=0)
+    assert (await own.run(IDEA.context, IDEA.schema, input={"text": NEW})).plan is None
+    assert small < 1_000
+
+
+@pytest.mark.rule("R18")
+async def test_what_a_reader_makes_up_leaves_the_plan(tmp_path: Path) -> None:
+    own = await learnt(tmp_path / "plans.db")
+    for read in ({"city": "Paris", "days": 6}, {"city": "Riga", "days": None}):
+        own.model = Model(read)
+        result = await own.run(IDEA.context, IDEA.schema, input={"text": NEW})
+        assert result.output == "It will be mild in Riga for 6 days"
+        assert result.plan is not None
+        assert result.plan.how == "left"
+
+
+@pytest.mark.rule("R18")
+async def test_a_tool_of_that_name_is_no_reader(tmp_path: Path) -> None:
+    def own() -> Tools:
+        found = tools()
+
+        @found.tool(effects="none")
+        def read(of: str) -> str:
+            """Read a page."""
+            return of
+
+        return found
+
+    runs: list[Path] = []
+    for number, text in enumerate(ASKED):
+        runs.append(tmp_path / f"run-{number}.json")
+        await kept.start(runs[-1], IDEA, Agent(Model(), tools=own()), input={"text": text})
+    found = await refine(runs, idea=IDEA, tools=own())
+    assert [one.leaf for one in found.questions] == ["0.city", "0.days"]
