@@ -17,7 +17,7 @@ from .author import Author, declared_at
 from .conditions import MadeWhen, separating
 from .examples import Example
 from .explaining import Explaining, Explanation, Leaf, values_within
-from .holes import Holes, Reading
+from .holes import Holes, TextReading
 from .repeating import repeated
 from .shapes import ExampleShape, SharedCall
 from .terms import KnownValue, Terms, keys_within, known_within, value_key
@@ -35,7 +35,7 @@ class DerivedPlan:
     calls: Sequence[JsonObject]
     output: Json
     found: Sequence[Explanation]
-    readings: Sequence[Reading] = ()
+    readings: Sequence[TextReading] = ()
     """What a model is asked to read."""
 
     @property
@@ -299,7 +299,7 @@ class Derivation:
         return DerivedPlan(calls=renumbered(calls, order), output=renumbered(output, order), found=self.found)
 
 
-def _with_readers(elements: Sequence[PlannedCall], readings: Sequence[Reading]) -> list[PlannedCall]:
+def _with_readers(elements: Sequence[PlannedCall], readings: Sequence[TextReading]) -> list[PlannedCall]:
     """The elements, each reader before the first that needs what it reads."""
     found = list(elements)
     for one in readings:

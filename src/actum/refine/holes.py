@@ -24,7 +24,7 @@ _SHORTEST_TEXT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ReadValue:
     """One value that is read: of the parameter of a slot's call or, without a slot, of the output, at a path."""
 
     slot: int | None
@@ -41,12 +41,12 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextReading:
     """A call of the reader: its slot, the text that it reads, and what of it, by names."""
 
     slot: int
     source: KnownValue
-    members: Mapping[str, Member]
+    members: Mapping[str, ReadValue]
 
     @property
     def call(self) -> JsonObject:
@@ -76,7 +76,7 @@ class Holes:
     sources: Sequence[KnownValue]
     author: Author
     secrets: Collection[str] = ()
-    _members: dict[str, dict[str, Member]] = field(default_factory=dict[str, dict[str, Member]])
+    _members: dict[str, dict[str, ReadValue]] = field(default_factory=dict[str, dict[str, ReadValue]])
     _named: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict[tuple[str, tuple[str, ...]], str])
 
     def reading(
@@ -102,13 +102,13 @@ class Holes:
         is_text = isinstance(values[0], str)
         return at, f"{at if is_text else f'str({at})'} in {source.reference}", source
 
-    def readings(self, used: Collection[str]) -> Iterator[Reading]:
+    def readings(self, used: Collection[str]) -> Iterator[TextReading]:
         """The calls of the reader, for those references alone that are used."""
         sources = {one.text: one for one in self._texts}
         for slot, (text, members) in enumerate(self._members.items(), self.first):
             own = {name: one for name, one in members.items() if f"†calls.{slot}.{name}" in used}
             if own:
-                yield Reading(slot, sources[text], own)
+                yield TextReading(slot, sources[text], own)
 
     @property
     def _texts(self) -> list[KnownValue]:
@@ -117,7 +117,7 @@ class Holes:
 
     def _member(
         self, values: Sequence[Json], path: tuple[str | int, ...], slot: int | None, tool: str | None
-    ) -> Member:
+    ) -> ReadValue:
         declared = self.author.schema_of(path, tool)
         whole = all(isinstance(one, int) for one in values)
         kind = "string" if isinstance(values[0], str) else "integer" if whole else "number"
@@ -125,7 +125,7 @@ class Holes:
         schema: JsonObject = {"type": kind} | ({"enum": options} if options else {})
         told = str(declared.get("description") or declared.get("title") or "")
         whose = "the answer" if tool is None else tool
-        return Member(slot, path, schema, f"for {whose}" + (f" ({told})" if told else ""))
+        return ReadValue(slot, path, schema, f"for {whose}" + (f" ({told})" if told else ""))
 
 
 def _is_free(text: Json, secrets: Collection[str]) -> bool:

@@ -31,13 +31,19 @@ class _Nothing:
 _NOTHING: Final = _Nothing()
 
 
+_WORDS: Mapping[bool | None, str] = {None: "null", True: "true", False: "false"}
+
+
 def value_key(value: Any) -> str:
     """A value as text: 1, 1.0, "1" and true are four values."""
     if isinstance(value, str):
         return f'"{value}'
-    if value is _NOTHING:
-        return ""
-    return repr(value) if is_number(value) else encode(value, sort_keys=True)
+    kind = type(value)
+    if kind is int or kind is float:
+        return repr(value)
+    if value is None or kind is bool:
+        return _WORDS[value]
+    return "" if value is _NOTHING else encode(value, sort_keys=True)
 
 
 def keys_within(values: Iterable[Json]) -> set[str]:
@@ -193,7 +199,7 @@ class Terms:
         paths = _paths([item for one in lists for item in one])
         own = frozenset({source.step} - {-1})
         yield Selection(source, "", lists, paths, own)
-        for path in [*paths, ()] if paths else [()]:
+        for path in paths or [()]:  # of objects it is their keys that something is equal to
             held = [[value_key(_at(item, path)) for item in one] for one in lists]
             for where, wanted, needs in self._conditions(source, path, lists, held):
                 self._filters += 1
@@ -210,24 +216,35 @@ class Terms:
     ) -> Iterator[tuple[str, Sequence[str], frozenset[int]]]:
         """What an item's key may be compared with: a known value that some item has, or what the author wrote."""
         at = expression_at("x", path)
-        sets = [set(keys) for keys in held]
-        for known in self.sources:
-            is_scalar = known.values[0] is not None and not isinstance(known.values[0], dict | list)
-            if (
-                is_scalar
-                and known is not source
-                and any(key in keys for key, keys in zip(known.keys, sets, strict=True))
-            ):
+        fitting = {
+            number
+            for keys, known in zip(held, self._scalars_by_key, strict=True)
+            for key in set(keys)
+            for number in known.get(key, ())
+        }
+        for known in [self.sources[number] for number in sorted(fitting)]:
+            if known is not source:
                 yield f"{at} == {known.reference}", known.keys, frozenset({known.step} - {-1})
         said: dict[str, Any] = {}
-        for items in lists:
-            said |= {value_key(value): value for value in (_at(item, path) for item in items) if not _is_long(value)}
+        for items, keys in zip(lists, held, strict=True):
+            values = (_at(item, path) for item in items)
+            said |= {key: value for key, value in zip(keys, values, strict=True) if not _is_long(value)}
         booleans = all(isinstance(value, bool) for value in said.values())
         for key, value in sorted(said.items()) if path else ():
             if booleans:
                 yield at if value else f"not {at}", (key,) * len(lists), frozenset()
             elif not isinstance(value, bool) and value is not None and self.says(value):
                 yield f"{at} == {value!r}", (key,) * len(lists), frozenset()
+
+    @cached_property
+    def _scalars_by_key(self) -> Sequence[Mapping[str, Sequence[int]]]:
+        """Of each example, the numbers of the sources that are no list or object, by their values."""
+        found = [defaultdict[str, list[int]](list) for _ in (self.sources[0].keys if self.sources else ())]
+        for number, one in enumerate(self.sources):
+            if one.values[0] is not None and not isinstance(one.values[0], dict | list):
+                for known, key in zip(found, one.keys, strict=True):
+                    known[key].append(number)
+        return found
 
     def _sums(self, values: Sequence[Json], allowed: Collection[int]) -> Iterator[Term]:
         """One operation of two sources, or of one and a number that the author wrote; perhaps rounded (class 4)."""
@@ -244,12 +261,10 @@ class Terms:
         wanted, near = tuple(map(value_key, values)), float(value_key(values[0]))
         for left, lefts, needs in (*known, *written):
             for right, rights, more in (*known, *written) if left.startswith("†") else known:
-                for sign, function in _SIGNS.items():
+                for sign in _near_signs(lefts[0], rights[0], near):
                     if (sign in "+*" and left > right) or _is_idle(sign, right):
                         continue
-                    if not _is_near(function, lefts[0], rights[0], near):
-                        continue
-                    for digits in _computed(function, lefts, rights, wanted):
+                    for digits in _computed(_SIGNS[sign], lefts, rights, wanted):
                         own = f"{left} {sign} {right}"
                         yield computed(own if digits is None else f"round({own}{digits})", 4, needs | more)
 
@@ -293,12 +308,15 @@ def _computed(
         return
 
 
-def _is_near(function: Callable[[Any, Any], Any], left: Any, right: Any, wanted: float) -> bool:
-    """Whether an operation comes so near to a number that rounding may make it the same."""
+def _near_signs(left: Any, right: Any, wanted: float) -> str:
+    """The operations that come so near to a number that rounding may make it the same."""
+    low, high = wanted - 1, wanted + 1
+    found = ("+" if low <= left + right <= high else "") + ("-" if low <= left - right <= high else "")
     try:
-        return abs(function(left, right) - wanted) <= 1
-    except (ZeroDivisionError, OverflowError):
-        return False
+        found += "*" if low <= left * right <= high else ""
+        return found + ("/" if right and low <= left / right <= high else "")
+    except OverflowError:
+        return found
 
 
 def _is_idle(sign: str, right: str) -> bool:
