@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,3 +238,63 @@ def test_settings_are_what_is_said() -> None:
     )
     with pytest.raises(TypeError, match="did you mean 'temperature'"):
         Settings(temprature=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+LAMP = """
+from actum.models.hosts import ModelHost
+from actum.models.wires.chat import Chat
+
+
+class Bright(Chat):
+    packages = ()
+
+
+HOST = ModelHost("bright", None, "LAMP_API_KEY", "GRAMMAR")
+WIRE = Bright()
+BROKEN = 5
+"""
+
+
+async def test_packages_add_hosts_and_wires(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lamp_models.py").write_text(LAMP)
+    points = tmp_path / "lamp-1.dist-info"
+    points.mkdir()
+    (points / "METADATA").write_text("Metadata-Version: 2.1\nName: lamp\nVersion: 1\n")
+    hosts = (
+        "lamp = lamp_models:HOST\ndark = lamp_models:BROKEN\ngone = lamp_models:NOTHING\nopenai = lamp_models:BROKEN"
+    )
+    (points / "entry_points.txt").write_text(f"[actum.hosts]\n{hosts}\n[actum.wires]\nbright = lamp_models:WIRE\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert "set LAMP_BASE_URL" in str(refused("lamp:m"))
+    monkeypatch.setenv("LAMP_BASE_URL", f"{server.url}/v1")
+    monkeypatch.setenv("LAMP_API_KEY", "secret")
+    server.reply(WIRES["openai-compatible"].answer("{}"))
+    model: Any = models.load("lamp:m", timeout=BOUND)
+    assert (await collect(model))[0] == "{}"
+    assert server.last.headers["authorization"] == "Bearer secret"
+    assert "is no ModelHost" in str(refused("dark:m"))
+    assert "can't be loaded" in str(refused("gone:m"))
+    assert models.load("openai:gpt-5").name == "openai:gpt-5", "what Actum has is nobody else's to replace"
+
+
+@pytest.mark.parametrize("enforces", [True, False])
+async def test_a_model_of_the_library_is_asked_as_it_was_made(server: Server, enforces: bool) -> None:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    server.reply(WIRES["openai"].answer('{"calls": [], "output": 5}'))
+    client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key="own", max_retries=0)
+    profile: Any = {"supports_json_schema_output": enforces}
+    given = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client), profile=profile)
+    model: Any = models.load(given, price=models.Price(input=1, output=1))
+    assert model.name == "openai:gpt-4o"
+    result = await Agent(model, tools=Tools()).run("Hello", int)
+    assert (result.output, result.usage.usd) == (5, 18 / 1e6)
+    assert server.last.headers["authorization"] == "Bearer own"
+    assert ("response_format" in server.last.body) is enforces
+    if enforces:
+        await collect(model)
+        assert server.last.body["response_format"]["json_schema"]["schema"] == REQUEST.schema
+    assert given.profile.get("json_schema_transformer") is not None, "the program's own model is left alone"
+    await client.close()

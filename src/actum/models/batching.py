@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from pydantic import TypeAdapter
-    from pydantic_ai.models import Model
     from pydantic_ai.models.batch import Batch
 
 T = TypeVar("T")
@@ -52,7 +51,7 @@ class Batching:
     async def encoded(self, request: ModelRequest, id: str) -> JsonObject:
         """A request as it lies in a batch; `group` is what all requests of a batch have in common."""
         asked = await self._model.asked(request)
-        model = await self._connected(asked)
+        model = await self._wire.model(asked)
         return asdict(await self._of(asked, model.batch_encode(self._wire.batched(asked, model, id))))
 
     async def create(self, requests: Sequence[JsonObject]) -> JsonObject:
@@ -60,19 +59,19 @@ class Batching:
         from pydantic_ai.models.batch import EncodedBatchRequest
 
         asked = await self._model.asked(_NOTHING)
-        model = await self._connected(asked)
+        model = await self._wire.model(asked)
         return _told(await self._of(asked, model.batch_create([EncodedBatchRequest(**one) for one in requests])))
 
     async def status(self, handle: JsonObject) -> JsonObject:
         """The handle of a batch as it is now; its `status` is `ended` once there are results."""
         asked = await self._model.asked(_NOTHING)
-        model = await self._connected(asked)
+        model = await self._wire.model(asked)
         return _told(await self._of(asked, model.batch_status(_handle(handle))))
 
     async def cancel(self, handle: JsonObject) -> JsonObject:
         """Have no more of a batch answered."""
         asked = await self._model.asked(_NOTHING)
-        model = await self._connected(asked)
+        model = await self._wire.model(asked)
         return _told(await self._of(asked, model.batch_cancel(_handle(handle))))
 
     async def results(self, handle: JsonObject) -> Mapping[str, JsonObject]:
@@ -85,7 +84,7 @@ class Batching:
         from pydantic_ai.models._batch_codec import BatchJobError  # pyright: ignore[reportPrivateUsage]
 
         asked = await self._model.asked(_NOTHING)
-        model = await self._connected(asked)
+        model = await self._wire.model(asked)
         try:
             results = await model.batch_results(_handle(handle))
         except Exception as error:
@@ -104,7 +103,7 @@ class Batching:
         from pydantic_ai.models.batch import BatchResult
 
         asked = await self._model.asked(request)
-        model = await self._connected(asked)
+        model = await self._wire.model(asked)
         try:
             response = model.batch_decode(BatchResult(**result), self._wire.batched(asked, model, result["custom_id"]))
         except Exception as error:
@@ -120,7 +119,7 @@ class Batching:
         from pydantic_ai.models.batch import Batch
 
         asked = await self._model.asked(_NOTHING)
-        model, is_open = await self._connected(asked), False
+        model, is_open = await self._wire.model(asked), False
         try:
             async for one in self._wire.held(model):
                 if one.created < since - _SLACK:
@@ -138,11 +137,6 @@ class Batching:
         if is_open:
             raise ModelError(f"{asked.name}: it isn't known whether a batch was made", code="model_batch")
         return None
-
-    async def _connected(self, asked: WireRequest) -> Model[Any]:
-        from . import clients
-
-        return await clients.library_model(asked, self._wire.connected)
 
     @staticmethod
     async def _of(asked: WireRequest, doing: Awaitable[T]) -> T:

@@ -238,7 +238,7 @@ class Hosted:
 
     def _priced(self, ended: AnswerEnd) -> Usage:
         provider = self._endpoint.provider
-        if self._price is None and not self._endpoint.is_own and self._endpoint.wire != provider and not self._keys:
+        if self._price is None and not self._endpoint.is_own and not self._keys:
             return ended.usage  # a host that nobody has a list of
         return prices.priced(ended.usage, provider, ended.model, self._price)
 

@@ -25,6 +25,7 @@ class ModelHost:
     path: str = ""
     is_local: bool = False
     is_own: bool = False
+    is_sdk: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -34,7 +35,7 @@ class ModelHost:
     @property
     def has_url(self) -> bool:
         """Whether it is known where it is, without its being said."""
-        return self.url is not None or self.wire != "chat" or self.is_own
+        return self.url is not None or self.is_sdk or self.is_own
 
 
 def _chat(url: str | None, key: str, dialect: str | None = _COMPATIBLE) -> ModelHost:
@@ -46,7 +47,7 @@ def _local(port: int, key: str) -> ModelHost:
 
 
 def _library(key: str) -> ModelHost:
-    return ModelHost("inferred", None, key, _COMPATIBLE, "openai-responses", is_local=True)
+    return ModelHost("inferred", None, key, _COMPATIBLE, "openai-responses", is_local=True, is_sdk=True)
 
 
 HOSTS: dict[str, ModelHost] = {
@@ -99,6 +100,6 @@ FAMILIES = {"openai": _OPENAI, "anthropic": "ANTHROPIC", "google": "GOOGLE"}
 """The dialect by what a model's name begins with, at hosts that pass requests on; others are COMPATIBLE."""
 
 
-def variable_of(prefix: str) -> str:
-    """The environment variable that holds another URL of a host."""
-    return HOSTS[prefix].variable or f"{prefix.upper().replace('-', '_')}_BASE_URL"
+def variable_of(prefix: str, host: ModelHost | None = None) -> str:
+    """The environment variable that holds another URL of a host; `host` is needed of one that isn't in the table."""
+    return (host or HOSTS[prefix]).variable or f"{prefix.upper().replace('-', '_')}_BASE_URL"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import ModelError
@@ -18,9 +20,14 @@ from .prices import Price
 from .recording import Replay
 from .retry_policy import Retrying
 
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as LibraryModel
+
+T = TypeVar("T")
+
 
 def load(
-    name: str,
+    name: str | LibraryModel[Any],
     *,
     base_url: str | None = None,
     api_key: str | None = None,
@@ -32,10 +39,12 @@ def load(
 
     Without `base_url` and `api_key` the provider's usual environment variables are read, the key by the first request.
     A key of the environment is never sent to a `base_url` given here: who names a host names the key for it. With a
-    `base_url`, `openai:` is any host that speaks OpenAI's chat completions.
+    `base_url`, `openai:` is any host that speaks OpenAI's chat completions. Packages add hosts and wires by the entry
+    points `actum.hosts` and `actum.wires`.
 
     Args:
-        name: The provider and its name for the model, or a recording.
+        name: The provider and its name for the model, or a recording; or a model of pydantic-ai, which is asked as it
+            was made, its host and key included.
         base_url: Where the provider is, if it isn't where it usually is.
         api_key: The key for it.
         timeout: The longest silence in seconds.
@@ -45,6 +54,9 @@ def load(
     Raises:
         ModelError: for an unknown provider, or a package that is not installed.
     """
+    retrying = retries if isinstance(retries, Retrying) else Retrying(retries=retries)
+    if not isinstance(name, str):
+        return _given(name, timeout, retrying, price)
     prefix, _, rest = name.partition(":")
     host = provider_of(name, has_url=bool(base_url))
     if host is None:
@@ -60,16 +72,50 @@ def load(
         endpoint=Endpoint(wire=host.wire, provider=prefix, base_url=url, api_key=api_key or None, is_own=is_own),
         dialect=_dialect(host, rest, is_elsewhere=is_elsewhere),
         timeout=timeout,
-        retrying=retries if isinstance(retries, Retrying) else Retrying(retries=retries),
+        retrying=retrying,
         price=price,
         keys=host.keys if not (api_key or base_url) else (),
         needs_key=needs_key,
     )
 
 
+def _given(model: LibraryModel[Any], timeout: float, retrying: Retrying, price: Price | None) -> Hosted:
+    """A model of the library; one whose profile doesn't say that schemas are enforced is told them in words (W4)."""
+    from .wires.inferred import Given
+
+    return Hosted(
+        model.model_name,
+        wire=Given(model),
+        endpoint=Endpoint(wire="inferred", provider=model.system, base_url=model.base_url, api_key=None),
+        dialect="COMPATIBLE" if model.profile.get("supports_json_schema_output") else "PROMPTED_ONLY",
+        timeout=timeout,
+        retrying=retrying,
+        price=price,
+    )
+
+
 def wire_of(host: ModelHost) -> Wire:
     """The wire that a host speaks."""
+    if (other := _registered("wires", host.wire, Wire)) is not None:
+        return other
     return importlib.import_module(f"actum.models.wires.{host.wire}").WIRE
+
+
+def _registered(what: str, name: str, kind: type[T]) -> T | None:
+    """What a package has registered under a name, None if none has.
+
+    Raises:
+        ModelError: it can't be loaded, or is something else.
+    """
+    for point in entry_points(group=f"actum.{what}", name=name):
+        try:
+            found = point.load()
+        except Exception as error:
+            raise ModelError(f"actum.{what}: {name} can't be loaded: {error}", code="model_not_installed") from error
+        if not isinstance(found, kind):
+            raise ModelError(f"actum.{what}: {name} ({point.value}) is no {kind.__name__}", code="model_unknown")
+        return found
+    return None
 
 
 def takes_batches(name: str) -> bool:
@@ -89,7 +135,7 @@ def provider_of(name: str, *, has_url: bool = False) -> ModelHost | None:
         if not Path(rest).is_file():
             raise ModelError(f"there is no recording {rest!r}", code="model_recording")
         return None
-    host = HOSTS.get(prefix)
+    host = HOSTS.get(prefix) or (_registered("hosts", prefix, ModelHost) if prefix and rest else None)
     if host is None or not rest:
         known = ", ".join(f"{known}:…" for known in (*HOSTS, "replay"))
         hint = f"; a host that speaks OpenAI's is openai:{name} with its base_url" if has_url and not rest else ""
@@ -103,7 +149,7 @@ def _place(prefix: str, host: ModelHost, base_url: str | None) -> tuple[str | No
     Raises:
         ModelError: it must be given.
     """
-    variable = variable_of(prefix)
+    variable = variable_of(prefix, host)
     said = os.environ.get(variable)
     url = base_url or (said.rstrip("/") + host.path if said else None)
     if url is None and (not host.has_url or host.path):

@@ -1,13 +1,14 @@
-"""Any other model that pydantic-ai knows, by its name there; its provider reads the environment itself."""
+"""Any other model of pydantic-ai: by its name there, its provider reads the environment itself, or as it was made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from ...generation.request_media import Takes
 from ..port import Endpoint, WireRequest
-from .library_wire import LibraryWire
+from .library_wire import PROFILE, LibraryWire
 
 if TYPE_CHECKING:
     import httpx2
@@ -32,7 +33,26 @@ class Inferred(LibraryWire):
         """The library's model, over connections of its own."""
         from pydantic_ai.models import infer_model
 
-        return infer_model(asked.name)
+        return _untouched(infer_model(asked.name))
+
+
+class Given(Inferred):
+    """A model that its program has made, over whatever connections that has."""
+
+    def __init__(self, model: Model[Any]) -> None:
+        self._model = _untouched(model)
+
+    async def model(self, asked: WireRequest) -> Model[Any]:
+        """That model."""
+        return self._model
+
+
+def _untouched(model: Model[Any]) -> Model[Any]:
+    """The same model, of which nothing is rewritten on its way; whether it enforces schemas is its own to say."""
+    own: Any = copy(model)
+    enforces = {"supports_json_schema_output": model.profile.get("supports_json_schema_output", False)}
+    own.__dict__["profile"] = {**model.profile, **PROFILE, **enforces}
+    return own
 
 
 WIRE = Inferred()

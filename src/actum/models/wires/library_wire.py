@@ -58,6 +58,12 @@ class LibraryWire(Wire):
     def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
 
+    async def model(self, asked: WireRequest) -> Model[Any]:
+        """The library's model that is asked; `connected` makes it the first time."""
+        from .. import clients
+
+        return await clients.library_model(asked, self.connected)
+
     def kept(self, asked: WireRequest) -> Mapping[str, Any]:
         """The settings by which the library asks the provider to keep a prompt."""
         return {}
@@ -85,7 +91,7 @@ class LibraryWire(Wire):
 
         responses: list[httpx2.Response] = []
         try:
-            model = await clients.library_model(asked, self.connected)
+            model = await self.model(asked)
             stream = model_request_stream(
                 model,
                 self._messages(asked, model),
