@@ -293,6 +293,7 @@ def test_a_key_that_this_machine_has_not_is_no_problem_of_the_idea(monkeypatch: 
     assert inspection.check(write(Path(), config={"model": "openai:gpt-5.2"})).problems == ()
 
 
+@pytest.mark.rule("W10", "W11")
 @pytest.mark.parametrize(
     ("model", "settings", "note", "problem"),
     [
@@ -308,6 +309,19 @@ def test_what_a_provider_makes_of_settings_is_told(
     checked = inspection.check(write(tmp_path, config={"model": model, "settings": settings}))
     assert [str(note) in one for one in checked.notes] == ([True] if note else []), checked.notes
     assert [str(problem) in one.error.message for one in checked.problems] == ([True] if problem else [])
+
+
+@pytest.mark.rule("W10")
+def test_what_each_kind_of_provider_calls_a_setting_is_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path))
+    assert run_command(["check", path, "--all-providers"]) == 0
+    (row,) = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("max_tokens")]
+    assert row == ["max_tokens", "max_tokens", "max_output_tokens", "max_tokens", "maxOutputTokens", "max_tokens"]
+    assert run_command(["check", path, "--all-providers", "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)["settings"]
+    assert table["seed"] == {"chat": "seed", "responses": None, "anthropic": None, "google": "seed", "inferred": None}
 
 
 NAMED = "from actum import tools\n\n@tools.tool\ndef ask(q: str) -> str:\n    return q\n"

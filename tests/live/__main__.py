@@ -21,6 +21,7 @@ MODELS = (
     "openai-responses:gpt-4.1-nano",
     "anthropic:claude-haiku-4-5",
     "google:gemini-2.5-flash-lite",
+    "bedrock:us.amazon.nova-micro-v1:0",
 )
 """One for each wire; others are named on the command line."""
 OUT = Path("out/live")
@@ -75,7 +76,8 @@ async def main(names: list[str]) -> int:
     failed = False
     for name in names or MODELS:
         host = HOSTS.get(name.partition(":")[0])
-        if host is not None and not host.is_local and not any(os.environ.get(key) for key in host.keys):
+        needs_key = host is not None and (host.is_sdk or not host.is_local)
+        if host is not None and needs_key and not any(os.environ.get(key) for key in host.keys):
             sys.stdout.write(f"{name}: not tried, it needs {' or '.join(host.keys)}\n")
             continue
         try:

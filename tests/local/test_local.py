@@ -12,6 +12,8 @@ from actum import Agent, Config, Context, Idea, Limits, Tools, errors, events, m
 from actum.protocol.config import Settings
 from actum.schema.json import JsonObject as Json
 
+pytestmark = pytest.mark.rule("W41")
+
 
 def model(url: str) -> models.Model:
     return models.load("llamacpp:gemma3-270m", base_url=url, price=models.Price.FREE)

@@ -55,6 +55,7 @@ CHAIN = {
 }
 
 
+@pytest.mark.rule("W6")
 @pytest.mark.parametrize("kind", ["openai-compatible", "openai"])
 async def test_a_host_that_imposes_no_schema_is_told_it_in_words_from_then_on(
     server: Server, kind: str, caplog: pytest.LogCaptureFixture

@@ -127,6 +127,7 @@ def spelled(body: Any) -> Any:
     }
 
 
+@pytest.mark.rule("W39")
 @pytest.mark.parametrize("kind", REQUESTS)
 @pytest.mark.parametrize("name", PUBLISHED)
 async def test_a_body_is_one_that_its_provider_describes(server: Server, name: str, kind: str) -> None:
@@ -141,6 +142,7 @@ async def test_a_body_is_one_that_its_provider_describes(server: Server, name: s
     assert problems == []
 
 
+@pytest.mark.rule("W39")
 @pytest.mark.parametrize("name", PUBLISHED)
 async def test_the_judge_knows_what_no_provider_describes(server: Server, name: str) -> None:
     server.reply(WIRES[name].answer("{}"))

@@ -40,6 +40,7 @@ async def test_a_delta_is_seen_before_the_server_sends_the_next(server: Server, 
 
 
 @every_wire
+@pytest.mark.rule("W2")
 async def test_the_schema_arrives_unchanged(server: Server, wire: Wire) -> None:
     server.reply(wire.answer("{}"))
     await collect(wire.hosted(server))
@@ -106,6 +107,7 @@ async def test_settings_are_passed_on(server: Server, wire: Wire) -> None:
     assert ": 0.25" in raw or "temperature" not in settings
 
 
+@pytest.mark.rule("W10")
 async def test_a_setting_that_a_provider_is_not_sent_is_logged_once(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -136,6 +138,7 @@ async def test_a_model_that_is_not_listed_has_no_price(server: Server) -> None:
     assert (usage.input_tokens, usage.usd) == (11, None)
 
 
+@pytest.mark.rule("W20")
 async def test_what_is_not_known_is_none_and_never_zero(server: Server) -> None:
     wire = WIRES["openai-compatible"]
     parts = [part for part in wire.stream(["{}"], "stop") if "prompt_tokens" not in str(part)]

@@ -70,6 +70,7 @@ async def test_a_key_may_be_set_after_the_model_is_made(server: Server, monkeypa
     assert server.last.headers["authorization"] == "Bearer late"
 
 
+@pytest.mark.rule("W3", "W7")
 def test_every_host_can_be_loaded_but_those_that_must_be_told_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     for prefix, variable in (("azure", "AZURE_OPENAI_ENDPOINT"), ("litellm", "LITELLM_BASE_URL")):
         assert f"set {variable}" in str(refused(f"{prefix}:m"))
@@ -121,6 +122,7 @@ async def test_a_host_of_ones_own_is_asked_for_chat_completions(server: Server, 
     await model.aclose()
 
 
+@pytest.mark.rule("W5")
 async def test_a_host_of_the_environment_gets_the_key_of_the_environment(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +134,7 @@ async def test_a_host_of_the_environment_gets_the_key_of_the_environment(
     assert server.last.headers["authorization"] == "Bearer secret"
 
 
+@pytest.mark.rule("W5")
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "ollama", "vllm", "anthropic", "google"])
 async def test_a_key_of_the_environment_is_not_sent_to_a_host_given(
     server: Server, name: str, monkeypatch: pytest.MonkeyPatch
@@ -198,7 +201,7 @@ def test_every_public_name_is_there() -> None:
     assert ModelRequest is models.ModelRequest
 
 
-@pytest.mark.rule("L5")
+@pytest.mark.rule("L5", "W21", "W22")
 async def test_a_limit_in_dollars_needs_a_price_before_the_first_request(server: Server) -> None:
     server.reply(WIRES["openai-compatible"].answer('{"calls": [], "output": "hi"}'))
     place: Any = {"base_url": f"{server.url}/v1", "api_key": "k"}
@@ -214,6 +217,7 @@ async def test_a_limit_in_dollars_needs_a_price_before_the_first_request(server:
     assert (await free.run("Hello")).usage.usd == 0
 
 
+@pytest.mark.rule("W8", "W9")
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -230,6 +234,7 @@ def test_a_setting_that_does_not_exist_or_cannot_be_so_is_an_error(settings: dic
         Config(settings=settings)
 
 
+@pytest.mark.rule("W8")
 def test_settings_are_what_is_said() -> None:
     own = Settings(thinking="high", cache=False, temperature=0)
     assert (dict(own), Config(settings=dict(own)).settings) == (
@@ -255,6 +260,7 @@ BROKEN = 5
 """
 
 
+@pytest.mark.rule("W4")
 async def test_packages_add_hosts_and_wires(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lamp_models.py").write_text(LAMP)
     points = tmp_path / "lamp-1.dist-info"
@@ -277,6 +283,7 @@ async def test_packages_add_hosts_and_wires(server: Server, tmp_path: Path, monk
     assert models.load("openai:gpt-5").name == "openai:gpt-5", "what Actum has is nobody else's to replace"
 
 
+@pytest.mark.rule("W2", "W4")
 @pytest.mark.parametrize("enforces", [True, False])
 async def test_a_model_of_the_library_is_asked_as_it_was_made(server: Server, enforces: bool) -> None:
     from openai import AsyncOpenAI

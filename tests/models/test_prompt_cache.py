@@ -48,7 +48,7 @@ def changing() -> Tools:
     return tools
 
 
-@pytest.mark.rule("M7")
+@pytest.mark.rule("M7", "W14")
 async def test_anthropic_is_asked_to_cache_what_the_next_request_begins_with(server: Server) -> None:
     wire = WIRES["anthropic"]
     server.reply(wire.answer(CALLED), wire.answer(DONE))
@@ -71,7 +71,7 @@ async def test_where_only_instructions_come_again_those_are_cached(server: Serve
     assert instructions.endswith("Be brief. ")
 
 
-@pytest.mark.rule("M7")
+@pytest.mark.rule("M7", "W18")
 @pytest.mark.parametrize(
     ("name", "words", "asks"),
     [("anthropic", 100, False), ("anthropic", 600, True), ("openai", 100, False), ("openai", 600, True)],
@@ -85,6 +85,7 @@ async def test_a_beginning_that_is_too_short_to_be_kept_is_not_marked(
     assert ("cache" in server.last.raw.decode()) is asks
 
 
+@pytest.mark.rule("W18")
 @pytest.mark.parametrize(
     ("model", "least"), [("claude-haiku-4-5", 4096), ("claude-3-5-haiku-latest", 2048), ("claude-sonnet-4-5", 1024)]
 )
@@ -92,7 +93,7 @@ def test_how_much_is_kept_at_least_depends_on_the_model(model: str, least: int) 
     assert WIRE.least_kept(model) == least
 
 
-@pytest.mark.rule("M7")
+@pytest.mark.rule("M7", "W15")
 @pytest.mark.parametrize("name", list(WIRES))
 async def test_what_has_no_second_request_asks_for_no_cache(server: Server, name: str) -> None:
     server.reply(WIRES[name].answer(DONE))
@@ -100,7 +101,7 @@ async def test_what_has_no_second_request_asks_for_no_cache(server: Server, name
     assert "cache" not in server.last.raw.decode()
 
 
-@pytest.mark.rule("L5")
+@pytest.mark.rule("L5", "W20")
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "google"])
 async def test_what_a_cache_has_saved_is_told(server: Server, name: str) -> None:
     server.reply(WIRES[name].answer("{}"))
@@ -160,7 +161,7 @@ class Billing:
         )
 
 
-@pytest.mark.rule("M7")
+@pytest.mark.rule("M7", "W14", "W15", "W19")
 @pytest.mark.parametrize(
     ("shape", "prices"),
     [("one request", (1.0, 1.25, 0.13)), ("five requests", (0.4, 0.15, 0.15)), ("a conversation", (0.7, 0.3, 0.3))],

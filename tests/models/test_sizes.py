@@ -98,7 +98,7 @@ async def sent(server: Server, model: Hosted, **config: Any) -> tuple[int, int]:
     return len(encode(body).encode()), len(encode(body.get("messages")).encode())
 
 
-@pytest.mark.rule("T10")
+@pytest.mark.rule("T10", "W24")
 @pytest.mark.parametrize(
     ("wire", "dialect"),
     [
@@ -116,14 +116,14 @@ async def test_a_desk_that_is_greeted_sends_little_more_than_its_peers(server: S
     assert (await sent(server, hosted(server, wire, dialect), flow=False))[0] <= 1.7 * peer
 
 
-@pytest.mark.rule("T10")
+@pytest.mark.rule("T10", "W24")
 async def test_a_host_that_shows_no_schema_is_told_of_it_in_few_words(server: Server) -> None:
     server.reply(WIRES["openai"].answer("no answer"))
     peer = await by_the_library(server)
     assert (await sent(server, hosted(server, "openai-compatible", "GRAMMAR")))[1] <= 1.15 * peer
 
 
-@pytest.mark.rule("T10", "T13")
+@pytest.mark.rule("T10", "T13", "W25")
 async def test_a_schema_is_told_once(server: Server) -> None:
     """By the host, by signatures beside a schema that nobody is shown, or in words where none is sent."""
     server.reply(WIRES["openai"].answer("no answer"))
@@ -141,7 +141,7 @@ async def test_a_schema_is_told_once(server: Server) -> None:
         assert words.count("Where a parcel is") <= 1
 
 
-@pytest.mark.rule("T16", "T10")
+@pytest.mark.rule("T16", "T10", "W27")
 async def test_the_reader_takes_at_most_300_bytes(server: Server) -> None:
     server.reply(WIRES["openai"].answer("no answer"))
     model = hosted(server, "openai", "OPENAI")

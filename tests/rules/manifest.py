@@ -14,8 +14,8 @@ TESTS = Path(__file__).parents[1]
 MANIFEST = tomllib.loads((TESTS / "rules" / "rules.toml").read_text(encoding="utf-8"))
 PAGE = TESTS.parent / "docs" / "protocol.md"
 PLANNED = "*(planned)*"
-BESIDE = frozenset({"V", "R"})
-"""The groups of rules that are not of the protocol: V is of evals, R of refining."""
+BESIDE = frozenset({"V", "R", "W"})
+"""The groups of rules that are not of the protocol: V is of evals, R of refining, W of models."""
 
 
 def rules(*, of_protocol: bool = False) -> dict[str, str]:

@@ -15,7 +15,9 @@ def test_the_page_states_every_rule_once_in_the_manifests_order() -> None:
 
 
 def test_the_page_marks_what_is_planned_as_the_manifest_does() -> None:
-    assert [rule for rule, text in STATED if text.startswith(PLANNED)] == planned()
+    assert [rule for rule, text in STATED if text.startswith(PLANNED)] == [
+        one for one in planned() if one in rules(of_protocol=True)
+    ]
     assert [rule for rule, text in STATED if PLANNED in text and not text.startswith(PLANNED)] == amended()
     assert [rule for rule, text in STATED if text.count(PLANNED) > 1 or text.endswith(PLANNED)] == []
 
@@ -62,4 +64,4 @@ def _cited_in(path: Path) -> list[str]:
 
 
 def _rules_in(text: str) -> list[str]:
-    return re.findall(r"\b[MTACSDIOELPXVR]\d{1,2}\b", text)
+    return re.findall(r"\b[MTACSDIOELPXVRW]\d{1,2}\b", text)

@@ -136,7 +136,7 @@ def offered(composed: Json) -> set[str]:
 FLOW = {"_each", "_when", "_else", "_then", "_value", "_expect"}
 
 
-@pytest.mark.rule("T16")
+@pytest.mark.rule("T16", "W26")
 @pytest.mark.parametrize(
     ("tools", "config", "expected"),
     [
@@ -157,7 +157,7 @@ def test_the_flow_is_offered_together_or_not_at_all(tools: Tools, config: Any, e
         assert ("{…}" in shown) is bool(expected)
 
 
-@pytest.mark.rule("T16", "T10")
+@pytest.mark.rule("T16", "T10", "W26")
 @pytest.mark.parametrize(
     ("effects", "returns", "output", "expected"),
     [

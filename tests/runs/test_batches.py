@@ -44,6 +44,7 @@ def _model(provider: BatchProvider) -> Any:
     return models.load(provider.model, base_url=provider.url, api_key="key")
 
 
+@pytest.mark.rule("W35", "W36")
 async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None:
     with batch_provider(_said) as provider:
         async with Runs(place) as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4, queues={"runs": 2}):
@@ -56,6 +57,7 @@ async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None
     assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 10, 5)
 
 
+@pytest.mark.rule("W35", "W38")
 @pytest.mark.parametrize("kind", ["anthropic", "google"])
 async def test_other_providers_answer_in_batches_and_are_asked_again_what_they_had_no_room_for(kind: str) -> None:
     with batch_provider(_said, kind, refuses=1) as provider:
@@ -68,6 +70,7 @@ async def test_other_providers_answer_in_batches_and_are_asked_again_what_they_h
     assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 10, 5)
 
 
+@pytest.mark.rule("W37")
 @pytest.mark.parametrize("kind", PROVIDERS)
 async def test_a_batch_whose_making_was_never_told_is_found_at_the_provider(kind: str) -> None:
     made: list[str] = []
@@ -99,6 +102,7 @@ async def _rows(runs: Runs, table: str) -> int:
     return (await runs.store.database.single(f"SELECT count(*) FROM {table}"))[0][0]
 
 
+@pytest.mark.rule("W38")
 @pytest.mark.parametrize("kind", PROVIDERS)
 async def test_a_batch_that_nobody_waits_for_any_more_is_cancelled_with_its_provider(kind: str) -> None:
     with batch_provider(_said, kind, looks=10**9) as provider:
@@ -172,6 +176,7 @@ async def test_a_batch_that_fails_as_a_whole_ends_its_runs() -> None:
                 await run.result(timeout=PATIENCE)
 
 
+@pytest.mark.rule("W36")
 async def test_a_chain_of_requests_is_a_chain_of_batches() -> None:
     done: list[int] = []
 
@@ -192,6 +197,7 @@ async def test_a_chain_of_requests_is_a_chain_of_batches() -> None:
     assert result.usage.requests == 2
 
 
+@pytest.mark.rule("W38")
 async def test_what_a_provider_has_not_come_to_is_asked_again_and_then_given_up() -> None:
     for refuses, output in ((2, 7), (99, None)):
         with batch_provider(_said, refuses=refuses) as provider:
@@ -205,6 +211,7 @@ async def test_what_a_provider_has_not_come_to_is_asked_again_and_then_given_up(
         assert len(provider.batches) == 3
 
 
+@pytest.mark.rule("W35")
 async def test_a_batch_is_refused_where_the_model_takes_none(tmp_path: Path) -> None:
     async with Runs(":memory:") as runs:
         with pytest.raises(errors.RunError, match="takes no batches"):
@@ -231,9 +238,10 @@ KILLS = [
 ]
 
 
+@pytest.mark.rule("W36", "W37")
 async def test_a_worker_that_is_killed_at_any_point_pays_nothing_twice(tmp_path: Path) -> None:
     """At each request that it makes, once before it has an effect and once before it is answered."""
-    place, count = f"sqlite:///{tmp_path / 'runs.db'}", cases(little=40, more=400, most=10_000)
+    place, count = f"sqlite:///{tmp_path / 'runs.db'}", cases(little=40, more=100, most=400)
     left = KILLS[3:5] if EFFORT == "little" else KILLS[:]
     workers: list[Any] = []
 
@@ -268,6 +276,7 @@ async def test_a_worker_that_is_killed_at_any_point_pays_nothing_twice(tmp_path:
     assert set(provider.paid.values()) == {1}
 
 
+@pytest.mark.rule("W35")
 def test_the_command_submits_for_a_batch(tmp_path: Path, capsys: Any) -> None:
     idea = tmp_path / "number.json"
     idea.write_text(json.dumps({**IDEA, "config": {"model": "openai-responses:gpt-5.2"}}))

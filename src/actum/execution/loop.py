@@ -14,7 +14,7 @@ from ..errors import ActumError, ModelError, NoProgress, RequestWaits
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import ArrivedAnswer, ask
 from ..generation.model import Model
-from ..generation.model_chain import chain_of
+from ..generation.model_chain import chain_of, unsent
 from ..generation.offer import REVEALED
 from ..protocol.config import Limits
 from ..protocol.context import Context
@@ -104,6 +104,7 @@ class Loop:
             waiting=list(self._ground.gates),
             makers=self.makers,
             live=self._calls.live,
+            notes=unsent(self._setup.runtime.model, self._config.settings),
         )
 
     @property

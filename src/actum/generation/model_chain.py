@@ -6,8 +6,8 @@ composed for that one: the ladder of forms (see `actum.schema.lowering`) begins 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
 
@@ -26,6 +26,16 @@ def chain_of(model: Model) -> Sequence[Model]:
     """The models that stand for this one, in the order in which they are asked; itself where there are no others."""
     chain: Sequence[Model] = getattr(model, "chain", ())
     return chain or (model,)
+
+
+def unsent(model: Model | None, settings: Mapping[str, Any]) -> list[str]:
+    """What isn't sent of these settings, as `Result.notes` says it, model by model (W10)."""
+    return [
+        f"{one.name} isn't sent the setting {name!r}"
+        for one in (() if model is None or not settings else chain_of(model))
+        if (ignored := getattr(one, "ignored", None)) is not None
+        for name in ignored(settings)
+    ]
 
 
 def speaker(model: Model, frame: Frame) -> Model:

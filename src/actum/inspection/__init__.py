@@ -1,6 +1,7 @@
 """What can be known of an Idea or of a kept run without running anything, as typed values.
 
 - `check(file)`: every problem of an Idea and of its local delegates, and what each provider would get: a `Check`.
+- `settings_table()`: what each setting is called by each kind of provider.
 - `forms(agent, context, schema)`, `schema_for(provider, …)`: the schema of a request as each provider takes it.
 - `graph_of(context, solution)`: which call of a plan reads what from which: a `PlanGraph`.
 - `price(context, toolset, limits)`: who carries its calls out, in how many steps and requests: a `Price`.
@@ -24,6 +25,7 @@ from .isolation import Hidden, Isolation, isolation
 from .origins import calls_of, why
 from .plan_graph import Edge, PlanGraph, Vertex, graph_of
 from .pricing import Price, price
+from .problems import settings_table
 from .served import Serving
 
 __all__ = [
@@ -55,5 +57,6 @@ __all__ = [
     "isolation",
     "price",
     "schema_for",
+    "settings_table",
     "why",
 ]

@@ -22,6 +22,7 @@ from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
 from ..messages import KINDS
 from ..messages.role import RAW
+from ..models.hosts import HOSTS
 from ..models.port import Wire
 from ..models.providers import provider_of, wire_of
 from ..protocol.call import Call
@@ -136,6 +137,15 @@ def _inspect_settings(settings: Any, model: str, wire: Wire, found: Findings) ->
     for one, other in wire.apart:
         if {one, other} <= set(said):
             found.add(f"{model} takes {one!r} or {other!r}, not both", "config", "settings", other)
+
+
+def settings_table() -> dict[str, dict[str, str | None]]:
+    """What each setting is called by the providers of each wire, None where it isn't sent; by setting, then wire."""
+    wires = {host.wire: wire_of(host) for host in HOSTS.values()}
+    everywhere = {"timeout": "for the connection"}
+    return {
+        name: {kind: wire.sends.get(name, everywhere.get(name)) for kind, wire in wires.items()} for name in SETTINGS
+    }
 
 
 def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:

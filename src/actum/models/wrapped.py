@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..generation.model import Model
 from ..generation.request_media import Takes, takes_of
 from ..schema.lowering import Dialect
@@ -27,6 +30,11 @@ class WrappedModel:
     def has_price(self) -> bool:
         """Whether it is known what the model that answers costs."""
         return getattr(self._model, "has_price", True)
+
+    def ignored(self, settings: Mapping[str, Any]) -> list[str]:
+        """Which of these settings the provider of the model that answers isn't told."""
+        ignored: Any = getattr(self._model, "ignored", None)
+        return [] if ignored is None else ignored(settings)
 
     @property
     def takes(self) -> Takes:

@@ -256,6 +256,8 @@ class Result(Drawn, Generic[T_co]):
     """What only the run itself knows of its calls: what `calls` are made of, beside the context."""
     plan: PlanUse | None = None
     """The refined plan that has served it, None where none did."""
+    notes: list[str] = field(default_factory=list[str])
+    """What was said and had no effect: each setting that a model's provider isn't sent."""
 
     @property
     def calls(self) -> list[CallAccount]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ... import inspection
 from ..options import DelegateRoots, Modules
 from ..render.terminal import say, say_json, tell_left_out
@@ -18,6 +20,7 @@ def actum_check(
     tools: list[str] | None = None,
     root: DelegateRoots = None,
     mcp: str | None = None,
+    all_providers: bool = False,
 ) -> int:
     """Check an Idea and its local delegates without running them: every problem with its line.
 
@@ -33,6 +36,8 @@ def actum_check(
         An Idea, or a folder of them, that is offered as a tool, as for `actum run`.
     mcp
         A file of MCP servers, as for `actum run`; none is started: what `actum mcp pin` has kept is looked at.
+    all_providers
+        Also say what each setting is called by each kind of provider, and which it isn't sent.
     """
     found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [], mcp=mcp)
     tell_left_out(found.left_out)
@@ -40,9 +45,12 @@ def actum_check(
         problems = [problem.to_dict() for problem in found.problems]
         providers = {form.provider: form.to_dict() for form in found.forms}
         served = {} if found.served is None else {"mcp": found.served.to_dict()}
-        say_json({"problems": problems, "notes": list(found.notes), "providers": providers, **served})
+        settings = {"settings": inspection.settings_table()} if all_providers else {}
+        say_json({"problems": problems, "notes": list(found.notes), "providers": providers, **served, **settings})
     else:
         _print(found)
+        if all_providers:
+            _print_settings(inspection.settings_table())
     return 2 if found.problems else 0
 
 
@@ -65,3 +73,14 @@ def _print(found: inspection.Check) -> None:
             say(f"      {line}")
     if found.served is not None:
         say(f"  mcp: {found.served}")
+
+
+def _print_settings(table: Mapping[str, Mapping[str, str | None]]) -> None:
+    wires = list(next(iter(table.values())))
+    rows = [
+        ["setting", *wires],
+        *([name, *(sent or "not sent" for sent in row.values())] for name, row in table.items()),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        say("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
