@@ -401,10 +401,12 @@ class Drawing:
 
     def _otherwise(self, index: int, call: Json) -> Any:
         is_failing = call.get("how") in ["fail", "late", "†each"]
-        there = [at for at in self._there(index) if at < index]
+        there = self._there(index)
         plain = [None, "instead", ["else"], *(["†error", "{[†error]}"] if is_failing else [])]
         if there and self.one_in(3):
-            return f"†calls.{self.of(*there)}"
+            read = f"†calls.{self.of(*there)}"
+            path = self._read(index)
+            return path if "state" in path and path != GATE else read
         return "†each" if "_each" in call and self.one_in(4) else self.of(*plain)
 
     def _there(self, index: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, TypeAlias
 
 from ..dataflow.expression import TextBounds
@@ -108,7 +109,7 @@ class Ground:
         whole = job.parent or job
         authored = [expression for expression, _ in whole.authored]
         recipient = Recipient(
-            place=job.place,
+            rank=self.journal.folding.rank(job.place),
             references=[one for each in authored for one in self.graph.known.read_by(each, whole.node)],
         )
         self.budget.check()  # of the many that may have been begun, one finds out that they are too much
@@ -120,12 +121,13 @@ class Ground:
     def _errors(self, recipient: Recipient) -> list[JsonObject]:
         """Why calls have failed that are listed before one, or that it refers to: the context will say so (L2, S11)."""
         asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
-        reader, found = recipient.place, list[JsonObject]()
+        found, folding = list[JsonObject](), self.journal.folding
         for failure in self.failures:
-            place = Place.parse(failure.of)
-            is_before = place.index is not None and (place.answer, place.index) < (reader.answer, reader.index or 0)
-            if is_before or (place.answer == reader.answer and place.index in asked):
-                found.append(error_message(failure.error, failure.call, failure.of, failure.marks))
+            answer, index, _ = folding.rank(Place.parse(failure.of))
+            is_before = index < inf and (answer, index) < recipient.rank[:2]
+            if is_before or (answer == recipient.rank[0] and index in asked):
+                marks = failure.marks | folding.listing(failure.of)
+                found.append(error_message(failure.error, failure.call, failure.of, marks))
         return found
 
     def forget(self) -> None:

@@ -260,6 +260,8 @@ class Otherwise:
     """The calls that wait for it: the call itself, or those for items."""
     values: Sequence[Any] | None = None
     """What is outside, once it was read: the same for all items."""
+    is_put_off: bool = False
+    """Whether the attempt that says it begins again, so that what it refers to hasn't come yet (L3)."""
 
     def taken(self) -> list[Job]:
         """The calls that wait for it, which wait no more."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from ..schema.json import JsonObject, is_object
 from .call import EXPECT, Place
-from .message import AGAIN, NUMBER, OF, PLACES, RANK, SHOWN, is_item, is_record, is_result, is_skip, place_of
+from .message import AGAIN, NUMBER, OF, PLACES, RANK, SHOWN, is_item, is_record, is_result, is_skip, listed_at, place_of
 
 Rank: TypeAlias = tuple[int, float, int]
 """Where a call is listed: its answer, its index, its item."""
@@ -164,5 +164,5 @@ def _is_new(message: JsonObject) -> bool:
 
 
 def _order(message: JsonObject) -> Rank:
-    place = Place.parse(message[RANK]) if RANK in message else place_of(message)
+    place = listed_at(message)
     return (-1, 0, 0) if place is None else rank_of(place)

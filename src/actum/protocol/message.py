@@ -311,6 +311,11 @@ def place_of(message: JsonObject) -> Place | None:
     return None if of is None else Place.parse(of)
 
 
+def listed_at(message: JsonObject) -> Place | None:
+    """As `place_of`, but where a corrected answer lists the call of another attempt (L3)."""
+    return Place.parse(message[RANK]) if RANK in message else place_of(message)
+
+
 def is_item(message: JsonObject) -> bool:
     """Whether a message records the call for one item of a list."""
     if not is_record(message) or not is_object(message["data"]) or "result" not in message["data"]:

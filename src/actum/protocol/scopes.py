@@ -27,6 +27,7 @@ from .message import (
     is_brought,
     is_left,
     kind_of,
+    listed_at,
     payload_of,
     place_of,
 )
@@ -94,8 +95,8 @@ class Catalogue:
                 self._brought_notes.add(shelf)
 
     def _place(self, message: JsonObject) -> _Order:
-        """Where a message stands: what calls have left in the order of their places, whenever they ended (S8)."""
-        place = place_of(message)
+        """Where a message stands: what calls have left in the order in which they are listed (S8)."""
+        place = listed_at(message)
         if place is not None and is_left(message):
             item = -1 if place.item is None else place.item
             return (self._count, place.answer, -1 if place.index is None else place.index, item)

@@ -15,7 +15,7 @@ from ...dataflow.reference import CALLS, Reference, call_index
 from ...protocol.call import EACH, WHEN, Call, Place
 from ...schema.json import encode
 from ..ground import Ground
-from ..job import Failure, Job
+from ..job import Failure, Job, Otherwise
 from ..script import Script
 
 
@@ -32,6 +32,8 @@ class Attempts:
         """The attempt under way, where there was another before it."""
         self._put_off: list[tuple[deque[Node], Node]] = []
         """What would go on if it were known whether it has started, with the queue that it belongs to."""
+        self._without_else: list[Job] = []
+        """Those that have started, whose `_else` hasn't been worked out."""
 
     def keep(self, jobs: Sequence[Job]) -> None:
         """Take in what has started of the calls of an answer that begins again."""
@@ -40,6 +42,23 @@ class Attempts:
         for job in jobs:
             if job.is_started:
                 self._started[authored_digest(job, self._ground.jobs, _has_started)].append(job)
+                if job.otherwise is not None and job.otherwise.values is None:
+                    self._put_off_else(job, job.otherwise)
+
+    def _put_off_else(self, job: Job, own: Otherwise) -> None:
+        """What an `_else` refers to is the correction's: it is waited for when that lists the call, or has ended."""
+        own.is_put_off = True
+        self._without_else.append(job)
+        if job.awaits_else:
+            self._ground.graph.take(job.node)
+
+    def await_else(self, job: Job, own: Otherwise) -> None:
+        """Let what stands for a call that has failed wait for what it refers to, where the call is listed last."""
+        while job.followers:
+            job = job.followers[-1]
+        node, own.is_put_off = job.node, False
+        node.expressions, node.scopes, node.after, node.awaits_else = own.outside, (), (), True
+        self._ground.graph.again(node)
 
     def put_aside(self, failure: Failure) -> None:
         """Why a call was not made counts only in an attempt that repeats it: a denial, what wasn't as expected."""
@@ -53,6 +72,7 @@ class Attempts:
         """Let this be the attempt whose calls may have been started."""
         self._script = script if self._started else None
         self._ground.is_corrected = self._script is not None
+        self._ground.journal.begin_again(self.kept(), script.number)
 
     def take_over(self, job: Job) -> bool:
         """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
@@ -72,6 +92,7 @@ class Attempts:
     def look_back(self) -> None:
         """The answer has ended: go on with the calls of which it is known only now if one has started before."""
         if self._script is not None:
+            self._ground.journal.begin_again((), self._script.number)
             for job in list(self._ground.jobs.values()):
                 if self.is_undecided(job):
                     if not job.is_started and job.node.status in _NOT_BEGUN:
@@ -83,6 +104,16 @@ class Attempts:
         for queue, node in self._put_off:
             queue.append(node)
         self._put_off.clear()
+        for job in self._without_else:
+            if job.otherwise is not None and job.otherwise.is_put_off:
+                self._go_on_without(job, job.otherwise)
+        self._without_else.clear()
+
+    def _go_on_without(self, job: Job, own: Otherwise) -> None:
+        """Let an `_else` wait no more for a correction to list its call."""
+        own.is_put_off = False
+        if job.awaits_else:
+            self.await_else(job, own)
 
     def is_undecided(self, job: Job) -> bool:
         """Whether a call refers to later ones of an attempt that is not the first."""
@@ -104,6 +135,9 @@ class Attempts:
             self._ground.graph.withdraw(first.node)  # it writes in the turn of the one that has taken its place
             first.node.turn = job.node
             first.followers = (*first.followers, job)
+            if first.otherwise is not None:
+                job.otherwise = first.otherwise
+                self._go_on_without(first, first.otherwise)
         else:
             self._ground.graph.settle(job.node, first.node.status, first.node.value, first.node.written)
             if first.node.status is Status.OWED:

@@ -122,7 +122,7 @@ class Endings:
 
         That is worked out when what it refers to is there; without one, the call fails.
         """
-        own, head = job.head.otherwise, job.head.node
+        own = job.head.otherwise
         if own is None or job.failure is not None or not _stands_for(error, job):
             self.refuse(job, error, returned)
             return
@@ -130,11 +130,10 @@ class Endings:
         job.node.is_uncertain = outcome_of(error, job) == "unknown"
         is_first = own.values is None and not own.failed
         own.failed.append(job)
-        if is_first:
-            head.expressions, head.scopes, head.after, head.awaits_else = own.outside, (), (), True
-            self._ground.graph.again(head)
+        if is_first and not own.is_put_off:
+            self._attempts.await_else(job.head, own)
         elif own.values is not None:
-            self._ground.graph.ready.append(head)
+            self._ground.graph.ready.append(job.head.node)
 
     def expect(self, job: Job, value: Any) -> None:
         """Judge what an element expects: where that doesn't hold, it has failed (C16)."""
@@ -149,10 +148,10 @@ class Endings:
         """Let a call fail, and those that wait for it find out; `returned` is what it came to and can't be used."""
         if job.awaits_else and job.otherwise is not None:  # what that refers to will never be there
             waiting = job.otherwise.taken()
-            if job.batch is not None:
+            if job not in waiting:  # they are items, or the call in the attempt that has started it
                 self._ground.graph.take(job.node)
-                for item in waiting:
-                    self.refuse(item, error)
+                for one in waiting:
+                    self.refuse(one, error)
                 return
         if job.tool is EXPECTS and isinstance(error, UnresolvedReference):  # what it reads will not be there
             error = NotAsExpected(f"{expected(job)} doesn't hold: {error.message}")

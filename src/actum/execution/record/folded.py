@@ -11,15 +11,27 @@ from typing import Any, TypeAlias
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import UnfitWrite
-from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import CALLS, Reference, call_index, overlaps
 from ...errors import InvalidParameters, MessageError
 from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_in, rank_of
 from ...protocol.call import Call, Place
 from ...protocol.context import Context, Memory, absorb
-from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, instance_of, is_left, kind_of, place_of, write_of
+from ...protocol.message import (
+    AGAIN,
+    OF,
+    RANK,
+    RESULT,
+    SHOWN,
+    Write,
+    instance_of,
+    is_left,
+    kind_of,
+    place_of,
+    write_of,
+)
 from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
 from ...schema.json import JsonObject
+from .landed import Landed
 
 
 class Folding:
@@ -31,6 +43,8 @@ class Folding:
         self._memory = Memory()
         self._ranks: dict[Place, Rank] = {}
         """Where calls are listed that a corrected answer has moved (L3)."""
+        self._unlisted: dict[Place, Rank] = {}
+        """The calls that a correction hasn't listed so far: they stand behind what it lists (L3)."""
         self._left: defaultdict[Place, list[int]] = defaultdict(list)
         """The indices of what calls have left, by place, of the messages that are `_noted`."""
         self._noted = 0
@@ -46,7 +60,14 @@ class Folding:
 
     def rank(self, place: Place) -> Rank:
         """Where a call is listed."""
-        return rank_in(self._ranks, place) or rank_of(place)
+        return rank_in(self._unlisted, place) or rank_in(self._ranks, place) or rank_of(place)
+
+    def listed(self, message: JsonObject) -> Rank | None:
+        """Where the call is listed that has left a message; None for what no call has left."""
+        rank = listed(message, self._ranks)
+        if rank is None or not self._unlisted or (place := place_of(message)) is None:
+            return rank
+        return rank_in(self._unlisted, place) or rank
 
     @property
     def memory(self) -> Memory:
@@ -82,7 +103,7 @@ class Folding:
             return rank
         later: dict[Rank, bool] = {}
         for index, message in enumerate(self._messages):
-            own = listed(message, self._ranks) if kind_of(message, self.data_kinds) == reference.kind else None
+            own = self.listed(message) if kind_of(message, self.data_kinds) == reference.kind else None
             if own is None or own <= rank or (write := write_of(message, index, self.data_kinds)) is None:
                 continue
             if overlaps(write.reference, reference):
@@ -126,6 +147,7 @@ class Folding:
     def move(self, place: Place, answer: int, index: int) -> int | None:
         """Let a call be listed where a corrected answer lists it (L3); the index of the first message so marked."""
         self._ranks[place] = answer, index, -1
+        self._unlisted.pop(place, None)
         own = self._left_by(place)
         for at in own:
             message = self._messages[at]
@@ -136,6 +158,21 @@ class Folding:
             if (write := write_of(message, at, self.data_kinds)) is not None:
                 self._note_landed(write, str(of), self.rank(of), is_fresh=False)
         return own[0] if own else None
+
+    def begin_again(self, places: Iterable[Place], answer: int) -> None:
+        """Let calls stand behind all that an answer lists, which corrects theirs and may list them later (L3).
+
+        Those that the answer before hasn't listed stand where they were.
+        """
+        left = [at for place in self._unlisted for at in self._left_by(place)]
+        kinds = (kind_of(self._messages[at], self.data_kinds) for at in left)
+        self._landed.mixed |= {kind for kind in kinds if kind is not None}
+        self._unlisted.clear()
+        for number, place in enumerate(sorted(places, key=rank_of)):
+            rank = self._unlisted[place] = answer, _BEHIND + number, -1
+            for at in self._left_by(place):
+                if (write := write_of(self._messages[at], at, self.data_kinds)) is not None:
+                    self._note_landed(write, self._messages[at][OF], rank, is_fresh=False)
 
     def inserted(self) -> None:
         """A message was put between others."""
@@ -190,7 +227,7 @@ class Folding:
         for index, message in applied(self._messages):
             if kind_of(message, self.data_kinds) != kind:
                 continue
-            rank = None if most is None else listed(message, self._ranks)
+            rank = None if most is None else self.listed(message)
             if rank is None or most is None or rank <= most:
                 absorb(memory, message, index, self.data_kinds)
         return memory
@@ -209,97 +246,17 @@ def _is_between(message: JsonObject, ranks: Mapping[Place, Rank]) -> bool:
     return listed(message, ranks) is None and is_between(message)
 
 
-_When = tuple[int, int, Rank]
-"""When a write applies: how many requests had been made, how often the call was made before, where it is listed."""
-_NEVER: _When = (-1, -1, (-1, -1, -1))
-_NOWHERE: Rank = (-1, -1, -1)
-
-
-class _Note:
-    """What calls have written at one path, and there or inside."""
-
-    __slots__ = ("below", "below_rank", "count", "here", "here_rank", "is_disordered", "is_fresh")
-
-    def __init__(self) -> None:
-        self.here = self.below = _NEVER
-        self.here_rank = self.below_rank = _NOWHERE
-        self.count = 0
-        self.is_fresh = False
-        """Whether nothing was there before the first of them."""
-        self.is_disordered = False
-        """Whether they were folded in another order than theirs."""
-
-
-class Landed:
-    """Takes in writes as they are folded; each costs its path."""
-
-    def __init__(self) -> None:
-        self._notes: PathTree[_Note] = PathTree(_Note)
-        self._disordered: set[str] = set()
-        self.mixed: set[str] = set()
-        """The kinds of which one path was written in another order than that of the calls."""
-
-    def write(self, reference: Reference, when: _When, *, is_fresh: bool) -> None:
-        """Note a write; `is_fresh` says that its path held nothing."""
-        kind = reference.kind
-        way = self._notes.way(reference)
-        last, rank = way[-1], when[2]
-        if last.count == 0:
-            last.is_fresh = is_fresh
-        for note in way:
-            if note.below > when:
-                note.is_disordered = True
-                self._disordered.add(kind)
-            if note.here > when or (note is last and note.below > when):
-                self.mixed.add(kind)
-            note.count += 1
-            note.below, note.below_rank = max(note.below, when), max(note.below_rank, rank)
-        last.here, last.here_rank = max(last.here, when), max(last.here_rank, rank)
-
-    def is_in_order(self, reference: Reference) -> bool:
-        """Whether what is folded at a path lies in order."""
-        if reference.kind in self.mixed:
-            return False
-        if reference.kind not in self._disordered:
-            return True
-        _, note = self._notes.around(reference)
-        return note is None or not note.is_disordered
-
-    def order(self, kind: str) -> None:
-        """A kind has been folded in order."""
-        self.mixed.discard(kind)
-        if kind in self._disordered:
-            self._disordered.discard(kind)
-            for note in self._notes.inside(Reference(kind)):
-                note.is_disordered = False
-
-    def shows_later(self, reference: Reference, rank: Rank) -> bool:
-        """Whether what stands at a path isn't what a call of this rank is to read: one listed later has written there.
-
-        Where nothing stood there before the only write, that is what the call waited for.
-        """
-        above, note = self._notes.around(reference)
-        if any(one.here_rank > rank for one in above):
-            return True
-        if note is None or note.below_rank <= rank:
-            return False
-        return not (
-            note.count == 1
-            and note.here_rank == note.below_rank
-            and note.is_fresh
-            and all(one.here_rank == _NOWHERE for one in above)
-        )
-
-
+_BEHIND = 1_000_000
+"""More than an answer has calls."""
 _Order: TypeAlias = tuple[int, float]
 _NONE: _Order = (-1, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipient:
-    """A call that is handed scopes: its place, and what it refers to, which crosses whoever wrote it."""
+    """A call that is handed scopes: where it is listed, and what it refers to, which crosses whoever wrote it."""
 
-    place: Place
+    rank: Rank
     references: Sequence[Reference] = ()
 
 
@@ -307,7 +264,7 @@ class Recipient:
 class _Left:
     """The messages that calls have left, by type or kind, in the order in which the calls are listed."""
 
-    data_kinds: Collection[str]
+    folding: Folding
     _seen: int = 0
     _messages: defaultdict[str, list[tuple[_Order, int, JsonObject]]] = field(
         default_factory=lambda: defaultdict[str, list[tuple[_Order, int, JsonObject]]](list)
@@ -332,14 +289,14 @@ class _Left:
         `last_read` says of a path that it refers to up to which call it reads what was written there (O8).
         """
         self._take(messages)
-        own = _order(recipient.place)
+        own = recipient.rank[:2]
         if all(self._latest.get(kind, _NONE) < own for kind in kinds):
             return set()
         asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
         read = [(one, last_read(one)) for one in recipient.references if one.kind in kinds]
         found: set[int] = set()
         for order, index, message in self._later(own, kinds):
-            write = write_of(message, index, self.data_kinds)
+            write = write_of(message, index, self.folding.data_kinds)
             is_asked = (order[0] == own[0] and order[1] in asked) or (
                 write is not None and any(overlaps(one, write.reference) and order <= last[:2] for one, last in read)
             )
@@ -353,10 +310,10 @@ class _Left:
     def _take(self, messages: Sequence[JsonObject]) -> None:
         for index in range(self._seen, len(messages)):
             message = messages[index]
-            place = place_of(message) if is_left(message) else None
-            if place is not None:
-                kind = kind_of(message, self.data_kinds) or str(message.get("type"))
-                order = _order(place)
+            rank = self.folding.listed(message) if is_left(message) else None
+            if rank is not None:
+                kind = kind_of(message, self.folding.data_kinds) or str(message.get("type"))
+                order = rank[:2]
                 self._messages[kind].append((order, index, message))
                 self._latest[kind] = max(order, self._latest.get(kind, order))
         self._seen = len(messages)
@@ -377,7 +334,7 @@ class Crossing:
         self._catalogue = Catalogue((), self._data_kinds)
         self._seen = 0
         """How many of the messages it has taken in."""
-        self._left = _Left(folding.data_kinds)
+        self._left = _Left(folding)
 
     def forget(self) -> None:
         """Look at all messages anew: some of them have changed."""
@@ -399,7 +356,7 @@ class Crossing:
         kinds = {scope_path(scope).kind for scope in scopes}
         later = set[int]()
         if recipient is not None:
-            last = partial(self._folding.last_read, instance=instance, rank=self._folding.rank(recipient.place))
+            last = partial(self._folding.last_read, instance=instance, rank=recipient.rank)
             later = self._left.after(recipient, kinds, self._messages, last)
         if later:
             return self._without(later, scopes, instance, errors, instance_of)
@@ -420,7 +377,3 @@ class Crossing:
             with suppress(MessageError):
                 absorb(memory, message, index, self._data_kinds)
         return scoped(catalogue, memory, scopes, instance, self._origin, *more)
-
-
-def _order(place: Place) -> _Order:
-    return rank_of(place)[:2]

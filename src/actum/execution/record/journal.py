@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -148,6 +148,11 @@ class Journal:
         if first is not None:
             self._not_shown = min(self._not_shown, first)
             self.crossing.forget()
+
+    def begin_again(self, places: Iterable[Place], answer: int) -> None:
+        """An answer that corrects another begins, which may list these calls, or has ended where there are none."""
+        self.folding.begin_again(places, answer)
+        self.crossing.forget()
 
     def _result(self, reference: Reference) -> Any:
         """What an earlier answer has left under a number (O10)."""
