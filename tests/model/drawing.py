@@ -82,6 +82,8 @@ ANSWERED: dict[str, list[Json]] = {
 """What is answered in delegates where nothing else is drawn."""
 GATE = "†state.approvals.g"
 """What holds whoever reads it until it is opened between runs (C7)."""
+INSIDE = 900
+"""From which number on calls are those that delegates make."""
 KEPT = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]
 
 
@@ -240,7 +242,7 @@ def replies_(draw: st.DrawFn) -> dict[str, list[Json]]:
     own = Features(tools=("work", "work", "write", "note", "look", "_value", "_then"), delegates=(), most=3)
     if draw(st.booleans()):
         return ANSWERED
-    return ANSWERED | {"helper": [draw(answers_(own, instances=False, inside=True, first=900))]}
+    return ANSWERED | {"helper": [draw(answers_(own, instances=False, inside=True, first=INSIDE))]}
 
 
 @st.composite

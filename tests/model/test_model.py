@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from actum.schema.json import is_object
 
 from ..effort import cases
-from .drawing import ANSWERED, CONTEXT, GATE, INSTANCES, Case, Talk, talks
+from .drawing import ANSWERED, CONTEXT, GATE, INSIDE, INSTANCES, Case, Talk, talks
 from .drawing import cases as drawn
 from .meaning import Run
 from .running import Schedule, Seen, Talking, bench_of, left_by, ran
@@ -161,7 +161,9 @@ def _stands_in_for_what_waits(talk: Talk) -> bool:
 
 async def compare_talk(talk: Talk, schedule: Schedule) -> None:
     model, outputs = talked(talk)
-    desk = Talking(talk, schedule, talk.held - model.told.failing)
+    # Where a call has failed, the model is asked while others are held, or those that their delegates make.
+    inside = {number for number in talk.held if number >= INSIDE} if model.told.failing else set[int]()
+    desk = Talking(talk, schedule, talk.held - model.told.failing - inside)
     spoken = await desk.spoken(bench_of(talk.world))
     seen = desk.found()
     if GATE in canonical(talk.turns) and (model.told.failing or '"state"' in canonical(talk.turns)):
