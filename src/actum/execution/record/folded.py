@@ -203,18 +203,15 @@ class Folding:
         places = range(len(self._messages) - 1, -1, -1)
         begin = 1 + next((at for at in places if _is_between(self._messages[at], self._ranks)), -1)
         for index, message in applied(self._messages):
-            if "_call" in message:
-                self._note_left(message, index, is_open=index >= begin)
+            rank, write = listed(message, self._ranks), None
+            if "_call" in message and rank is not None:
+                write = write_of(message, index, self.data_kinds)
+            if rank is not None and write is not None:
+                again = self._made[message[OF]] = message.get(AGAIN, 0)
+                is_fresh = self._memory.read(write.reference, write.instance) is MISSING
+                is_open = index >= begin and SHOWN not in message
+                self._landed.write(write.reference, (0 if is_open else -1, again, rank), is_fresh=is_fresh)
             absorb(self._memory, message, index, self.data_kinds)
-
-    def _note_left(self, message: JsonObject, index: int, *, is_open: bool) -> None:
-        rank, write = listed(message, self._ranks), write_of(message, index, self.data_kinds)
-        if rank is None or write is None:
-            return
-        again = self._made[message[OF]] = message.get(AGAIN, 0)
-        is_fresh = self._memory.read(write.reference, write.instance) is MISSING
-        when = (0 if is_open and SHOWN not in message else -1, again, rank)
-        self._landed.write(write.reference, when, is_fresh=is_fresh)
 
     def _order(self, kind: str) -> None:
         """Fold a kind anew, in the order of the calls that have written it (O8)."""
