@@ -96,6 +96,26 @@ async def test_a_question_is_settled_on_the_page_and_the_plan_then_kept(tmp_path
         assert (plan.state, plan.hash) == ("used", fields["hash"])
 
 
+async def test_a_long_constant_is_shown_whole_before_anything_is_confirmed_or_approved(tmp_path: Path) -> None:
+    long = "to \u202eana" + "x" * 7_000 + " and mallory"
+    told = Idea(context=[INPUT, f"{ASK} Sign it: {long}"], schema={"type": "object"})
+    told.save(tmp_path / KEY)
+    agent = Agent(None, tools=desk(), plans=Plans(tmp_path / "plans.db", learns="proposals"))
+    for email in tuple(PEOPLE)[:3]:
+        call = {"_tool": "find_customer", "email": email}
+        answers: list[Any] = [{"calls": [call], "output": {"city": "†calls.0.city", "said": long}}]
+        agent.model = models.Scripted(answers, name="m")
+        await agent.run(Idea.load(tmp_path / KEY).context, told.schema, input={"email": email})
+    async with room(tmp_path) as client:
+        shown = unescape(await page(client, f"plans/{KEY}"))
+        plan = shown.partition("exactly as it is approved")[2]
+        assert "x" * 7_000 + " and mallory" in plan
+        assert "\\u202eana" in plan
+        assert "\u202e" not in shown
+        assert 'value="approve" data-approves' in shown
+        assert "<details open data-unread><summary>All of it" in shown.partition("data-decides")[2]
+
+
 async def test_runs_of_the_studio_itself_are_examples(tmp_path: Path) -> None:
     own = Idea.load(tmp_path / KEY)
     (tmp_path / "kept").mkdir()
