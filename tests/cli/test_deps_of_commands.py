@@ -121,9 +121,12 @@ def test_what_makes_nothing_is_refused_in_one_line(
     assert "two would make 'shop'" in capsys.readouterr().err
 
 
-def test_a_worker_gives_each_run_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("what", [["worker"], ["studio", "--port", "0"]], ids=["worker", "studio"])
+def test_what_carries_out_runs_gives_each_its_own(
+    what: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_command(["submit", "lamp.json", "--id", "one", "--tenant", "Eve"]) == 0
-    command = [sys.executable, "-m", "actum", "worker", "--deps", "desk.py:of_tenant"]
+    command = [sys.executable, "-m", "actum", *what, "--deps", "desk.py:of_tenant"]
     process = warm.popen(command, cwd=folder)
     try:
         assert run_command(["follow", "one", "-q"]) == 0

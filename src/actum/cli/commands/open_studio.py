@@ -14,6 +14,7 @@ from ...runs.run_places import sqlite_path
 from ...serving import Served
 from ...serving.extras import check_installed
 from ...studio.shelf import Shelf
+from ..given_deps import DepsNames, factories_at
 from ..options import CommandError, ModulesOfAll, runs_at, runs_place
 from ..render.terminal import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
@@ -36,6 +37,7 @@ async def actum_open_studio(
     activities: ModulesOfAll = None,
     root: list[str] | None = None,
     slots: int = 50,
+    deps: DepsNames = None,
 ) -> None:
     """See Ideas and their runs in a browser: start, follow, decide, compare.
 
@@ -73,11 +75,12 @@ async def actum_open_studio(
         raise CommandError("the Studio has one owner: name a file with one token")
     hosts = hosts_of(host, host_name or (), is_set=not is_new)
     roots = list(dict.fromkeys([folder.resolve(), Path.cwd(), *map(Path, root or [])]))
+    factories = factories_at(deps)
     Code.for_all(activities).take_named()
 
     agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
     async with runs_at(kept, makes=True) as opened:
-        served = Served({}, agent=agent_for, store=opened, roots=roots, slots=slots, drain=3.0)
+        served = Served({}, agent=agent_for, store=opened, roots=roots, slots=slots, drain=3.0, deps=factories)
         served.desk.shelf = Shelf(folder=folder)
         served.desk.models = [one for one in (model, *_SUGGESTED) if one]
         served.desk.secrets = [token]
