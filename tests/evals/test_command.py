@@ -63,7 +63,10 @@ def test_exit_codes_say_what_a_gate_and_a_must_found(folder: Path) -> None:
     )
     assert actum("eval", "must.yaml", cwd=folder).returncode == 1
     wrong = actum("eval", "desk.eval.yaml", "--against", "desk.json·a", cwd=folder)
-    assert (wrong.returncode, "there is no cell 'desk.json·a'" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "there is no cell 'desk.json·a'" in wrong.stderr, wrong.stdout) == (2, True, "")
+    for file in ("--junit", "--html"):
+        lost = actum("eval", "desk.eval.yaml", file, "runs", cwd=folder)
+        assert (lost.returncode, "runs: Is a directory" in lost.stderr, "expect" in lost.stdout) == (2, True, True)
     (folder / "bad.yaml").write_text("idea: desk.json\ncases: [none.json]\nchecks: [1]", encoding="utf-8")
     bad = actum("eval", "bad.yaml", cwd=folder)
     assert bad.returncode == 2

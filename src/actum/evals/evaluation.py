@@ -89,6 +89,7 @@ class Eval:
         judge: bool | None = None,
         approve: Approve | None = None,
         deps: Any = None,
+        against: str | None = None,
     ) -> Report:
         """Judge every case in every cell: each version with each model.
 
@@ -106,12 +107,13 @@ class Eval:
             judge: whether judges ask their models for what they haven't judged before; by default where runs are made.
             approve: who is asked about calls that are really made, where tools are `live: all`.
             deps: what tools are given in their `Ctx` by calls that are really made.
+            against: the cell, such as `desk.json·a`, that `gate` is to compare with, known to be there beforehand.
 
         Raises:
-            EvalError: a version, a model or the folder can't be used; nothing was asked.
+            EvalError: a version, a model, a cell or the folder can't be used; nothing was asked.
         """
         folder = None if save is None else path_given(save)
-        options = EvalOptions(models, versions, repeat, folder, show, tell, judge, approve, deps)
+        options = EvalOptions(models, versions, repeat, folder, show, tell, judge, approve, deps, against)
         return await evaluated(self.suite, options)
 
     async def rescore(self, folder: str | Path, *, judge: bool = False) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import mean, median
@@ -83,6 +83,12 @@ class Rate:
         passed, most = _count(self.passed), _count(self.passed + self.unknown)
         told = f"{passed} of {self.of}"
         return f"{told} ({self.unknown} ?): {passed}–{most} of {self.of + self.unknown}" if self.unknown else told
+
+
+def check_cell(name: str, names: Collection[str]) -> None:
+    """Raise EvalError where no cell is called so."""
+    if name not in names:
+        raise EvalError([f"there is no cell {name!r}; {instead(name, names) if names else 'none was run'}"])
 
 
 def _count(cases: float) -> str:
@@ -232,10 +238,7 @@ class Report:
         Raises:
             EvalError: there is no such cell.
         """
-        if name not in self.cells:
-            raise EvalError(
-                [f"there is no cell {name!r}; {instead(name, self.cells) if self.cells else 'none was run'}"]
-            )
+        check_cell(name, self.cells)
         return self.cells[name]
 
     @property

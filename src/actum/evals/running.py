@@ -32,7 +32,7 @@ from .judges import JudgeIdea
 from .matrix import Cell, Trial, Trials
 from .paid import PaidAnswers, append_lines, lines_in, mend
 from .patterns import told_call
-from .report import Judgement, Report
+from .report import Judgement, Report, check_cell
 from .suite import Suite
 from .verdicts import (
     RESULTS,
@@ -65,19 +65,22 @@ class EvalOptions:
     judge: bool | None = None
     approve: Approve | None = None
     deps: Any = None
+    against: str | None = None
 
 
 async def evaluated(suite: Suite, options: EvalOptions) -> Report:
     """Judge every case in every cell; without models and versions, the cases' own runs as they are kept.
 
     Raises:
-        EvalError: a version or a model can't be used; nothing was options.
+        EvalError: a version, a model or a name can't be used; nothing was asked.
     """
     if options.repeat < 1:
         raise EvalError([f"{suite.file}: each case is tried once at least, not {options.repeat} times"])
     if suite.live == "all" and options.approve is None:
         raise EvalError([f"{suite.file}: tools.live: all runs effects: only `actum eval --approve` lets it"])
     cells = cells_of(suite, options.models, options.versions)
+    if options.against is not None:
+        check_cell(options.against, [cell.name for cell in cells])
     is_rescored = not any(cell.loaded for cell in cells)
     with _folder(options.save) as folder, _owned(folder):
         suite = with_judges(suite, folder, asks=not is_rescored if options.judge is None else options.judge)

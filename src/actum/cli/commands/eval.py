@@ -108,6 +108,7 @@ async def actum_eval(
                 save=save,
                 show=show,
                 judge=judge or None,
+                against=against if old is None else None,
                 approve=None if approve is None else approver_of(approve, asking, has_servers=True),
             )
         )
@@ -115,13 +116,13 @@ async def actum_eval(
         for problem in error.problems[:-1]:
             tell(f"actum: error: {problem}")
         raise EvalError(error.problems[-1:]) from None
+    if not json:
+        for line in report_lines(report):
+            say(line)
     if junit_file is not None:
         write_text(Path(junit_file), junit(report))
     if html is not None:
         _write_page(report, file, Path(html), Path(save or rescore or "."))
-    if not json:
-        for line in report_lines(report):
-            say(line)
     return _code(suite, report, against if old is None else old)
 
 
