@@ -20,7 +20,7 @@ from ..ideas.library import Library, as_microseconds
 from ..protocol.context import Context
 from ..runs.kept_run import Versions
 from ..runs.run_places import place_given, sqlite_path
-from ..schema.json import Json, JsonObject, NotJson, decode, is_object
+from ..schema.json import Json, JsonObject, NotJson, decode, decoded, is_object
 from ..schema.type_reading import type_of
 from ..schema.types import ANYTHING, Misfit, Object, Text, Type, member
 from ..schema.walk import properties_of
@@ -119,10 +119,7 @@ def typed_value(text: str, wanted: Type) -> Json:
     """A value from the command line: JSON if it reads as JSON and nothing but a text is wanted."""
     if all(isinstance(one, Text) for one in wanted.apart_from_null or (None,)):
         return text
-    try:
-        return decode(text)
-    except NotJson:
-        return text
+    return decoded(text, text)
 
 
 def parameters_of(pairs: Sequence[str], schema: JsonObject) -> JsonObject:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from ..schema.json import Json, is_list, is_object
+from ..schema.json import Json, leaves_of, with_texts
 from .computing.allowance import Allowance, Meter
 from .computing.braces import REACH, braces
 from .computing.operands import ComputingError
@@ -95,11 +96,7 @@ def shown_so_far(value: Json, *, is_whole: bool) -> Any:
 
     Of a value that is not whole, no text is known to be.
     """
-    if isinstance(value, str):
-        return _shown_text(value, is_whole=is_whole)
-    if is_object(value):
-        return {key: shown_so_far(member, is_whole=is_whole) for key, member in value.items()}
-    return [shown_so_far(item, is_whole=is_whole) for item in value] if is_list(value) else value
+    return with_texts(value, partial(_shown_text, is_whole=is_whole))
 
 
 def _shown_text(text: str, *, is_whole: bool) -> str | None:
@@ -110,14 +107,6 @@ def _shown_text(text: str, *, is_whole: bool) -> str | None:
     return None if text and not found else found
 
 
-def strings_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def strings_in(value: Json) -> Iterator[tuple[Path, str]]:
     """The strings of a value, each with its path."""
-    waiting: list[tuple[Path, Json]] = [(path, value)]
-    while waiting:
-        at, one = waiting.pop()
-        if isinstance(one, str):
-            yield at, one
-        elif is_object(one):
-            waiting += [((*at, key), member) for key, member in reversed(one.items())]
-        elif is_list(one):
-            waiting += [((*at, index), item) for index, item in reversed(list(enumerate(one)))]
+    return ((path, text) for path, text in leaves_of(value) if isinstance(text, str))

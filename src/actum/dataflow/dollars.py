@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject, is_list, is_object, with_texts
 from .computing.tokens import COUNTED_KINDS, ERROR_KIND, ITEM_KIND
 from .reference import SIGIL
 
@@ -65,9 +65,7 @@ def has_dollars(*values: Any) -> bool:
 
 
 def _path(path: Any) -> Any:
-    if is_list(path):
-        return [_path(one) for one in path]
-    return _OUTPUT_PATHS.sub(SIGIL, path) if isinstance(path, str) else path
+    return with_texts(path, partial(_OUTPUT_PATHS.sub, SIGIL))
 
 
 def _kinds_of(path: Any) -> list[str]:
@@ -82,11 +80,7 @@ def _call(call: JsonObject, names: tuple[str, ...]) -> JsonObject:
 
 
 def _read(value: Any, names: tuple[str, ...]) -> Any:
-    if is_object(value):
-        return {key: _read(member, names) for key, member in value.items()}
-    if is_list(value):
-        return [_read(item, names) for item in value]
-    return _text(value, names) if isinstance(value, str) and "$" in value else value
+    return with_texts(value, lambda text: _text(text, names) if "$" in text else text)
 
 
 def _text(text: str, names: tuple[str, ...]) -> str:

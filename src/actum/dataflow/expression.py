@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ..schema.json import is_list, is_object
+from ..schema.json import is_object, with_texts
 from .computing.allowance import Allowance, Meter
 from .computing.operands import ComputingError
 from .computing.places import MAY_MISS
@@ -255,11 +255,7 @@ def template(value: Any, reading: TextBounds = ALONE) -> Template:
 
 def escaped(value: Any) -> Any:
     """A literal value as it is authored: each † in it is written twice (E1, O1)."""
-    if isinstance(value, str):
-        return value.replace(SIGIL, SIGIL * 2)
-    if is_object(value):
-        return {key: escaped(member) for key, member in value.items()}
-    return [escaped(item) for item in value] if is_list(value) else value
+    return with_texts(value, lambda text: text.replace(SIGIL, SIGIL * 2))
 
 
 def _is_flat(value: Any) -> bool:

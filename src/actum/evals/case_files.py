@@ -16,7 +16,7 @@ from ..errors import ActumError
 from ..ideas.file import parse_text
 from ..inspection.account import Account, account_of
 from ..protocol.context import Context
-from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
+from ..schema.json import Json, JsonObject, NotJson, decode, decoded, encode, is_list, is_object
 from ..schema.types import Type
 from ..schema.validator import Validator
 from ..sources.files import read_text
@@ -130,7 +130,7 @@ class CaseReader:
         if not is_object(at) or is_object(at.get(last)):
             wrong(f"{'.'.join(column)}: another column says what it is a part of, or holds")
             return False
-        at[last] = cell.split() if column == ["tags"] else cell if self._is_text(column) else _read_cell(cell)
+        at[last] = cell.split() if column == ["tags"] else cell if self._is_text(column) else decoded(cell, cell)
         return True
 
     def _is_text(self, column: list[str]) -> bool:
@@ -243,10 +243,3 @@ def _texts_at(case: Case, paths: Any, wrong: Complaint) -> Iterator[str]:
             yield found
         elif found is not None:
             wrong(f"{path} of {case.name} is no text, and only texts can be cut out of a case")
-
-
-def _read_cell(cell: str) -> Json:
-    try:
-        return decode(cell)
-    except NotJson:
-        return cell

@@ -14,7 +14,7 @@ from typing import Any
 from ..generation.model import Model, ModelRequest, Reasoning, closing
 from ..models.wrapped import WrappedModel
 from ..protocol.usage import Usage
-from ..schema.json import JsonObject, NotJson, decode, encode, is_object, plain
+from ..schema.json import JsonObject, decoded, encode, is_object, plain
 from ..sources.files import opened_private
 
 
@@ -55,7 +55,7 @@ def lines_in(path: Path) -> list[JsonObject]:
     if not path.exists():
         return []
     lines = path.read_bytes().decode(errors="replace").split("\n")[:-1]
-    return [one for line in lines if is_object(one := _decoded(line))]
+    return [one for line in lines if is_object(one := decoded(line, None))]
 
 
 def mend(path: Path) -> None:
@@ -63,13 +63,6 @@ def mend(path: Path) -> None:
     if path.exists():
         whole, end, _ = path.read_bytes().rpartition(b"\n")
         os.truncate(path, len(whole) + len(end))
-
-
-def _decoded(line: str) -> Any:
-    try:
-        return decode(line)
-    except NotJson:
-        return None
 
 
 class RepeatedModel(WrappedModel):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import EvalError
-from ..schema.json import JsonObject, NotJson, decode, is_object
+from ..schema.json import JsonObject, decoded, is_object
 from ..sources.files import read_text
 from .checks import Columns, Verdict
 from .judged import JudgedRun, judged_run
@@ -150,8 +150,5 @@ def results_lines(folder: Path) -> list[JsonObject]:
 def noted_in(folder: Path) -> JsonObject:
     """What the folder of an eval says of it, in EVAL; empty if nothing."""
     file = folder / EVAL
-    try:
-        told = decode(read_text(file)) if file.exists() else None
-    except NotJson:
-        return {}  # of an eval that was killed
+    told = decoded(read_text(file), None) if file.exists() else None  # an eval may have been killed as it wrote
     return told if is_object(told) else {}

@@ -34,7 +34,7 @@ from ..protocol.message import DATA_KINDS, RESULT, check_message
 from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool, delegates_of
 from ..schema.gathering import links_of, opened
-from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
+from ..schema.json import JsonObject, decoded, is_list, is_object
 from ..schema.naming import instead
 from ..schema.type_reading import type_of
 from ..schema.types import Misfit, member
@@ -323,8 +323,5 @@ def parsed(text: str, name: str) -> JsonObject:
     """
     if name.endswith((".yaml", ".yml")):
         return read_idea(text, name).to_dict()
-    try:
-        value = decode(text.removeprefix("\ufeff"))
-    except NotJson:
-        value = None
+    value = decoded(text.removeprefix("\ufeff"), None)
     return value if is_object(value) else read_idea(text, name).to_dict()

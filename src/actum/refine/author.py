@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ..protocol.tool import Tool
-from ..schema.json import JsonObject, is_list, is_object
-from .examples import leaves_of
+from ..schema.json import JsonObject, is_list, is_object, leaves_of
 from .terms import value_key
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from ..app.recorded import RecordedCall
 from ..dataflow.dollars import as_it_is
 from ..errors import RefineError
 from ..protocol.call import EXPECT
-from ..schema.json import Json, JsonObject, is_list, is_object
+from ..schema.json import Json, JsonObject, is_list, is_object, leaves_of, with_texts
 from .author import Author, declared_at
 from .conditions import MadeWhen, separating
 from .examples import Example
@@ -336,17 +336,10 @@ def _joined(conditions: Sequence[str]) -> Iterator[str]:
 
 def slots_in(value: Any) -> set[int]:
     """The numbers of the calls that a value refers to."""
-    if is_object(value):
-        value = list(value.values())
-    if is_list(value):
-        return {number for one in value for number in slots_in(one)}
-    return {int(number) for number in _CALL.findall(value)} if isinstance(value, str) else set()
+    texts = (one for _, one in leaves_of(value) if isinstance(one, str))
+    return {int(number) for text in texts for number in _CALL.findall(text)}
 
 
 def renumbered(value: Any, order: Mapping[int, int]) -> Any:
     """A value whose references name slots, with these named by their places in the plan."""
-    if is_object(value):
-        return {key: renumbered(one, order) for key, one in value.items()}
-    if is_list(value):
-        return [renumbered(one, order) for one in value]
-    return _CALL.sub(lambda match: f"†calls.{order[int(match[1])]}", value) if isinstance(value, str) else value
+    return with_texts(value, partial(_CALL.sub, lambda match: f"†calls.{order[int(match[1])]}"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ..protocol.context import Context
 from ..protocol.message import NUMBER, OF, REFINED
 from ..protocol.provenance import MODEL
 from ..protocol.solution import CallAccount
-from ..schema.json import Json, JsonObject, is_list, is_object
+from ..schema.json import Json, JsonObject, leaves_of, with_texts
 from ..sources.files import path_given, read_text, write_text
 
 _MOST_CALLS = 64
@@ -70,16 +71,12 @@ class Example:
 
     def numbered(self, value: Any, answer: int, numbers: Mapping[str, int]) -> Any:
         """A value as it was authored in an answer, where each call stands under the number that its place has here."""
-        if is_object(value):
-            return {key: self.numbered(one, answer, numbers) for key, one in value.items()}
-        if is_list(value):
-            return [self.numbered(one, answer, numbers) for one in value]
 
         def named(match: re.Match[str]) -> str:
             place = self.place_of(match[1], int(match[2]), answer)
             return f"†calls.{numbers[place]}" if place in numbers else "†calls.-1"
 
-        return _CALLS.sub(named, value) if isinstance(value, str) else value
+        return with_texts(value, partial(_CALLS.sub, named))
 
     def place_of(self, kind: str, number: int, answer: int) -> str:
         """The place of the call that an answer names as `†calls.N` or `†results.N`."""
@@ -203,15 +200,3 @@ def _step(account: Account, call: CallAccount, is_read: bool, name: str, *, is_r
         arguments=call.arguments,
         value=call.value,
     )
-
-
-def leaves_of(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The scalars of a value, each with its path; an empty object or list is one."""
-    if is_object(value) and value:
-        for key, one in value.items():
-            yield from leaves_of(one, (*path, key))
-    elif is_list(value) and value:
-        for index, one in enumerate(value):
-            yield from leaves_of(one, (*path, index))
-    else:
-        yield path, value

@@ -9,9 +9,8 @@ from typing import Any, Literal, TypeAlias
 from ..dataflow.expression import escaped
 from ..dataflow.reference import print_path
 from ..errors import RefineError
-from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from ..schema.json import Json, JsonObject, encode, is_list, is_object, leaves_of
 from .author import Author, is_judged, is_secret
-from .examples import leaves_of
 from .holes import Holes
 from .templates import copied, templates_for
 from .terms import Term, Terms, value_key, varies

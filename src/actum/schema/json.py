@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -69,6 +69,14 @@ def decode(text: str) -> Json:
     return value
 
 
+def decoded(text: str, otherwise: Any) -> Any:
+    """The value of a JSON text, or what stands for one that can't be read."""
+    try:
+        return decode(text)
+    except NotJson:
+        return otherwise
+
+
 def encode(value: Json, *, sort_keys: bool = False) -> str:
     """Write a value compactly, the same bytes for the same value (and, with `sort_keys`, for any order of keys)."""
     return (_SORTED if sort_keys else _COMPACT).encode(value)
@@ -87,6 +95,27 @@ def copy(value: Any) -> Any:
     if isinstance(value, list):
         return [copy(item) for item in cast("list[Any]", value)]
     return value
+
+
+def with_texts(value: Any, change: Callable[[str], Any]) -> Any:
+    """A value in which each text is what `change` makes of it; keys stay."""
+    if isinstance(value, str):
+        return change(value)
+    if is_object(value):
+        return {key: with_texts(member, change) for key, member in value.items()}
+    return [with_texts(item, change) for item in value] if is_list(value) else value
+
+
+def leaves_of(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The scalars of a value in their order, each with its path; an empty object or list is one."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while waiting:
+        at, one = waiting.pop()
+        members = one.items() if is_object(one) else enumerate(one) if is_list(one) else ()
+        inner = [((*at, key), member) for key, member in members]
+        if not inner:
+            yield at, one
+        waiting += reversed(inner)
 
 
 def nests_within(value: object, most: int) -> bool:

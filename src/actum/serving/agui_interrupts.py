@@ -17,7 +17,7 @@ from ..protocol.declaration import parse_tool
 from ..protocol.elsewhere import ELSEWHERE
 from ..runs.handle import Run
 from ..runs.held import RunCarrier
-from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
+from ..schema.json import Json, JsonObject, decoded, encode, is_object
 from .desk import Desk
 from .refusals import Refusal
 
@@ -202,9 +202,4 @@ def results_in(messages: Sequence[Mapping[str, Any]]) -> Iterable[PageResult]:
 
 def _value(content: Any) -> Json:
     """A result as a page sends it: as JSON where it can be read as such, else as text."""
-    if not isinstance(content, str):
-        return content
-    try:
-        return decode(content)
-    except NotJson:
-        return content
+    return decoded(content, content) if isinstance(content, str) else content

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ...schema.json import NotJson, decode, encode, is_object
+from ...schema.json import decoded, encode, is_object
 
 Heard: TypeAlias = Callable[[str], None]
 """Takes one message."""
@@ -161,8 +161,5 @@ class SharedChannel(LocalChannel):
 
 def _said(message: str) -> dict[str, Any]:
     """What a message says of a run; nothing where it was no worker that has sent it."""
-    try:
-        said: Any = decode(message)
-    except NotJson:
-        return {}
+    said = decoded(message, None)
     return said if is_object(said) and isinstance(said.get("run"), str) else {}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...schema.json import JsonObject, NotJson, decode, is_list, is_object
+from ...schema.json import JsonObject, decoded, is_list, is_object
 from ...schema.walk import pointer, steps_of
 from ..numbers import index_in
 from .field import ABSENT, MOST_DEPTH, Path, Schemas, choices_of, field_kind, initial, item_of
@@ -129,12 +129,7 @@ def _number(text: str | None) -> Any:
 
 def _json(text: str) -> Any:
     """A JSON text as its value, else as a text: the validator says that it is none."""
-    if not text.strip():
-        return ABSENT
-    try:
-        return decode(text)
-    except NotJson:
-        return text
+    return decoded(text, text) if text.strip() else ABSENT
 
 
 def _changed(value: Any, schemas: Schemas, schema: Any, what: str) -> Any:
