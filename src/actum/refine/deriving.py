@@ -17,6 +17,7 @@ from .author import Author, declared_at
 from .conditions import MadeWhen, separating
 from .examples import Example
 from .explaining import Explaining, Explanation, Leaf, values_within
+from .guards import guard_of_input, guards_of_results
 from .holes import Holes, TextReading
 from .repeating import repeated
 from .shapes import ExampleShape, SharedCall
@@ -274,13 +275,15 @@ class Derivation:
         """The elements each behind what it reads: reads and what is expected first (R23)."""
         calls: list[JsonObject] = []
         order: dict[int, int] = {}
-        later = list(dict.fromkeys(expects))
+        calls += guard_of_input([example.input for example in self.shape.examples], self.author)
+        later: list[str | JsonObject] = [*guards_of_results(self.shape.slots, self.author), *dict.fromkeys(expects)]
         told: set[str] = set()
 
-        def expect(conditions: Sequence[str]) -> None:
-            new = [one for one in conditions if one not in told]
+        def expect(conditions: Sequence[str | JsonObject]) -> None:
+            calls.extend(one for one in conditions if is_object(one))
+            new = [one for one in conditions if isinstance(one, str) and one not in told]
             calls.extend({EXPECT: f"{{{joined}}}"} for joined in _joined(new))
-            told.update(conditions)
+            told.update(new)
 
         ordered = list(_in_order(elements))
         for element in ordered:

@@ -177,18 +177,34 @@ class PythonFunction:
 
     def _expect(self, said: Any, writer: PythonExpressions) -> None:
         writer.imported.add("expect")
-        if is_object(said):
+        if is_object(said) and said["of"] == "†input":
+            self._expect_given(said["as"], writer)
+        elif is_object(said):
             given = [
                 writer.value(said["of"]),
                 ast.Constant(said["as"]) if isinstance(said["as"], str) else writer.value(said["as"]),
             ]
             self.lines.append(statement("", call(name("expect"), *given)))
+        if is_object(said):
             return
         condition = writer.condition(said)
         parts = (
             condition.values if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And) else [condition]
         )
         self.lines += [statement("", call(name("expect"), one)) for one in parts]
+
+    def _expect_given(self, shape: JsonObject, writer: PythonExpressions) -> None:
+        """What is expected of the input, parameter by parameter."""
+        schema: Any = self.author.given if is_object(self.author.given) else {}
+        for one in properties_of(schema) or shape["properties"]:
+            if one not in shape["properties"] and "default" not in declared_at(schema, (one,)):
+                is_none = ast.Compare(name(one), [ast.Is()], [ast.Constant(None)])
+                self.lines.append(statement("", call(name("expect"), is_none)))
+            elif one in shape["required"]:
+                own = writer.value(shape["properties"][one])
+                self.lines.append(statement("", call(name("expect"), name(one), own)))
+            else:
+                raise not_python(f"the optional value {one!r} of the input, which some examples had,")
 
     def _is_text(self, reference: Reference) -> bool:
         """Whether what a reference reads is declared as a text."""

@@ -38,7 +38,7 @@ def value_key(value: Any) -> str:
     """A value as text: 1, 1.0, "1" and true are four values."""
     if isinstance(value, str):
         return f'"{value}'
-    kind = type(value)
+    kind: Any = type(value)
     if kind is int or kind is float:
         return repr(value)
     if value is None or kind is bool:

@@ -1,0 +1,96 @@
+"""A plan is left where the input or a result looks otherwise than in all examples (refine.md R22)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Idea, Tools, errors, kept, models
+from actum.refine import Refined, as_python, refine
+
+NAMES = ("ana", "bo", "cy", "di")
+ASK = "Say where the customer lives."
+
+
+def input_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "input", "schema": {"type": "object", "properties": properties, "required": ["name"]}}
+
+
+OPTIONAL = input_of(name={"type": "string"}, lang={"type": "string"})
+PLAIN = {
+    "type": "input",
+    "schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+}
+
+
+def finding(result: Any = None) -> Tools:
+    """A tool of whose results no schema says how they look."""
+    found = Tools()
+
+    def find(name: str) -> Any:
+        return {"city": f"City of {name}", "tags": [name]} if result is None else result
+
+    properties = {"name": {"type": "string"}, "_effects": {"const": "none"}}
+    found.register("find", {"type": "object", "properties": properties, "required": ["name"]})
+    found.activity("find", find)
+    return found
+
+
+async def refined(folder: Path, given: Any) -> Refined:
+    own = Idea(context=[given, ASK], schema={"type": "object"})
+    runs: list[Path] = []
+    for name in NAMES:
+        answers: list[Any] = [
+            {"calls": [{"_tool": "find", "name": name}], "output": None},
+            {"calls": [], "output": {"where": f"City of {name}"}},
+        ]
+        runs.append(folder / f"{name}.json")
+        agent = Agent(models.Scripted(answers), tools=finding())
+        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"name": name})
+    return await refine(runs, idea=own, tools=finding())
+
+
+async def ran(found: Refined, given: Any, input: dict[str, Any], tools: Tools | None = None) -> Any:
+    agent = Agent(None, tools=tools or finding())
+    return (await agent.run([given, ASK, found.plan], {"type": "object"}, input=input)).output
+
+
+@pytest.mark.rule("R22")
+async def test_a_key_that_no_example_had_leaves_the_plan(tmp_path: Path) -> None:
+    found = await refined(tmp_path, OPTIONAL)
+    assert found.proof.holds
+    assert found.plan["plan"][0]["_expect"]["of"] == "†input"
+    assert await ran(found, OPTIONAL, {"name": "ed"}) == {"where": "City of ed"}
+    with pytest.raises(errors.PlanLeft):
+        await ran(found, OPTIONAL, {"name": "ed", "lang": "de"})
+
+
+@pytest.mark.rule("R22")
+async def test_what_was_never_null_is_expected_not_to_be(tmp_path: Path) -> None:
+    nullable = input_of(name={"type": ["string", "null"]})
+    found = await refined(tmp_path, nullable)
+    with pytest.raises(errors.PlanLeft):
+        await ran(found, nullable, {"name": None})
+
+
+@pytest.mark.rule("R22")
+@pytest.mark.parametrize("result", [{"city": None, "tags": []}, {"city": "Rome"}, {"city": "Rome", "tags": "none"}])
+async def test_a_result_of_another_shape_leaves_the_plan(tmp_path: Path, result: Any) -> None:
+    found = await refined(tmp_path, PLAIN)
+    shape = found.plan["plan"][-1]["_expect"]
+    assert shape["of"] == "†calls.0"
+    assert shape["as"]["required"] == ["city", "tags"]
+    assert not any(one["_expect"]["of"] == "†input" for one in found.plan["plan"] if "_expect" in one)
+    with pytest.raises(errors.PlanLeft):
+        await ran(found, PLAIN, {"name": "ed"}, finding(result))
+
+
+@pytest.mark.rule("R22", "R37")
+async def test_the_function_expects_the_same(tmp_path: Path) -> None:
+    found = await refined(tmp_path, OPTIONAL)
+    own = Idea(context=[OPTIONAL, ASK], schema={"type": "object"})
+    runs = [tmp_path / f"{name}.json" for name in NAMES]
+    written = await as_python(found, runs, tmp_path / "where.py", idea=own, tools=finding())
+    assert "expect(lang is None)" in written.function
