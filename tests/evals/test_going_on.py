@@ -13,6 +13,7 @@ import pytest
 from actum import Idea, errors, models
 from actum.evals import Case, Eval
 from actum.evals.gating import kept_report
+from actum.evals.report_text import report_lines
 from actum.generation.model import ModelRequest
 
 from .. import warm
@@ -107,11 +108,13 @@ async def test_names_that_files_cannot_have_do_not_meet_in_one(folder: Path) -> 
 
 @pytest.mark.rule("V4")
 async def test_the_same_case_twice_is_tried_once_and_that_is_said(folder: Path) -> None:
-    cases = [Case(name=name, input={"email": "a"}, tags=[name]) for name in ("one", "two")]
+    cases = [Case(name=name, input={"email": "a"}, tags=[name]) for name in ("one", *map(str, range(2, 15)))]
     own = Eval("desk.json", cases=cases, checks=["†output.mean == 1"], folder=folder)
     report = await own.run(models=[model("m", {"output": {"note": "x", "mean": 1}})])
     assert [row.case for row in report.rows] == ["one"]
-    assert report.notes == ["two is the same case as one, and not tried again"]
+    assert report.notes[0] == "2 is the same case as one, and not tried again"
+    *_, last, count = report_lines(report)
+    assert (last, count) == ("11 is the same case as one, and not tried again", "3 more: --html tells all")
 
 
 @pytest.mark.rule("V24")

@@ -34,10 +34,16 @@ def report_lines(report: Report) -> Iterator[str]:
     yield from _worse(report, first, others)
     yield from _wrong(report)
     yield from _flaky(cells)
-    for note in report.notes[:_MOST_CASES]:
-        yield printable(note)
+    yield from _first(_MOST_CASES, report.notes)
     if report.left:
         yield f"not everything was tried: {report.left}"
+
+
+def _first(most: int, lines: Sequence[str]) -> Iterator[str]:
+    """The first of the lines, and how many more there are."""
+    yield from map(printable, lines[:most])
+    if len(lines) > most:
+        yield f"{len(lines) - most} more: --html tells all"
 
 
 def _table(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -61,9 +67,8 @@ def _worse(report: Report, first: CellReport, others: Sequence[CellReport]) -> I
         worse = list(dict.fromkeys(name for one in found for name in one.became_worse))
         if worse:
             yield f"{len(worse)} case{'s' * (len(worse) > 1)} changed for the worse in {printable(cell.name)}:"
-        for name in worse[:_MOST_CASES]:
-            changed = report.changes.get(f"{first.name} → {cell.name}: {name}", ())
-            yield printable(f"  {name}  {'  '.join(changed)}")
+        changes = [(name, report.changes.get(f"{first.name} → {cell.name}: {name}", ())) for name in worse]
+        yield from _first(_MOST_CASES, [f"  {name}  {'  '.join(changed)}" for name, changed in changes])
 
 
 def _wrong(report: Report) -> Iterator[str]:
@@ -72,17 +77,19 @@ def _wrong(report: Report) -> Iterator[str]:
     for row in report.rows:
         if row.state != "pass":
             found.setdefault((row.state, row.case, row.cell, row.verdict.why), []).append(row.check)
-    for (state, case, cell, why), checks in list(found.items())[:_MOST_REASONS]:
-        told = ", ".join(dict.fromkeys(checks))
-        yield printable(f"{state:<8}{case} in {cell}, {told}: {why}")
-    if len(found) > _MOST_REASONS:
-        yield f"{len(found) - _MOST_REASONS} more: --json, --html and --junit tell all"
+    told = [
+        f"{state:<8}{case} in {cell}, {', '.join(dict.fromkeys(checks))}: {why}"
+        for (state, case, cell, why), checks in found.items()
+    ]
+    yield from _first(_MOST_REASONS, told)
 
 
 def _flaky(cells: Sequence[CellReport]) -> Iterator[str]:
     is_repeated = any(row.repeat > 1 for cell in cells for row in cell.rows)
     for cell in cells:
-        for name, (passed, of) in list(cell.flaky.items())[:_MOST_CASES]:
-            yield printable(f"flaky   {name} in {cell.name}: {passed} of {of} repeats pass")
+        flaky = [
+            f"flaky   {name} in {cell.name}: {passed} of {of} repeats pass" for name, (passed, of) in cell.flaky.items()
+        ]
+        yield from _first(_MOST_CASES, flaky)
     if not is_repeated:
         yield "each case was tried once: whether a verdict is flaky isn't known (--repeat)"
