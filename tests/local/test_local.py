@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from html import unescape
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -11,6 +14,9 @@ from pydantic import BaseModel, Field
 from actum import Agent, Config, Context, Idea, Limits, Tools, errors, events, models
 from actum.protocol.config import Settings
 from actum.schema.json import JsonObject as Json
+
+from ..serving.house import events_of
+from ..studio.rooms import idea_file, room
 
 pytestmark = pytest.mark.rule("W41")
 
@@ -96,6 +102,32 @@ async def test_an_answer_arrives_in_pieces_and_is_counted(url: str) -> None:
     assert usage.output_tokens is not None
     assert 3 <= usage.output_tokens <= 30
     assert usage.usd == 0
+
+
+async def test_the_studio_follows_what_it_writes(url: str, tmp_path: Path) -> None:
+    own = {"settings": {"max_tokens": 60, "temperature": 0}, "tools": []}
+    schema: Json = {"type": "string", "minLength": 20, "maxLength": 60}
+    idea_file(tmp_path, "say.json", context=[{"type": "user", "message": "Say hello."}], solution=None)
+    path = tmp_path / "say.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "config": own, "schema": schema}))
+    async with room(tmp_path, model(url)) as client:
+        origin = {"origin": str(client.base_url).rstrip("/")}
+        began = await client.post("/studio/ideas/say.json", data={"model": ""}, headers=origin)
+        assert began.status_code == 303, began.text
+        at = began.headers["location"]
+        kinds: list[str] = []
+        said = ""
+        async with client.stream("GET", f"{at}/events") as stream:
+            async for event in events_of(stream):
+                kinds.append(str(event.get("event")))
+                said += event["data"].get("text", "") if kinds[-1] == "text" else ""
+                if kinds[-1] == "end":
+                    break
+        page = unescape((await client.get(at)).text)
+    assert kinds.count("text") > 3, "it is told as it is written, not at its end"
+    assert kinds[-1] == "end"
+    assert len(said) >= 20
+    assert said.strip('"')[:20] in page
 
 
 async def test_who_leaves_has_the_server_stop(url: str) -> None:
