@@ -9,112 +9,25 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from .given import (
+    ACTIVITIES,
+    ANSWERED,
+    CONTEXT,
+    DELEGATES,
+    GATE,
+    INSIDE,
+    INSTANCES,
+    KEPT,
+    META,
+    OVERRIDES,
+    SCOPES,
+    TOOLS,
+    answer_read,
+    approve,
+    carry,
+)
 from .values import Json
-from .world import Failure, World
-
-_PARAMETERS: Json = {"n": {}, "x": {}, "how": {}, "gate": {}}
-_RESULT: Json = {"_output": {}}
-_METHODS = ["set", "merge", "assign", "push", "concat", "erase"]
-SCOPES = ["result", "error", "plan", "state", "state.a", "state.l", "state.o", "state.r", "state.s", "user", "input"]
-_PICKED: Json = {"_scopes": {"type": "array", "items": {"enum": SCOPES}}}
-_ITEMS = ["a", "fail", "b"]
-
-
-def _tool(*own: Json, **said: Any) -> Json:
-    return {"properties": {key: one for part in (_PARAMETERS, *own) for key, one in part.items()}, **said}
-
-
-TOOLS: dict[str, Json] = {
-    "work": _tool(_RESULT),
-    "give": _tool(_RESULT, {"_outputMethod": {"enum": _METHODS}}),
-    "write": _tool(_RESULT, _effects="ordered"),
-    "note": _tool(),
-    "peek": _tool(_effects="none"),
-    "post": _tool(_effects="ordered"),
-    "look": _tool(_RESULT, _PICKED, _effects="none"),
-    "list": _tool({"_output": {"type": "array"}}),
-    "hand": _tool(_RESULT, _PICKED, _delegate="anonymous", _activity="hand"),
-    "ask": _tool(_RESULT, _delegate="anonymous"),
-    "sub": _tool(_RESULT, _PICKED, _delegate="helper"),
-    "sort": _tool(_RESULT, {"_activity": {"enum": ["work", "give"]}}),
-    "choose": _tool(_RESULT, _PICKED, {"_delegate": {"enum": ["helper", "other"]}}),
-    "count": _tool(_RESULT, {"x": {"type": "integer"}}),
-    "say": _tool({"_output": {"type": "integer"}}),
-}
-ACTIVITIES = frozenset(TOOLS.keys() - {"ask", "sub", "sort", "choose", "say"})
-OVERRIDES: list[Json] = [
-    {"type": "tool", "tool": {"note": _tool(_RESULT)}},
-    {"type": "tool", "tool": {"work": _tool(_RESULT, _effects="ordered")}},
-    {"type": "tool", "tool": {"look": _tool(_RESULT, _PICKED, _activity="work")}},
-    {"type": "tool", "tool": {"write": _tool(_RESULT, _delegate="other")}},
-]
-"""Tools that a context defines in place of those of the same name (T4)."""
-DELEGATES: dict[str, Json] = {
-    "helper": {
-        "context": [{"type": "system", "message": "delegate of helper"}, {"type": "state", "own": 7, "a": "helper's"}],
-        "config": {"tools": ["work", "write", "note", "look"]},
-    },
-    "other": {"context": [{"type": "system", "message": "delegate of other"}]},
-}
-CONTEXT: list[Json] = [
-    {"type": "text", "text": "go"},
-    {
-        "type": "state",
-        "a": 1,
-        "l": [0],
-        "o": {"k": 1, "m": {"u": 1}},
-        "t": "text",
-        "yes": True,
-        "no": False,
-        "abc": _ITEMS,
-    },
-    {"type": "data", "kind": "user", "data": {"z": 5}},
-    {"type": "input", "q": "what"},
-]
-INSTANCES: list[Json] = [
-    {"type": "state", "a": "one", "o": {"k": "one"}, "_instance": "①"},
-    {"type": "state", "a": "two", "w": 2, "_instance": "②"},
-]
-ANSWERED: dict[str, list[Json]] = {
-    "helper": [{"calls": [], "output": ["sub", "†input"]}],
-    "ask": [{"calls": [], "output": {"asked": 1}}],
-}
-"""What is answered in delegates where nothing else is drawn."""
-GATE = "†state.approvals.g"
-"""What holds whoever reads it until it is opened between runs (C7)."""
-INSIDE = 900
-"""From which number on calls are those that delegates make."""
-KEPT = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]
-
-
-def carry(tool: str, arguments: Json) -> Any:
-    """What the Activities do."""
-    if arguments.get("how") in ["fail", "late"]:
-        raise Failure("broken")
-    if arguments.get("how") == "misfit":
-        return "misfit"
-    if tool == "give":
-        return arguments.get("x")
-    if "crossing" in arguments:
-        # In a text the order of keys can be seen, of which nothing is said.
-        return [arguments.get("n"), json.loads(json.dumps(arguments["crossing"], sort_keys=True))]
-    return [arguments.get("n"), arguments.get("x")]
-
-
-def answer_read(asked: Json) -> Any:
-    """What the model answers as a reader."""
-    kind = asked["ask"].split()[0]
-    return "junk" if kind == "junk" else {"calls": [], "output": None if kind == "nothing" else [asked["of"]]}
-
-
-def approve(_tool_name: str, arguments: Json) -> Any:
-    match arguments.get("gate"):
-        case "deny":
-            return "not now"
-        case "edit":
-            return arguments | {"x": "edited"}
-        case _:
-            return True
+from .world import World
 
 
 @dataclass(frozen=True)
@@ -128,10 +41,16 @@ class Case:
     broken: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     """The answers that come to nothing at first, once or twice, after so many per cent of their text; at 100 their
     output can't be read (L3)."""
+    is_upfront: bool = False
+    """Whether all delegates are resolved before anything is composed (D8)."""
+    most: int | None = None
+    """How many requests may be made, where that is limited (L5)."""
 
     @property
     def world(self) -> World:
-        return World(TOOLS, carry, approve, self.repair, ACTIVITIES, DELEGATES, self.replies, answer_read)
+        return World(
+            TOOLS, carry, approve, self.repair, ACTIVITIES, DELEGATES, self.replies, answer_read, self.is_upfront
+        )
 
 
 @dataclass(frozen=True)
@@ -147,6 +66,10 @@ class Talk:
     """After how many events a turn is left, by its number."""
     broken: dict[int, dict[int, list[int]]] = field(default_factory=dict[int, dict[int, list[int]]])
     """As a case has it, by the number of the turn."""
+    forks: frozenset[int] = frozenset()
+    """The turns that other runs go on with, from their beginning and from wherever they are left."""
+    limits: dict[int, int] = field(default_factory=dict[int, int])
+    """How many calls the first run of a turn may make, by the number of the turn: then another goes on (L5, L8)."""
 
     @property
     def world(self) -> World:
@@ -173,7 +96,7 @@ class Features:
         "_then",
         "_expect",
     )
-    delegates: Sequence[str] = ("hand", "ask", "sub", "sort", "choose", "count", "say")
+    delegates: Sequence[str] = ("hand", "ask", "sub", "sort", "choose", "count", "firm", "loose", "say")
     most: int = 7
     has_instances: bool = True
     has_gates: bool = True
@@ -194,6 +117,7 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     context = [*CONTEXT, *(INSTANCES if instances else [])]
     answers = [draw(answers_(features, instances=instances))]
     context += draw(st.lists(st.sampled_from(OVERRIDES), max_size=2, unique_by=repr)) if draw(st.booleans()) else []
+    context += draw(st.sampled_from([[], [META]]))
     if draw(st.booleans()):
         answers.append(draw(answers_(features, instances=instances, has_results=True, first=10)))
     for _ in range(2):
@@ -201,13 +125,17 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
             answers[1:2] = [
                 one | {"calls": [*one["calls"], *said]} for one in answers[1:2] or [{"calls": [], "output": None}]
             ]
+    raised: Json = {"meta": {"path": "drawn", "version": "1.3"}}
+    answers = [draw(st.sampled_from([one, one | raised, raised | one])) for one in answers]
+    is_upfront, most = draw(st.booleans()), draw(st.sampled_from([None, None, None, 1, 2, 3, 5]))
     if draw(st.integers(0, 3)):
         broken = draw(st.dictionaries(st.integers(0, 1), _BREAKS, max_size=2))
-        return Case(context, answers, draw(replies_()), broken=broken)
+        return Case(context, answers, draw(replies_()), broken=broken, is_upfront=is_upfront, most=most)
     first = answers.pop(0)
     output = {} if first["output"] is None else {"output": first["output"]}
     context.append({"type": "plan", "plan": first["calls"], **output})
-    return Case(context, answers, draw(replies_()), draw(st.sampled_from([False, True, "always"])))
+    repair = draw(st.sampled_from([False, True, "always"]))
+    return Case(context, answers, draw(replies_()), repair, is_upfront=is_upfront, most=most)
 
 
 def owed(answers: Sequence[Json]) -> list[Json]:
@@ -233,8 +161,10 @@ def talks(draw: st.DrawFn) -> Talk:
     cuts = draw(st.dictionaries(st.integers(0, len(turns) - 1), st.integers(0, 25), max_size=2))
     broken = st.dictionaries(st.integers(0, 1), _BREAKS, max_size=1)
     of_turns = draw(st.dictionaries(st.integers(0, len(turns) - 1), broken, max_size=2))
-    context = [*CONTEXT, *(INSTANCES if instances else [])]
-    return Talk(context, turns, replies, held, cuts, of_turns)
+    context = [*CONTEXT, *(INSTANCES if instances else []), *draw(st.sampled_from([[], [META]]))]
+    numbered = st.integers(0, len(turns) - 1)
+    forks, limits = draw(st.frozensets(numbered, max_size=2)), draw(st.dictionaries(numbered, st.integers(0, 6)))
+    return Talk(context, turns, replies, held, cuts, of_turns, forks, limits)
 
 
 @st.composite
@@ -324,7 +254,7 @@ class Drawing:
             return {"_then": True}
         if tool == "_expect":
             return {"_expect": self._condition(index, False)}
-        is_each = self.one_in(5) and tool not in {"ask", "hand", "sub", "choose", "say"}
+        is_each = self.one_in(5) and tool not in {"ask", "hand", "sub", "choose", "say", "firm", "loose"}
         call = self._begun(index, self.value(index, is_each))
         if is_each:
             self.each.add(index)
@@ -347,9 +277,9 @@ class Drawing:
             call["_activity"] = self.of("work", "give")
         if tool == "choose":
             call["_delegate"] = self.of("helper", "other")
-        if tool == "count":
+        if tool in {"count", "firm", "loose"}:
             call["x"] = self._counted(index)
-        if tool in {"look", "hand", "sub", "choose"}:
+        if tool in {"look", "hand", "sub", "choose", "firm"}:
             call["_scopes"] = self.draw(st.lists(st.sampled_from(SCOPES), min_size=0, max_size=2, unique=True))
         if self.paths[index] is not None:
             call["_outputPath"] = self.paths[index]
@@ -397,7 +327,7 @@ class Drawing:
 
     def _counted(self, index: int) -> Any:
         """What may be a number: nothing says so of most of it before it is there (C3)."""
-        untyped = [f"†calls.{at}" for at in self._untyped(index) if self.tools[at] != "say"]
+        untyped = [f"†calls.{at}" for at in self._untyped(index) if self.tools[at] not in {"say", "firm", "loose"}]
         kept = [] if self.inside else ["†state.a", "†state.t", "†state.a <|> †state.t", "†user.z"]
         return self.of(1, 2.5, "x", None, *kept, *untyped)
 
@@ -436,7 +366,7 @@ class Drawing:
 
     def _untyped(self, index: int) -> list[int]:
         """Those of which nothing is declared: what can't be is refused on arrival otherwise (O11)."""
-        known = {"_value", "_then", "_expect", "list", "say"}
+        known = {"_value", "_then", "_expect", "list", "say", "firm", "loose"}
         there = range(min(index, len(self.tools)))
         return [at for at in there if self.tools[at] not in known and at not in self.each | self.shaped]
 

@@ -43,10 +43,12 @@ class Run:
         self.of = of
         self.tool = tool
         self.writes = [one for message in context if (one := written(message)) is not None]
-        self.tools = {READER.name: READER} | {name: Tool(name, schema) for name, schema in world.tools.items()}
+        self.tools: dict[str, Tool] = {name: Tool(name, schema) for name, schema in world.tools.items()}
+        self.tools |= {READER.name: READER} if READER.name not in self.tools else {}
         for message in context:
             if message["type"] == "tool":
                 self.tools |= {name: Tool(name, schema) for name, schema in message["tool"].items()}
+        self.tools = {name: tool.contracted(world) for name, tool in self.tools.items()}
         self.blocks: list[tuple[Any, ...]] = []
         self.results: dict[int, Any] = {}
         self.left: list[Json] = []
@@ -58,6 +60,8 @@ class Run:
         """The calls that have failed, with their instances, in the order of their places."""
         self.is_program = False
         """Whether the answer under way is a plan that no model wrote (P5)."""
+        self.metas: list[Any] = []
+        """The identities that its answers have, where it has one itself (T5)."""
         self.ended = ""
         """What ends it without an output."""
         self.owed: dict[str, list[list[tuple[Answer, int]]]] = {}
@@ -83,6 +87,8 @@ class Run:
             else:
                 self._ask()
                 given = next(self.answers, END)
+                has_identity = any(one["type"] == "meta" for one in self.context)
+                self.metas.append(given.get("meta") if has_identity else None)
             answer = Answer(self, given)
             answer.settle()
             if self.is_program and given["output"] is not None and self.output is NOTHING and not self._is_repaired():
@@ -107,14 +113,20 @@ class Run:
         """What a delegate makes of a call: a run of its own, which sees what crosses and nothing else (D4, D5)."""
         world, named = self.world, str(tool.delegate(call))
         idea, name = world.delegates.get(named, {"context": []}), tool.name if named == "anonymous" else named
-        context = [one for one in idea["context"] if one["type"] != "input"]
+        replaced = {"input", *(["meta"] if "meta" in crossing else [])}
+        context = [one for one in idea["context"] if one["type"] not in replaced]
+        context += [{"type": "meta", "meta": one} for one in crossing.get("meta", [])]
         given = {
             kind: value for one in idea["context"] if one["type"] == "input" for kind, value in one["input"].items()
         }
-        crossed = {kind: value for kind, value in crossing.items() if kind != "error"}
+        crossed = {kind: value for kind, value in crossing.items() if kind not in {"error", "meta"}}
         context += [{"type": "data", "kind": kind, "data": value} for kind, value in crossed.items()]
         sub = Run(
-            replace(world, tools={name: world.tools[name] for name in idea.get("config", {}).get("tools", [])}),
+            replace(
+                world,
+                is_upfront=False,
+                tools={name: world.tools[name] for name in idea.get("config", {}).get("tools", [])},
+            ),
             [*context, {"type": "input", "input": given | arguments}],
             world.replies.get(name, []),
             self.told,
@@ -141,6 +153,8 @@ class Run:
         kinds = {one.kind for one in self.writes}
         instances = dict.fromkeys(message.get("_instance") for message in self.context)
         data: Json = {}
+        for message in self.context:
+            data |= {"meta": message["meta"]} if message["type"] == "meta" else {}
         for instance in instances | {None: None}:
             for kind in kinds:
                 if instance is None and (value := folded(self.writes, kind, instance)) is not NOTHING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .meaning import Run
 
 GATES = Reference("state", ("approvals",))
-UNFOLDED = frozenset({"result", "error", "plan"})
+UNFOLDED = frozenset({"result", "error", "plan", "meta"})
 ANY: Any = object()
 """Whatever the item is."""
 _BEST = (End.FAILED, End.GONE, End.DEAD)
@@ -308,8 +308,10 @@ class Reads(Elements):
         raise NotImplementedError
 
     def _unfolded(self, kind: str, index: int) -> list[Any]:
-        """What crosses of what is no folded value: results, errors, the plan (S11)."""
+        """What crosses of what is no folded value: results, errors, the plan, the identity (S11)."""
         run, instances = self.run, {None, self._instance(index)}
+        if kind == "meta":
+            return [one["meta"] for one in run.context if one["type"] == "meta"]
         if kind == "plan":
             if not run.is_program and any(one["type"] == "plan" for one in run.context):
                 raise Unsaid(index)  # whether a plan that has run still stands

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, events
+from actum import HOLD, Agent, Call, Config, Context, Limits, Tools, approvals, errors, events
 from actum.models import ModelRequest
+from actum.protocol.marks import without_run
 
-from .drawing import GATE, Case, Talk
+from .drawing import Case, Talk
+from .given import GATE
 from .values import END, Json
 from .world import READER, Failure, World, named
 
@@ -52,9 +54,15 @@ class Desk:
     name = "drawn"
 
     def __init__(
-        self, world: World, answers: list[Json], schedule: Schedule, broken: Mapping[int, list[int]] | None = None
+        self,
+        world: World,
+        answers: list[Json],
+        schedule: Schedule,
+        broken: Mapping[int, list[int]] | None = None,
+        most: int | None = None,
     ) -> None:
         self.world = world
+        self.limits = Limits() if most is None else Limits(requests=most)
         self.answers = answers
         self.broken = {number: list(shares) for number, shares in (broken or {}).items()}
         """The answers that are still to come to nothing, after so many per cent of their text."""
@@ -81,6 +89,8 @@ class Desk:
         crossing = json.loads(json.dumps(dict(context.data)))
         if errors := [one["call"] and named(one["call"]) for one in context if one["type"] == "error"]:
             crossing["error"] = errors
+        if metas := [one["meta"] for one in context if one["type"] == "meta"]:
+            crossing["meta"] = metas
         self.seen.begun.append((place, activity, arguments, crossing))
         self.seen.log.append(("+", place))
         self.steps += 1
@@ -185,7 +195,7 @@ def _data(blocks: list[str]) -> Json:
     found: Json = {}
     for block in blocks:
         head, _, rest = block.partition("\n")
-        kind = head[1:]
+        kind, rest = head[1:], rest.partition("\n")[2] if rest.startswith("schema ") else rest
         if kind.isidentifier() and rest[:1] in "{[":
             found[kind] = json.loads(rest)
     return found
@@ -220,7 +230,8 @@ class Bench:
             tools=self.tools,
             approve=desk.approve,
             delegates=dict(desk.world.delegates),
-            config=Config(parallel=desk.schedule.parallel, repair=desk.world.repair),
+            limits=desk.limits,
+            config=Config(parallel=desk.schedule.parallel, repair=desk.world.repair, upfront=desk.world.is_upfront),
         )
         releasing = asyncio.create_task(desk.release()) if desk.schedule.order is not None else None
         try:
@@ -248,7 +259,7 @@ def bench_of(world: World) -> Bench:
 async def ran(case: Case, schedule: Schedule) -> Seen:
     """What is seen of one run to its end."""
     world = case.world
-    return await bench_of(world).ran(Desk(world, case.answers, schedule, case.broken), case.context)
+    return await bench_of(world).ran(Desk(world, case.answers, schedule, case.broken, case.most), case.context)
 
 
 @dataclass
@@ -270,6 +281,8 @@ class Talking(Desk):
         self.to_hold = set(held)
         self.waited_for: Collection[str] = ()
         """The decisions and gates that the last run waited for in the end."""
+        self.runs: set[str] = set()
+        """The ids of the runs that others have gone on from."""
 
     async def approve(self, call: Call, *more: object) -> Any:
         if call.get("n") in self.to_hold and "gate" not in call:
@@ -285,9 +298,11 @@ class Talking(Desk):
             self.answers, self.asked = answers, Counter()
             self.broken = {at: list(shares) for at, shares in self.talk.broken.get(number, {}).items()}
             said: str | None = f"turn {number}"
-            cut = self.talk.cuts.get(number)
+            cut, limit = self.talk.cuts.get(number), self.talk.limits.get(number)
             while True:
-                until, cut = cut, None
+                context = self.forked(context) if number in self.talk.forks else context
+                self.limits = Limits() if limit is None else Limits(calls=limit)
+                until, cut, limit = cut, None, None
                 context, output, is_over = await self.turn(bench, context, said, until)
                 if is_over:
                     break
@@ -302,6 +317,11 @@ class Talking(Desk):
         found.context = context
         return found
 
+    def forked(self, context: Iterable[Json]) -> Context:
+        """The context as another run goes on with it (C9)."""
+        self.runs |= {key.partition("/")[0] for key, *_ in self.seen.begun}
+        return Context(without_run(context))
+
     async def turn(self, bench: Bench, context: Any, said: str | None, until: int | None) -> tuple[Any, Any, bool]:
         """One run of a turn: the context then, its output, and whether it is over."""
         agent = Agent(
@@ -309,6 +329,7 @@ class Talking(Desk):
             tools=bench.tools,
             approve=self.approve,
             delegates=dict(self.world.delegates),
+            limits=self.limits,
             config=Config(parallel=self.schedule.parallel),
         )
         talk = agent.conversation(context, None)
@@ -334,10 +355,14 @@ class Talking(Desk):
             self.waited_for = result.waiting
             is_over = result.context.messages[-1]["type"] == "output"
             return talk.context, result.output, is_over
+        except errors.LimitExceeded:
+            self.waited_for = ()
+            return talk.context, None, False
         finally:
             if releasing is not None:
                 releasing.cancel()
             self.waiting.clear()
+            assert not {key.partition("/")[0] for key, *_ in self.seen.begun[before:]} & self.runs, "a fork's keys"
             begun = [self.places.get(key, key) for key, *_ in self.seen.begun[before:]]
             assert len(begun) == len({*begun}), "a call was made twice in one run"
             assert not done.intersection(begun), "a call was made again that had left what it came to"

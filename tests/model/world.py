@@ -70,6 +70,8 @@ class World:
     """What the model answers in delegates, by their name; after these, that it gives up."""
     read: Callable[[Json], Any] = lambda asked: {"calls": [], "output": None}
     """What the model answers as a reader."""
+    is_upfront: bool = False
+    """Whether delegates are resolved before anything is composed, where a tool doesn't say when (D8)."""
     retries: int = 2
     """How often it is asked again where its answer isn't usable (L3)."""
 
@@ -105,6 +107,18 @@ class Tool:
     def delegate(self, call: Json) -> str | None:
         """The delegate that a call is handed to (D3)."""
         return call.get("_delegate", self.said("_delegate"))
+
+    def contracted(self, world: World) -> Tool:
+        """The tool with what its delegate takes and gives, where that is resolved before (D8)."""
+        own = world.delegates.get(self.said("_delegate", ""))
+        default = "upfront" if world.is_upfront else "execution"
+        if own is None or self.said("_activity") or self.said("_resolution", default) != "upfront":
+            return self
+        declared: list[Json] = [one["schema"] for one in own["context"] if one["type"] == "input" and "schema" in one]
+        takes = declared[0] if declared else Json()
+        properties = self.schema["properties"] | takes.get("properties", {})
+        output = {"_output": own["schema"]} if "schema" in own else {}
+        return Tool(self.name, self.schema | {"properties": properties | output})
 
     @property
     def is_ordered(self) -> bool:

@@ -184,10 +184,11 @@ def withholding(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
     failed = _Failed(ground.failures)
     excused: set[str] = set()
     for expression, script, instance in _read_in(wanted, ground):
-        for choice in _choices(expression):
-            if ground.graph.known.evaluate(choice, script, instance) is not MISSING:
-                excused |= failed.behind(references(choice), script)
-    needed = (one for own in wanted.output.expressions for part in _needed(own) for one in references(part))
+        for part in _parts(expression):
+            if isinstance(part, First) and ground.graph.known.evaluate(part, script, instance) is not MISSING:
+                excused |= failed.behind(references(part), script)
+    parts = (part for expression in wanted.output.expressions for part in _parts(expression))
+    needed = (one for part in parts if not isinstance(part, First) for one in references(part))
     excused -= failed.behind(needed, wanted.script)
     if excused:
         _spread(excused, failed)
@@ -232,27 +233,13 @@ def _makes_any(own: Batch) -> bool:
     return any(item.node.status is not Status.SKIPPED for item in own.jobs)
 
 
-def _choices(expression: Expression) -> Iterator[First]:
-    match expression:
-        case First():
-            yield expression
-        case Each(parts=parts):
-            for part in parts:
-                yield from _choices(part)
-        case _:
-            return
-
-
-def _needed(expression: Expression) -> Iterator[Expression]:
-    """What is read without an alternative."""
-    match expression:
-        case Each(parts=parts):
-            for part in parts:
-                yield from _needed(part)
-        case First():
-            return
-        case _:
-            yield expression
+def _parts(expression: Expression) -> Iterator[Expression]:
+    """What has to be there of what is read: alternatives, each of which is one, and all that is read without one."""
+    if isinstance(expression, Each):
+        for part in expression.parts:
+            yield from _parts(part)
+    else:
+        yield expression
 
 
 class _Failed:
