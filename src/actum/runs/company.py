@@ -15,6 +15,7 @@ from ..errors import NotCarried
 from ..generation.gate import Gate
 from ..schema.json import JsonObject
 from .held import Prepared, RunCarrier, ServersAway, Unprepared
+from .racing import beside
 from .row import Ending, Looked, Row, kept_lacks
 from .run_store import RunStore
 from .telling import tell_event
@@ -60,15 +61,10 @@ class LendingGate:
 
     async def enter(self, model: str, tokens: int) -> None:
         """Wait until a request of about so many tokens may be sent."""
-        waiting = asyncio.ensure_future(self._gate.enter(model, tokens))
-        try:
+        async with beside(self._gate.enter(model, tokens)) as [waiting]:
             await asyncio.wait([waiting], timeout=_LATER)
             with nullcontext() if waiting.done() else self._company.lent(self._queue):
                 await waiting
-        finally:
-            if not waiting.done():
-                waiting.cancel()
-                await asyncio.wait([waiting])
 
 
 class Company:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..schema.json import JsonObject
 from .live.hearing import Hearing
+from .racing import beside
 from .row import Row
 from .run_store import RunStore
 
@@ -73,12 +74,8 @@ async def entries_and_live(
                 await look()
                 return
             await hearing.keep()
-            changed = asyncio.ensure_future(store.database.changed(run, LOOK))
-            try:
+            async with beside(store.database.changed(run, LOOK)) as [changed]:
                 while not changed.done():
                     await asyncio.wait([changed, hearing.arrived()], return_when=asyncio.FIRST_COMPLETED)
                     for event in hearing.before(after + 1):
                         yield Live(event)
-            finally:
-                changed.cancel()
-                await asyncio.wait([changed])

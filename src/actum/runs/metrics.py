@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError, StoreUnavailable
 from ..schema.installing import pip_install
+from .racing import beside
 from .run_store import RunStore
 from .telling import FIELDS
 
@@ -120,12 +121,10 @@ class Metrics(logging.Handler):
         log.addHandler(self)
         if log.getEffectiveLevel() > logging.INFO:
             log.setLevel(logging.INFO)
-        looking = asyncio.create_task(look())
         try:
-            yield
+            async with beside(look()):
+                yield
         finally:
-            looking.cancel()
-            await asyncio.wait([looking])
             log.removeHandler(self)
 
 

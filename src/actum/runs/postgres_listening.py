@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .racing import all_ended
+
 CHANNEL = "actum_runs"
 _MOST = 7_000
 """How long what is told may be; PostgreSQL takes 8,000 bytes."""
@@ -57,9 +59,7 @@ class PostgresListener:
 
     async def aclose(self) -> None:
         """Stop listening."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await all_ended(self._task)
 
 
 class Changes:
@@ -93,6 +93,4 @@ class Changes:
     async def aclose(self) -> None:
         """Stop listening."""
         await self._listener.aclose()
-        if self._beginning is not None:
-            self._beginning.cancel()
-            await asyncio.wait([self._beginning])
+        await all_ended(self._beginning)

@@ -1,20 +1,38 @@
-"""Waiting for the first of several."""
+"""Waiting for tasks: for the first of several, and for the end of those that are given up."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def all_ended(*tasks: asyncio.Future[Any] | None) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    own = [task for task in tasks if task is not None]
+    for task in own:
+        task.cancel()
+    if own:
+        await asyncio.wait(own)
+
+
+@asynccontextmanager
+async def beside(*works: Awaitable[T]) -> AsyncGenerator[Sequence[asyncio.Future[T]]]:
+    """Have work done in tasks of its own as long as the block lasts; what has not ended then is given up."""
+    tasks = [asyncio.ensure_future(one) for one in works]
+    try:
+        yield tasks
+    finally:
+        await all_ended(*tasks)
 
 
 async def first_to_end(*waits: Awaitable[object]) -> None:
     """Wait for the first of several, and give the others up; raises what those that have ended raise."""
-    tasks = [asyncio.ensure_future(one) for one in waits]
-    try:
+    async with beside(*waits) as tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
     for task in tasks:
         if not task.cancelled() and (error := task.exception()) is not None:
             raise error

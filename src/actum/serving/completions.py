@@ -26,6 +26,7 @@ from ..protocol.approvals import Pending
 from ..protocol.usage import Usage
 from ..runs.following import Live
 from ..runs.handle import Run
+from ..runs.racing import beside
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from ..schema.quoting import printable
 from ..studio.notation import folded_call
@@ -264,21 +265,17 @@ def _id_for(caller: str, name: str, key: str) -> str:
 
 async def _unless_gone(request: Request, answer: _Answer) -> Response:
     """The whole answer, unless who has asked leaves before."""
-    coming = asyncio.create_task(answer.whole())
-    leaving = asyncio.create_task(_left(request))
     with answer.desk.onlookers.at(answer.run, answer.patience):
-        try:
-            await asyncio.wait([coming, leaving], return_when=asyncio.FIRST_COMPLETED)
-            return coming.result() if coming.done() else Response(status_code=499)
-        finally:
-            for task in (coming, leaving):
-                task.cancel()
-            await asyncio.wait([coming, leaving])
+        async with beside(answer.whole(), _left(request)) as tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            return next(task.result() for task in tasks if task.done())
 
 
-async def _left(request: Request) -> None:
+async def _left(request: Request) -> Response:
+    """What nobody reads, once who has asked has left."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+    return Response(status_code=499)
 
 
 async def _sentence(run: Run) -> str:

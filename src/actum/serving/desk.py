@@ -24,6 +24,7 @@ from ..protocol.message import kind_of
 from ..runs.handle import Run
 from ..runs.held import RunCarrier, Runner
 from ..runs.providing import Factory
+from ..runs.racing import all_ended
 from ..runs.row import State
 from ..runs.runs import Runs
 from ..runs.submitting import read_given
@@ -143,8 +144,7 @@ class Desk:
     async def _let_go(self) -> None:
         """End the worker, also where it was not stopped in time; others go on with its runs."""
         assert self._work is not None
-        self._work.cancel()
-        await asyncio.wait([self._work])
+        await all_ended(self._work)
         if (error := self.failure) is not None:
             _LOG.error("the worker has ended: %s", error)
 
@@ -355,11 +355,7 @@ class Onlookers:
 
     async def forget(self) -> None:
         """Let those runs go on that nobody looks on at."""
-        leaving = list(self._leaving.values())
-        for task in leaving:
-            task.cancel()
-        if leaving:
-            await asyncio.wait(leaving)
+        await all_ended(*self._leaving.values())
 
 
 async def _given_up(run: Run, patience: float) -> None:

@@ -27,6 +27,7 @@ from ..protocol.message import OF
 from ..runs.handle import Run
 from ..runs.held import Runner
 from ..runs.providing import Factory
+from ..runs.racing import beside
 from ..runs.runs import Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
@@ -213,14 +214,8 @@ class Hosting:
                 after = entry.seq
                 await heard(entry.data)
 
-        following = asyncio.ensure_future(followed())
-        asked = asyncio.ensure_future(asks.opened())
-        try:
+        async with beside(followed(), asks.opened()) as [following, asked]:
             await asyncio.wait([following, asked], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (following, asked):
-                task.cancel()
-            await asyncio.wait([following, asked])
         if asks.open:
             return HostAsked(questions=asks.open[:_MOST_OPEN]), after
         if not following.cancelled() and (error := following.exception()) is not None:

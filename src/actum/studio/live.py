@@ -18,12 +18,13 @@ from ..inspection.account import account_of
 from ..inspection.entry_lines import entry_line
 from ..runs.following import LOOK, Entry
 from ..runs.handle import Run
+from ..runs.racing import all_ended
 from ..schema.json import JsonObject
 from ..schema.quoting import printable
 from .pages import rendered
 from .pictures import graph_with_values
 from .secrets import masked, without_secrets
-from .sse import EventStream, all_ended, event_frame
+from .sse import EventStream, event_frame
 from .timeline import timeline_of
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from typing import Any
 
 from starlette.responses import StreamingResponse
 
 from ..errors import ActumError
+from ..runs.racing import all_ended
 from ..schema.json import Json, encode
 
 _LOG = logging.getLogger("actum.serving")
@@ -70,12 +70,3 @@ async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, paus
 
 async def _next(frames: AsyncGenerator[bytes]) -> bytes | None:
     return await anext(frames, None)
-
-
-async def all_ended(*tasks: asyncio.Future[Any] | None) -> None:
-    """Cancel tasks, and wait until they have ended."""
-    own = [task for task in tasks if task is not None]
-    for task in own:
-        task.cancel()
-    if own:
-        await asyncio.wait(own)

@@ -19,6 +19,7 @@ from ..database import Database, Transaction, transaction_in
 from ..lease import Lease
 from ..postgres_database import PostgresDatabase
 from ..queue import Carry, Delivery, lanes
+from ..racing import all_ended
 from .heartbeat import Heartbeat
 from .slots import Slots
 
@@ -139,8 +140,7 @@ class ProcrastinateQueue:
                     heartbeat = Heartbeat(self._database, desk.beat, lease)
                     await Slots(slots, carry, take, desk.ended, heartbeat).until(stop, wait)
                 finally:
-                    listening.cancel()
-                    await asyncio.wait([listening])
+                    await all_ended(listening)
                     with suppress(StoreUnavailable), _judged():
                         await jobs.unregister_worker(worker)
                         await desk.put_back(self._database)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..queue import Carry
-from ..racing import first_to_end
+from ..racing import all_ended, first_to_end
 from .heartbeat import Heartbeat
 
 _GLANCE = 1.0
@@ -58,12 +58,8 @@ class Slots:
             while self._tasks:
                 await asyncio.wait(self._tasks)
         finally:
-            for task in self._tasks:
-                task.cancel()
-            if self._tasks:
-                await asyncio.wait(self._tasks)
-            beating.cancel()
-            await asyncio.wait([beating])
+            await all_ended(*self._tasks)
+            await all_ended(beating)
 
     def _has_room(self) -> bool:
         return any(self._busy[queue] < slots for queue, slots in self._slots.items())
