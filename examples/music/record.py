@@ -41,6 +41,7 @@ _WORDS = {
     "examples/music/sound-designer": "You are a sound designer.",
     "examples/music/film": "You edit a film.",
     "examples/music/game": "You give a game its sounds",
+    "examples/music/radio": "You make a radio's jingles",
 }
 _INPUTS = {"rain": '"sound":"rain"', "film": '"minutes":'}
 """What the sound designer is given where it answers otherwise than usual."""
@@ -57,7 +58,7 @@ def record(path: Path) -> None:
         os.chdir(folder)
         try:
             model = models.Recording(ByHand(answers), path)
-            for name in ("producer", "film", "game"):
+            for name in ("producer", "film", "game", "radio"):
                 asyncio.run(Idea.load(HERE / f"{name}.json").run(Agent(model, roots=[HERE])))
         finally:
             os.chdir(before)
