@@ -246,20 +246,14 @@ class Plans:
         if result.waiting and result.output is None:
             return result
         how = "left" if result.solutions else "filled" if result.usage.requests else "hit"
-        await asyncio.to_thread(self._file.note_use, asked.known, how)
+        uses = await asyncio.to_thread(self._file.note_use, asked.known, how)
         at = next((one.place for one in result.calls if one.state != "done"), None) if how == "left" else None
         result = replace(result, plan=PlanUse(hash=asked.known.hash, how=how, at=at))
         if how == "left":
             await self._learn(asked, result, schema)
-        elif await self._is_audited(asked.known):
+        elif self.audit and not asked.known.effects and uses % max(1, round(1 / self.audit)) == 0:  # never by chance
             await self._audit(asked, asked.known, result, schema)
         return result
-
-    async def _is_audited(self, known: ShelvedPlan) -> bool:
-        """Whether the model is asked as well: as often as `audit` says, counted and never by chance."""
-        if not self.audit or known.effects:
-            return False
-        return await asyncio.to_thread(self._file.used, known) % max(1, round(1 / self.audit)) == 0
 
     async def _audit(self, asked: PlannedRequest, known: ShelvedPlan, result: Result[Any], schema: Any) -> None:
         """Ask the model as well: a plan that answers otherwise rests. A model that fails says nothing of it."""

@@ -122,35 +122,27 @@ class PlanFile:
         own = json.loads(row[1])
         return ShelvedPlan(family=family, hash=row[0], plan=own, state=row[3], effects=_names(row[2]), tools=row[4])
 
-    def note_use(self, known: ShelvedPlan, how: Literal["hit", "filled", "left"]) -> None:
-        """Note that it has answered, or was left; left too often, it rests."""
+    def note_use(self, known: ShelvedPlan, how: Literal["hit", "filled", "left"]) -> int:
+        """Note that it has answered, or was left; left too often, it rests. The number of this use."""
         is_hit = how != "left"
         with self._opened() as database:
-            uses, count = self._uses(database, known)
+            row = database.execute(
+                "select uses from plans where tenant = ? and family = ?", (self.tenant, known.family)
+            ).fetchone()
+            count, _, uses = (row[0] if row else "").rpartition(":")
+            number = int(count or 0) + 1
             uses = f"{uses}{'.' if is_hit else 'L'}"[-_LOOKED_BACK:]
             is_tired = uses.count("L") >= _MOST_LEFT
             database.execute(
                 "update plans set uses = ?, state = iif(?, 'resting', state) where tenant = ? and hash = ?",
-                (f"{count + 1}:{uses}", is_tired, self.tenant, known.hash),
+                (f"{number}:{uses}", is_tired, self.tenant, known.hash),
             )
             database.execute(
                 "update tallies set hits = hits + ?, filled = filled + ?, left = left + ? "
                 "where tenant = ? and hash = ?",
                 (is_hit, how == "filled", not is_hit, self.tenant, known.hash),
             )
-
-    def _uses(self, database: sqlite3.Connection, known: ShelvedPlan) -> tuple[str, int]:
-        """How its last uses went, and how many there were."""
-        row = database.execute(
-            "select uses from plans where tenant = ? and family = ?", (self.tenant, known.family)
-        ).fetchone()
-        count, _, uses = (row[0] if row else "").rpartition(":")
-        return uses, int(count or 0)
-
-    def used(self, known: ShelvedPlan) -> int:
-        """How often it was used."""
-        with self._opened() as database:
-            return self._uses(database, known)[1]
+        return number
 
     def rest(self, known: ShelvedPlan) -> None:
         """Use it no more until it is proved anew."""

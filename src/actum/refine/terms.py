@@ -38,11 +38,10 @@ def value_key(value: Any) -> str:
     """A value as text: 1, 1.0, "1" and true are four values."""
     if isinstance(value, str):
         return f'"{value}'
-    kind: Any = type(value)
-    if kind is int or kind is float:
-        return repr(value)
-    if value is None or kind is bool:
+    if value is None or isinstance(value, bool):
         return _WORDS[value]
+    if isinstance(value, int | float):
+        return repr(value)
     return "" if value is _NOTHING else encode(value, sort_keys=True)
 
 

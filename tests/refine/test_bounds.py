@@ -1,0 +1,90 @@
+"""What counts as one call, one turn and one family (refine.md R3, R8, R33)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Config, Idea, Tools, errors, kept, models
+from actum.refine import refine
+
+from .test_refining import INPUT, PEOPLE, desk, keep, retyped
+
+EMAILS = tuple(PEOPLE)[:4]
+
+
+@pytest.mark.rule("R3")
+async def test_a_conversation_is_no_example(tmp_path: Path) -> None:
+    own, tools = Idea(context=[INPUT, "Say the city."], schema={"type": "object"}), desk()
+    runs: list[Path] = []
+    for email in EMAILS:
+        run = await keep(tmp_path, own, email, retyped(email), tools)
+        said = Idea.load(run)
+        more = Idea(context=said.context.extended(["And now?"]), schema=said.schema, meta=said.meta)
+        more.save(run)
+        agent = Agent(models.Scripted([{"calls": [], "output": {"note": "The same", "mean": 1}}]), tools=tools)
+        await kept.resume(run, agent)
+        runs.append(run)
+    with pytest.raises(errors.RefineError) as raised:
+        await refine(runs, idea=own, tools=tools)
+    assert raised.value.code == "too_few"
+
+
+@pytest.mark.rule("R8")
+async def test_a_delegates_call_is_one_call(tmp_path: Path) -> None:
+    """What it has done inside isn't in the plan; what it came to is on record."""
+    helper = {"context": [{"type": "text", "text": "Greet."}], "schema": {"type": "string"}}
+    (tmp_path / "helper.json").write_text(json.dumps(helper), encoding="utf-8")
+    greet: Any = {
+        "type": "tool",
+        "tool": {
+            "greet": {
+                "type": "object",
+                "properties": {
+                    "who": {"type": "string"},
+                    "_delegate": {"const": "helper.json"},
+                    "_effects": {"const": "none"},
+                },
+                "required": ["who"],
+            }
+        },
+    }
+    Idea(context=[INPUT, greet, "Greet."], schema={"type": "string"}).save(tmp_path / "desk.json")
+    own = Idea.load(tmp_path / "desk.json")
+    runs: list[Path] = []
+    for email in EMAILS:
+        answers: list[Any] = [
+            {"calls": [{"_tool": "greet", "who": email}], "output": None},
+            {"calls": [], "output": f"Hello {email}"},
+            {"calls": [], "output": f"Hello {email}"},
+        ]
+        runs.append(tmp_path / f"{email}.json")
+        agent = Agent(models.Scripted(answers), tools=Tools(), roots=[tmp_path])
+        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
+    found = await refine(runs, idea=own, tools=Tools())
+    assert found.plan["plan"] == [{"_tool": "greet", "who": "†input.email"}]
+    assert (found.plan["output"], found.proof.holds) == ("†calls.0", True)
+
+
+@pytest.mark.rule("R33")
+async def test_the_plan_of_a_sealed_idea_is_sealed(tmp_path: Path) -> None:
+    own = Idea(context=[INPUT, "Say the city."], schema={"type": "string"}, config={"sealed": True})
+    tools, runs = desk(), list[Path]()
+    for email in EMAILS:
+        answers: list[Any] = [
+            {"calls": [{"_tool": "find_customer", "email": email}], "output": None},
+            {"calls": [], "output": "†results.0.city"},
+        ]
+        runs.append(tmp_path / f"{email}.json")
+        agent = Agent(models.Scripted(answers), tools=tools, config=Config(sealed=True))
+        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
+    found = await refine(runs, idea=own, tools=tools)
+    assert found.plan["output"] == "†calls.0.city"
+    assert [(one.leaf, one.how) for one in found.notes] == [("0.email", "term"), ("output", "authored")]
+    found.save(tmp_path / "plan.json")
+    plan = Idea.load(tmp_path / "plan.json")
+    assert plan.config["sealed"] is True
+    assert (await plan.run(Agent(None, tools=tools), input={"email": "flo@x.com"})).output == "Kyiv"
