@@ -159,7 +159,7 @@ fit: $(READY)
 	@$(BIN)/python -m bench.environments actum-$(SUITE:agentdojo=fit) || { code=$$?; \
 	  test $$code = 3 && test "$(MODEL)" = gold && test -z "$$ACTUM_SUITES" && echo "$(SUITE) is not run" && exit; exit $$code; }; \
 	$(BIN)/python -m bench.fit run "$(MODEL)" --suite $(SUITE) $(if $(RECORD),--record) $(if $(LANE),--lane "$(LANE)") \
-	  $(if $(TASKS),--tasks "$(TASKS)") \
+	  $(if $(TASKS),--tasks "$(TASKS)") $(if $(SEED),--seed "$(SEED)") \
 	  $(if $(LOOP),--loop "$(LOOP)") $(if $(ANEW),--anew) || { code=$$?; test $$code = 3 || exit $$code; }
 
 # Tries it with a small open model that is served on loopback, in an environment of its own (272 MB once). The model has

@@ -80,7 +80,7 @@ async def golden(options: argparse.Namespace, suite: Suite) -> int:
     from .tasks import chosen
 
     worlds = suite.worlds()
-    found = await gold.measured(worlds, chosen(options.tasks or ["20"], worlds.tasks), sys.stdout)
+    found = await gold.measured(worlds, chosen(options.tasks or ["20"], worlds.tasks, options.seed), sys.stdout)
     sys.stdout.write(f"{gold.table(suite.title, found.to_dict()['rows'])}\n")
     path = page.RESULTS / f"{options.suite}-gold.json"
     if options.record:
@@ -168,6 +168,8 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
     parsers["run"].add_argument("--anew", action="store_true", help="drop what the lane holds, and begin again")
     parsers["turn"].add_argument("lane", help="its name; it is begun if there is none")
     parsers["turn"].add_argument("answer", nargs="?", help="a file, - for standard input, or the JSON object itself")
+    ahead = "show so many tasks' requests at once; the answer is an object then, with a task's name for each"
+    parsers["turn"].add_argument("--ahead", type=int, default=1, help=ahead)
     parsers["report"].add_argument("lane", help="its name")
     parsers["plans"].add_argument("--attacks", action="store_true", help="again with every attack planted")
     for name in ("run", "turn", "report"):
@@ -176,6 +178,7 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
         parsers[name].add_argument(
             "--tasks", type=str.split, help="as 'slack banking:0-4,7', all, or how many of all worlds; 20 by default"
         )
+        parsers[name].add_argument("--seed", type=int, help="draw as many as --tasks says at random, by this seed")
         parsers[name].add_argument("--loop", choices=loops, default=loops[0], help=f"{loops[0]} by default")
     return parsers
 

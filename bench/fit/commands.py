@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
 from actum import errors
+from actum.schema.json import encode
 
 from .asking import TURN, model_of
 from .comparing import markdown, report
 from .lane import Lane, LaneError, Standing, advanced, begun_anew, existing, named_after, opened
+from .ordinary import Unusable, decoded
 from .scripting import SCRIPTED, planned, scripted
 from .tasks import Name, Opening, chosen, spread
 from .telling import complaint, told
@@ -22,6 +24,9 @@ MOST, MOST_SCRIPTED = 20, 10
 """How many tasks a lane has by default; a script shows no more by more of them."""
 OK, FAILED, WRONG, WAITING = 0, 1, 2, 3
 """What the commands exit with, as `actum` does: done; not as it should be; the command is wrong; it waits for you."""
+
+REPORT = "report.md"
+"""The page in a lane's folder."""
 
 _SEVERAL: Mapping[str, Sequence[Loop]] = {"both": ("actum", "tools"), "all": LOOPS}
 
@@ -63,11 +68,12 @@ async def run(bench: Bench, options: argparse.Namespace) -> int:
     name = options.lane or named_after(options.model)
     if options.model == TURN:
         loop = "actum" if options.loop in _SEVERAL else options.loop
-        return await turn(bench, argparse.Namespace(lane=name, answer=None, tasks=options.tasks, loop=loop))
+        first = argparse.Namespace(lane=name, answer=None, tasks=options.tasks, seed=options.seed, loop=loop, ahead=1)
+        return await turn(bench, first)
     model = None if options.model == SCRIPTED else model_of(options.model)
     if options.anew or options.model == SCRIPTED:  # a script is there to show what this version does
         begun_anew(bench.root, name)
-    lane, opening = _lane(bench, name, options.model, options.tasks)
+    lane, opening = _lane(bench, name, options.model, options.tasks, options.seed)
     with lane.locked():
         for loop in loops:
             if lane.next(loop) is None:
@@ -84,20 +90,31 @@ async def run(bench: Bench, options: argparse.Namespace) -> int:
 async def turn(bench: Bench, options: argparse.Namespace) -> int:
     """Take an answer if one is given, and go on to the next request, or to the end of the lane."""
     loop: Loop = options.loop
+    ahead: int = options.ahead
+    if ahead > 1 and loop == "plans":
+        raise LaneError("plans learn from each task before the next one begins; leave --ahead out")
     if options.answer is not None:
-        _take(bench, options.lane, loop, options.answer)
-    lane, opening = _lane(bench, options.lane, TURN, options.tasks)
+        _take(bench, options.lane, loop, options.answer, is_by_task=ahead > 1)
+    lane, opening = _lane(bench, options.lane, TURN, options.tasks, options.seed)
     with lane.locked():
-        while (task := lane.next(loop)) is not None:
+        waiting: list[Standing] = []
+        for task in lane.left(loop):
             asked = await advanced(lane, loop, task, opening, None)
-            if asked is not None:
-                lane.stand(loop, Standing(task=task, number=asked.number))
-                bench.say(told(lane, loop, task, asked, _command(bench, lane, loop)))
-                return WAITING
-            _tell(bench, lane, loop, task)
-        lane.stand(loop, None)
-        bench.say(f"\nAll {len(lane.tasks)} tasks of the lane {lane.name!r} are done.\n")
-        _report(bench, lane)
+            if asked is None:
+                _tell(bench, lane, loop, task)
+                continue
+            waiting.append(Standing(task=task, number=asked.number))
+            lane.stand(loop, waiting)
+            bench.say(told(lane, loop, task, asked, _command(bench, lane, loop, ahead)))
+            if len(waiting) == ahead:
+                break
+        if waiting:
+            return WAITING
+        lane.stand(loop, [])
+        _write(lane)
+        bench.say(
+            f"\nAll {len(lane.tasks)} tasks of the lane {lane.name!r} are done; its report: {lane.folder / REPORT}"
+        )
     return OK
 
 
@@ -111,7 +128,7 @@ async def again(bench: Bench, options: argparse.Namespace) -> int:
     return OK
 
 
-def _lane(bench: Bench, name: str, model: str, words: Sequence[str] | None) -> tuple[Lane, Opening]:
+def _lane(bench: Bench, name: str, model: str, words: Sequence[str] | None, seed: int | None) -> tuple[Lane, Opening]:
     """The lane, begun if need be, and what makes the worlds of its tasks.
 
     Raises:
@@ -121,16 +138,16 @@ def _lane(bench: Bench, name: str, model: str, words: Sequence[str] | None) -> t
     worlds, opening = bench.worlds()
     if model == SCRIPTED:
         worlds = {world: [n for n in numbers if Name(world, n) in planned()] for world, numbers in worlds.items()}
-    tasks = chosen(words, worlds) if words else None
-    default = spread(MOST_SCRIPTED if model == SCRIPTED else MOST, worlds)
+    tasks = chosen(words, worlds, seed) if words else None
+    default = spread(MOST_SCRIPTED if model == SCRIPTED else MOST, worlds, seed)
     lane = opened(bench.root, name, model, tasks, default)
     if strange := next((task for task in lane.tasks if task.world not in worlds), None):
         raise LaneError(f"the lane {name!r} is one of another suite: {strange.world} is none of {', '.join(worlds)}")
     return lane, opening
 
 
-def _take(bench: Bench, name: str, loop: Loop, answer: str) -> None:
-    """Keep the answer to the request that waits.
+def _take(bench: Bench, name: str, loop: Loop, answer: str, *, is_by_task: bool) -> None:
+    """Keep the answers to the requests that wait: one, or of an object whose keys are tasks each one's.
 
     Raises:
         LaneError: no request waits, or what was given is no answer; the request still waits then.
@@ -139,18 +156,38 @@ def _take(bench: Bench, name: str, loop: Loop, answer: str) -> None:
     if lane is None:
         raise LaneError(f"there is no lane {name!r} yet: see its first request before you answer it")
     with lane.locked():
-        standing = lane.standing(loop)
-        if standing is None:
+        waiting = {str(one.task): one for one in lane.standing(loop)}
+        if not waiting:
             raise LaneError(f"no request of the lane {name!r} waits for an answer: see the next one first")
         text = _text_of(bench, answer)
-        exchange = lane.exchange(loop, standing.task)
-        problem = complaint(loop, exchange.of(standing.number), text)
-        if problem is not None:
-            lane.count_malformed(loop, standing.task)
-            shown = _command(bench, lane, loop)
-            raise LaneError(f"this is no answer: {problem}. Request {standing.number} still waits; see it by {shown}")
-        exchange.take(standing.number, text)
-        lane.stand(loop, None)
+        given = _by_task(text, waiting) if is_by_task else {next(iter(waiting)): text}
+        shown = _command(bench, lane, loop, len(waiting))
+        for task, said in given.items():
+            standing = waiting[task]
+            exchange = lane.exchange(loop, standing.task)
+            problem = complaint(loop, exchange.of(standing.number), said)
+            if problem is not None:
+                lane.count_malformed(loop, standing.task)
+                still = f"Request {standing.number} still waits; see it by {shown}"
+                raise LaneError(f"this is no answer{f' to {task}' * is_by_task}: {problem}. {still}")
+            exchange.take(standing.number, said)
+            del waiting[task]
+            lane.stand(loop, list(waiting.values()))
+
+
+def _by_task(text: str, waiting: Collection[str]) -> dict[str, str]:
+    """The answers of an object whose keys are tasks; one that is no text stands for its JSON.
+
+    Raises:
+        LaneError: it is none, or names a task that doesn't wait.
+    """
+    try:
+        given = decoded(text)
+    except Unusable as error:
+        raise LaneError(f"the answers can't be read: {error}; write an object with a task's name for each") from None
+    if strange := next((task for task in given if task not in waiting), None):
+        raise LaneError(f"no request of {strange!r} waits; there wait: {', '.join(waiting)}")
+    return {task: said if isinstance(said, str) else encode(said) for task, said in given.items()}
 
 
 def _text_of(bench: Bench, answer: str) -> str:
@@ -177,14 +214,20 @@ def _tell(bench: Bench, lane: Lane, loop: Loop, task: Name) -> None:
 
 
 def _report(bench: Bench, lane: Lane) -> None:
-    """Write the report, as JSON and as a page, and show it."""
+    """Write the report and show it."""
+    bench.say(f"{_write(lane)}\n{lane.folder / REPORT}")
+
+
+def _write(lane: Lane) -> str:
+    """Write the report as JSON and as a page, and return the page."""
     found = report(lane)
     page = markdown(found)
     lane.write("report.json", found)
-    lane.write("report.md", page)
-    bench.say(f"{page}\n{lane.folder / 'report.md'}")
+    lane.write(REPORT, page)
+    return page
 
 
-def _command(bench: Bench, lane: Lane, loop: Loop) -> str:
+def _command(bench: Bench, lane: Lane, loop: Loop, ahead: int) -> str:
     more = f" --suite {bench.suite}" if bench.suite else ""
-    return f"python -m bench.fit turn {lane.name}{more}" + (f" --loop {loop}" if loop != LOOPS[0] else "")
+    more += f" --loop {loop}" if loop != LOOPS[0] else ""
+    return f"python -m bench.fit turn {lane.name}{more}" + (f" --ahead {ahead}" if ahead > 1 else "")

@@ -89,6 +89,11 @@ class Exchange:
             written(self.folder / f"answer-{number}.txt", answer)
         self._asked[number] = replace(self._asked[number], answer=answer)
 
+    @property
+    def asked(self) -> list[Asked]:
+        """All requests, in the order in which they were first asked."""
+        return [self._asked[number] for number in sorted(self._asked)]
+
     def of(self, number: int) -> Asked:
         """A request by its number."""
         return self._asked[number]

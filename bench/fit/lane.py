@@ -80,27 +80,25 @@ class Lane:
 
     def next(self, loop: Loop) -> Name | None:
         """The first task that isn't finished, None if all are."""
-        return next((task for task in self.tasks if self.outcome(loop, task) is None), None)
+        return next(iter(self.left(loop)), None)
+
+    def left(self, loop: Loop) -> list[Name]:
+        """The tasks that aren't finished."""
+        return [task for task in self.tasks if self.outcome(loop, task) is None]
 
     def keep(self, loop: Loop, task: Name, outcome: Outcome) -> None:
         """Keep what came of a task: it is finished."""
         written(self._folder(loop, task) / "result.json", _text(outcome.to_dict()))
 
-    def standing(self, loop: Loop) -> Standing | None:
-        """The request that was shown last, None if it has been answered."""
+    def standing(self, loop: Loop) -> list[Standing]:
+        """The requests that were shown last and haven't been answered."""
         path = self._standing(loop)
-        if not path.exists():
-            return None
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return Standing(task=Name(*kept["task"]), number=kept["number"])
+        kept: list[Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        return [Standing(task=Name(*one["task"]), number=one["number"]) for one in kept]
 
-    def stand(self, loop: Loop, standing: Standing | None) -> None:
-        """Keep which request waits, or that none does."""
-        path = self._standing(loop)
-        if standing is None:
-            path.unlink(missing_ok=True)
-        else:
-            written(path, _text({"task": standing.task, "number": standing.number}))
+    def stand(self, loop: Loop, standing: Sequence[Standing]) -> None:
+        """Keep which requests wait."""
+        written(self._standing(loop), _text([{"task": one.task, "number": one.number} for one in standing]))
 
     def malformed(self, loop: Loop, task: Name) -> int:
         """How many texts were given back in a task because they were no answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -84,7 +85,7 @@ Opening: TypeAlias = Callable[[Name], Task]
 """What makes a fresh world for a task."""
 
 
-def chosen(words: Sequence[str], worlds: Mapping[str, Sequence[int]]) -> list[Name]:
+def chosen(words: Sequence[str], worlds: Mapping[str, Sequence[int]], seed: int | None = None) -> list[Name]:
     """The tasks that words name, of worlds with the numbers of their tasks; each once, in the order given.
 
     Raises:
@@ -95,18 +96,22 @@ def chosen(words: Sequence[str], worlds: Mapping[str, Sequence[int]]) -> list[Na
         if word == "all":
             found += [Name(world, number) for world, numbers in worlds.items() for number in numbers]
         elif word.isdigit():
-            found += spread(int(word), worlds)
+            found += spread(int(word), worlds, seed)
         else:
             found += _of_world(word, worlds)
     return list(dict.fromkeys(found))
 
 
-def spread(count: int, worlds: Mapping[str, Sequence[int]]) -> list[Name]:
-    """So many tasks, as evenly from all worlds, and from the beginning to the end of each, as can be."""
+def spread(count: int, worlds: Mapping[str, Sequence[int]], seed: int | None = None) -> list[Name]:
+    """So many tasks, as evenly from all worlds as can be: from the beginning to the end of each, or drawn by a seed."""
     shares = dict.fromkeys(worlds, 0)
     for _ in range(min(count, sum(map(len, worlds.values())))):
         open_worlds = [world for world, numbers in worlds.items() if shares[world] < len(numbers)]
         shares[min(open_worlds, key=lambda world: shares[world])] += 1
+    if seed is not None:
+        draw = random.Random(seed)
+        drawn = {world: sorted(draw.sample(list(worlds[world]), share)) for world, share in shares.items()}
+        return [Name(world, number) for world, numbers in drawn.items() for number in numbers]
     return [
         Name(world, worlds[world][index * len(worlds[world]) // share])
         for world, share in shares.items()

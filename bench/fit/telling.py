@@ -14,7 +14,7 @@ from .ordinary import Unusable, decoded, round_of
 from .tasks import Name
 from .trial import Loop
 
-_WIDTH = 100
+_WIDTH, _LONG = 100, 400
 _FORMS = {
     "actum": '{"calls": […], "output": …}',
     "plans": '{"calls": […], "output": …}',
@@ -35,9 +35,11 @@ def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
         parts.append(
             "It is made in isolation: answer from what stands here, and from nothing that you have seen before."
         )
-    parts += [f"-- {one['role']} ".ljust(_WIDTH, "-") + f"\n{one['content']}" for one in asked.messages]
+    shown = _shown_before(lane, loop, task, asked)
+    parts += [_rule(one["role"]) + shown.get(one["content"], one["content"]) for one in asked.messages]
     if asked.is_beside:
-        parts.append(_rule("the JSON Schema that the answer must fit") + _schema(lane, loop, task, asked))
+        schema = shown.get(asked.schema) or _lines(json.loads(asked.schema))
+        parts.append(_rule("the JSON Schema that the answer must fit") + schema)
     parts.append(
         f"{_rule('to answer')}One JSON object, {_USER if _is_of_user(asked) else _FORMS[loop]}.\n"
         f"ANSWER is a file that holds it, - for standard input, or the object itself:\n{command} ANSWER"
@@ -68,13 +70,19 @@ def _is_of_user(asked: Asked) -> bool:
     return json.loads(asked.schema).get("properties", {}).keys() == {"message"}
 
 
-def _schema(lane: Lane, loop: Loop, task: Name, asked: Asked) -> str:
-    """The schema, whole where the task shows it for the first time."""
-    exchange = lane.exchange(loop, task)
-    for number in range(1, asked.number):
-        if exchange.of(number).schema == asked.schema:
-            return f"The same as in request {number} of this task ({exchange.folder}/request-{number}.json)."
-    return _lines(json.loads(asked.schema))
+def _shown_before(lane: Lane, loop: Loop, task: Name, asked: Asked) -> dict[str, str]:
+    """Of long texts that the lane has shown in this way before: where. What is sent holds them whole each time."""
+    found: dict[str, str] = {}
+    for other in lane.tasks:
+        exchange = lane.exchange(loop, other)
+        for one in exchange.asked:
+            if (other, one.number) == (task, asked.number):
+                return found
+            for text in (*(message["content"] for message in one.messages), one.schema):
+                if len(text) > _LONG:
+                    at = f"request {one.number} of {other} ({exchange.folder}/request-{one.number}.json)"
+                    found.setdefault(text, f"The same as in {at}.")
+    return found
 
 
 def _lines(schema: dict[str, Any]) -> str:

@@ -68,11 +68,33 @@ async def test_a_lane_goes_from_request_to_request_and_ends_with_the_report(pers
     assert "Which item is the dearest?" in second
     code, end = await person.says("turn", "mine", "-", given=f"Here it is:\n```json\n{json.dumps(DESK)}\n```\n")
     assert code == commands.OK
-    assert "| shop | 2 | 2 | 2 |" in end
+    assert "| shop | 2 | 2 | 2 |" not in end, "what was solved is not told before all ways are answered"
+    assert "| shop | 2 | 2 | 2 |" in (await person.says("report", "mine"))[1]
     found = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
     assert {name: found[name] for name in ("solved", "requests", "calls", "references", "expressions", "refused")} == {
         "solved": 2, "requests": 2, "calls": 3, "references": 1, "expressions": 2, "refused": {}
     }  # fmt: skip
+
+
+async def test_requests_of_several_tasks_are_shown_at_once_and_answered_by_the_tasks_names(person: Person) -> None:
+    code, told = await person.says("turn", "mine", "--tasks", "shop:0-2", "--ahead", "2")
+    assert code == commands.WAITING
+    assert "Refund the lamp." in told
+    assert "Which item is the dearest?" in told
+    assert "tell ann" not in told
+    assert told.count('{"_tool":{"const":"refund"}') == 1, "what was shown before is referred to"
+    assert "The same as in request 1 of shop 0" in told
+    answers = {"shop 1": DESK, "shop 0": "I can't"}
+    code, told = await person.says("turn", "mine", json.dumps(answers), "--ahead", "2")
+    assert (code, "no answer to shop 0" in told) == (commands.WRONG, True)
+    code, told = await person.says("turn", "mine", json.dumps({"shop 1": DESK}), "--ahead", "2")
+    assert (code, "no request of 'shop 1' waits; there wait: shop 0" in told) == (commands.WRONG, True)
+    code, told = await person.says("turn", "mine", json.dumps({"shop 0": REFUND}), "--ahead", "2")
+    assert (code, "tell ann" in told) == (commands.WAITING, True)
+    code, _ = await person.says("turn", "mine", json.dumps({"shop 2": json.dumps(DESK)}), "--ahead", "2")
+    assert code == commands.OK
+    assert person.kept("mine")["loops"]["actum"]["worlds"]["all"]["solved"] == 2
+    assert "leave --ahead out" in (await person.says("turn", "mine", "--loop", "plans", "--ahead", "2"))[1]
 
 
 async def test_what_was_shown_is_what_is_sent(person: Person) -> None:
@@ -379,6 +401,9 @@ def test_tasks_are_spread_evenly_and_named_once() -> None:
     assert len(set(found)) == 20
     assert [name.number for name in found if name.world == "a"] == [0, 4, 8, 13, 17, 22, 26, 31, 35]
     assert len(spread(1000, worlds)) == 53
+    drawn = spread(20, worlds, seed=35)
+    assert [sum(name.world == world for name in drawn) for world in worlds] == [9, 3, 8]
+    assert drawn == chosen(["20"], worlds, seed=35) != spread(20, worlds, seed=36)
     assert chosen(["b:2,0-1", "b", "2"], worlds) == [Name("b", 2), Name("b", 0), Name("b", 1), Name("a", 0)]
 
 
