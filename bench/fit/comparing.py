@@ -116,8 +116,9 @@ def _usd(outcome: Outcome) -> float:
 
 
 def _seconds(outcome: Outcome) -> float:
-    """How long the answers take at fixed speeds, one after the other; tools and readers take no time."""
-    return outcome.requests * USUAL.first + outcome.tokens_out * USUAL.token
+    """How long the answers take at fixed speeds, one after the other, those of readers as well; tools take no time."""
+    requests = outcome.requests + outcome.reader_requests
+    return requests * USUAL.first + (outcome.tokens_out + outcome.reader_tokens_out) * USUAL.token
 
 
 Shown = Callable[[Mapping[str, Any]], str]

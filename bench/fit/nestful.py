@@ -101,7 +101,8 @@ class World:
         """The part's interfaces, typed as it declares them."""
         tools = Tools()
         for name, api in _spec(self._part).items():
-            returned = None if self._is_recorded else _returned(api, self._kinds[1])
+            # Of no known shape; without any `_output` its result wouldn't be waited for, nor shown (C8).
+            returned = {} if self._is_recorded else _returned(api, self._kinds[1])
             tools.register(name, tool_schema(_parameters(api, self._kinds[0]), returned, api["description"]))
             tools.activity(name, partial(self._carried_out, name))
         return tools

@@ -27,7 +27,7 @@ _USER = '{"message": "…"}, as the user'
 def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
     """Show a request that waits, and by which command it is answered."""
     position = list(lane.tasks).index(task) + 1
-    title = f"== {lane.name}, {loop}: task {position} of {len(lane.tasks)}, request {asked.number} of it"
+    title = f"== {lane.name}, {loop}: task {position} of {len(lane.tasks)}, request {asked.number} of it ({task})"
     parts = [f"{title} ".ljust(_WIDTH, "=")]
     if asked.is_anew:
         parts.append("Answers that this task was given before no longer fit what it asks: it begins anew.")

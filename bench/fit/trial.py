@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -121,6 +122,36 @@ async def _caught(work: Coroutine[Any, Any, T]) -> T | errors.ModelError:
         return error
 
 
+@dataclass(slots=True)
+class Seen:
+    """What runs of Actum in one task have done, by their events, and why the last one has no output."""
+
+    tallies: list[Tally] = field(default_factory=list[Tally])
+    ended: str = ""
+
+    async def through(self, stream: AbstractAsyncContextManager[Any]) -> str | None:
+        """The output of a run, None if it ended otherwise.
+
+        Raises:
+            ModelError: the model's own.
+        """
+        tally = Tally()
+        self.tallies.append(tally)
+        problem: errors.ActumError | None = None
+        async with stream as run:
+            try:
+                async for event in run:
+                    tally.take(event)
+            except errors.ModelError:
+                raise
+            except errors.ActumError as error:
+                problem, self.ended = error, error.code
+        done = run.result if problem is None else problem.result
+        if done is not None:
+            tally.close(done, problem)
+        return None if problem is not None else run.result.output
+
+
 class Trial:
     """One task, in whichever way."""
 
@@ -137,45 +168,8 @@ class Trial:
         """Actum as its users have it by default, a conversation where a user is there."""
         agent = Agent(self._model, tools=self._task.tools(), config=self._config)
         talk = agent.conversation([{"type": "system", "message": self._told}], _OUTPUT)
-        tallies: list[Tally] = []
-        ended = ""
-
-        async def turn(said: str) -> str | None:
-            nonlocal ended
-            tally = Tally()
-            tallies.append(tally)
-            problem: errors.ActumError | None = None
-            async with talk.stream(said) as run:
-                try:
-                    async for event in run:
-                        tally.take(event)
-                except errors.ModelError:
-                    raise
-                except errors.ActumError as error:
-                    problem, ended = error, error.code
-            done = run.result if problem is None else problem.result
-            if done is not None:
-                tally.close(done, problem)
-            return None if problem is not None else run.result.output
-
-        output = await self._talked(turn)
-        main: list[Asked] = []
-        readers: list[Asked] = []
-        for one in self._own:
-            (main if any(tally.apart([one])[0] for tally in tallies) else readers).append(one)
-        return self._outcome(
-            "actum",
-            output,
-            ended,
-            main,
-            readers,
-            references=sum(tally.references for tally in tallies),
-            expressions=sum(tally.expressions for tally in tallies),
-            refused=[refusal for tally in tallies for refusal in tally.refused],
-            mended=[turns for tally in tallies for turns in tally.mended()],
-            failed=sum(tally.failed for tally in tallies),
-            calls=[call for tally in tallies for call in tally.calls],
-        )
+        seen = Seen()
+        return self._seen("actum", await self._talked(lambda said: seen.through(talk.stream(said))), seen)
 
     async def by_plans(self) -> Outcome:
         """Actum with plans beside the lane's tasks: what was derived from earlier ones answers without a model."""
@@ -184,16 +178,11 @@ class Trial:
         folder = self._exchange.folder
         if folder is None or not self._task.prompt:
             raise ValueError("plans need a lane that keeps them, and answer no simulated user; leave --loop plans out")
-        ended, output = "", None
+        folder.parent.mkdir(parents=True, exist_ok=True)
         agent = Agent(self._model, tools=self._task.tools(), plans=Plans(folder.parent / "plans.db"))
         context = [{"type": "system", "message": self._told}, {"type": "user", "message": self._task.prompt}]
-        try:
-            output = (await agent.run(context, _OUTPUT)).output
-        except errors.ModelError:
-            raise
-        except errors.ActumError as error:
-            ended = error.code
-        return self._outcome("plans", output, ended, self._own, [])
+        seen = Seen()
+        return self._seen("plans", await seen.through(agent.stream(context, _OUTPUT)), seen)
 
     async def by_code(self) -> Outcome:
         """Code mode."""
@@ -220,6 +209,25 @@ class Trial:
             mended=mended,
             failed=came.failed,
             calls=came.calls,
+        )
+
+    def _seen(self, loop: Loop, output: str | None, seen: Seen) -> Outcome:
+        main: list[Asked] = []
+        readers: list[Asked] = []
+        for one in self._own:
+            (main if any(tally.apart([one])[0] for tally in seen.tallies) else readers).append(one)
+        return self._outcome(
+            loop,
+            output,
+            seen.ended,
+            main,
+            readers,
+            references=sum(tally.references for tally in seen.tallies),
+            expressions=sum(tally.expressions for tally in seen.tallies),
+            refused=[refusal for tally in seen.tallies for refusal in tally.refused],
+            mended=[turns for tally in seen.tallies for turns in tally.mended()],
+            failed=sum(tally.failed for tally in seen.tallies),
+            calls=[call for tally in seen.tallies for call in tally.calls],
         )
 
     def _outcome(
