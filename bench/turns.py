@@ -1,4 +1,4 @@
-"""`python -m bench.turns`: what a chat of ten turns costs, each of one call; docs/performance.md shows it.
+"""`python -m bench.turns`: what a chat of ten turns costs, each of one call; docs/results.md shows it.
 
 Each turn asks for one forecast and is answered in a sentence. The server counts what it is sent and what it answers, as
 for the other jobs; a turn of Actum's is one request, one of the peer's loop two. No time is measured.
@@ -31,7 +31,7 @@ from .work import forecast
 
 CITIES = ("Oslo", "Lima", "Porto", "Quito", "Tunis", "Hanoi", "Dakar", "Perth", "Turin", "Accra")
 SYSTEM = "You are a weather desk. Answer in one sentence."
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "results.md"
 PRICE = (2.5, 10.0)
 """US dollars for a million tokens of prompt and of answer, gpt-4o's list price, for all alike."""
 _BLOCK = re.compile(r"(<!-- turns -->\n).*?(<!-- /turns -->)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""`python -m bench.evals`: the suite in each system, in an environment of its own, into docs/performance.md."""
+"""`python -m bench.evals`: the suite in each system, in an environment of its own, into docs/results.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.environments import inventory, make, python_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "results.md"
 BEGIN, END = "<!-- evals -->", "<!-- /evals -->"
 STEPS = ("first", "again", "changed")
 

@@ -71,7 +71,12 @@ async def lanes(options: argparse.Namespace) -> int:
         found = suite.worlds()  # seconds of imports: only once it is clear that a world is needed
         return found.tasks, found.opening
 
-    return await carried_out(Bench(LANES, worlds, sys.stdin, sys.stdout, sys.stderr, named), options)
+    code = await carried_out(Bench(LANES, worlds, sys.stdin, sys.stdout, sys.stderr, named), options)
+    if options.command == "report" and options.record and not code:
+        from . import page
+
+        sys.stdout.write(f"{page.keep(options.suite, LANES / options.lane / 'report.json', options.by)}\n")
+    return code
 
 
 async def golden(options: argparse.Namespace, suite: Suite) -> int:
@@ -171,6 +176,8 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
     ahead = "show so many tasks' requests at once; the answer is an object then, with a task's name for each"
     parsers["turn"].add_argument("--ahead", type=int, default=1, help=ahead)
     parsers["report"].add_argument("lane", help="its name")
+    parsers["report"].add_argument("--record", action="store_true", help="keep its figures in bench/results")
+    parsers["report"].add_argument("--by", default="", help="who answered, for the record")
     parsers["plans"].add_argument("--attacks", action="store_true", help="again with every attack planted")
     for name in ("run", "turn", "report"):
         parsers[name].add_argument("--suite", choices=SUITES, default=DEFAULT, help=f"{DEFAULT} by default")

@@ -29,7 +29,7 @@ from actum import errors
 from actum.models import Model, ModelRequest
 from actum.schema.json import JsonObject, encode
 
-from .ordinary import MOST_ROUNDS, RETRIES, Ordinary, Unusable, asked, decoded, message
+from .ordinary import MOST_ROUNDS, RETRIES, Ordinary, Unusable, asked, message, program_of
 from .tasks import RefusedByTool, Task
 
 _TOOL = "run_code"
@@ -104,23 +104,8 @@ class Coding:
         raise AssertionError("the last attempt has returned or raised")
 
 
-def response_of(text: str) -> tuple[str | None, str]:
-    """A program, or what is said to the user.
-
-    Raises:
-        Unusable: it is neither.
-    """
-    answer = decoded(text)
-    code, said = answer.get("code"), answer.get("text")
-    if isinstance(code, str) and code.strip():
-        return code, ""
-    if not isinstance(said, str):
-        raise Unusable('it must be {"code": "…"} or {"text": "…"}')
-    return None, said
-
-
 def _response(text: str) -> ModelResponse:
-    code, said = response_of(text)
+    code, said = program_of(text)
     return ModelResponse(parts=[TextPart(said) if code is None else ToolCallPart(_TOOL, {"code": code})])
 
 

@@ -203,7 +203,7 @@ def beside(found: Mapping[str, Any]) -> str:
                 TITLES[way],
                 f"{rate} ({rate.interval.low:.0%} to {rate.interval.high:.0%})",
                 compared or "–",
-                f"{sums['requests']:,}",
+                f"{sums['requests']:,}" + (f" + {sums['reader_requests']:,}" if sums["reader_requests"] else ""),
                 f"{sums['tokens_in'] + sums['reader_tokens_in']:,}",
                 f"{sums['tokens_out'] + sums['reader_tokens_out']:,}",
                 f"{sums['usd']:.3f}",
@@ -212,7 +212,16 @@ def beside(found: Mapping[str, Any]) -> str:
                 f"{sums['seconds']:,.0f}",
             ]
         )
-    head = ["way", "solved (95 %)", "against Actum", "requests", "tokens in", "tokens out", "US dollars", "calls"]
+    head = [
+        "way",
+        "solved (95 %)",
+        "against Actum",
+        "requests (+ of readers)",
+        "tokens in",
+        "tokens out",
+        "US dollars",
+        "calls",
+    ]
     return _rows([*head, "values of results: retyped / referred to", "seconds"], rows)
 
 

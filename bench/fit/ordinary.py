@@ -85,6 +85,21 @@ def round_of(text: str) -> Round:
     return Round([_called(call, index) for index, call in enumerate(calls)], said if isinstance(said, str) else "")
 
 
+def program_of(text: str) -> tuple[str | None, str]:
+    """A program of code mode, or what is said to the user.
+
+    Raises:
+        Unusable: it is neither.
+    """
+    answer = decoded(text)
+    code, said = answer.get("code"), answer.get("text")
+    if isinstance(code, str) and code.strip():
+        return code, ""
+    if not isinstance(said, str):
+        raise Unusable('it must be {"code": "…"} or {"text": "…"}')
+    return None, said
+
+
 def _called(call: Any, index: int) -> tuple[str, JsonObject]:
     name: Any = call.get("name") if is_object(call) else None
     arguments: Any = call.get("arguments", {}) if is_object(call) else None

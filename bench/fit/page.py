@@ -36,6 +36,19 @@ def tables() -> dict[str, str]:
     return found | {"suites": _suites(), "notrun": _not_run(), "planted": _planted()}
 
 
+def keep(suite: str, report: Path, by: str) -> Path:
+    """Keep the report of a lane as a record: figures alone, no words of tasks or answers. `by` says who answered."""
+    found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    for loop in found["loops"].values():
+        for one in loop["tasks"]:
+            one["output"] = None
+            one["refused"] = [{**refusal, "message": ""} for refusal in one["refused"]]
+    path = RESULTS / f"{suite}-{found['lane']}.json"
+    kept = {"package": SUITES[suite].package, "by": by or found["model"], **found}
+    path.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
 def _suites() -> str:
     rows = [f"| {one.title} | {one.package} | {one.licence} | {one.about} |" for one in SUITES.values()]
     return "\n".join(["| suite | package | licence | what it is |", "|---|---|---|---|", *rows])
@@ -43,9 +56,7 @@ def _suites() -> str:
 
 def _not_run() -> str:
     rows = [f"| {name} | {why} |" for name, why in NOT_RUN.items()]
-    rows += [
-        f"| {one.title}, with a model | no model was reached |" for name, one in SUITES.items() if not _lanes(name)
-    ]
+    rows += [f"| {one.title}, with a model | no lane is kept |" for name, one in SUITES.items() if not _lanes(name)]
     return "\n".join(["| not run | why |", "|---|---|", *rows])
 
 
@@ -66,8 +77,25 @@ def _models(name: str) -> str:
     parts: list[str] = []
     for path in _lanes(name):
         found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        parts += [f"{found['lane']}: {found['model']}, {found['tasks']} tasks", beside(found)]
-    return "\n\n".join(parts) or "*Not run: no model was reached.*"
+        parts += [f"{found['by']}, {found['tasks']} tasks:", beside(found), _missed(found)]
+    return "\n\n".join(part for part in parts if part) or "*Not run: no lane is kept.*"
+
+
+def _missed(found: Mapping[str, Any]) -> str:
+    """Which tasks weren't solved, and in which ways."""
+    ways: dict[str, list[str]] = {}
+    for way, loop in found["loops"].items():
+        for one in loop["tasks"]:
+            if not one["solved"]:
+                ways.setdefault(f"{one['world']} {one['task']}", []).append(way)
+    in_all = [task for task, missing in ways.items() if len(missing) == len(found["loops"])]
+    others = [f"{task} ({', '.join(missing)})" for task, missing in ways.items() if task not in in_all]
+    told = (
+        f"Not solved in {where}: {', '.join(tasks)}."
+        for where, tasks in (("any way", in_all), ("some", others))
+        if tasks
+    )
+    return " ".join(told)
 
 
 def _lanes(name: str) -> list[Path]:

@@ -88,7 +88,7 @@ SUITES: Mapping[str, Suite] = {
     ),
 }
 NOT_RUN: Mapping[str, str] = {
-    "NESTFUL, second version": "its 1,861 tasks with executable functions are in no package registry",
+    "NESTFUL, second version": "its 1,861 tasks with executable functions are in no package and not in its repository",
     "τ²-bench, telecom": "its tasks need tools that the simulated user calls, which no way here has",
     "LLMCompiler's four": "in no package registry",
 }

@@ -10,7 +10,7 @@ from actum.schema.json import encode
 
 from .exchange import Asked
 from .lane import Lane
-from .ordinary import Unusable, decoded, round_of
+from .ordinary import Unusable, decoded, program_of, round_of
 from .tasks import Name
 from .trial import Loop
 
@@ -52,8 +52,10 @@ def complaint(loop: Loop, asked: Asked, text: str) -> str | None:
     if not text.strip():
         return "it is empty"
     try:
-        if loop == "code" or _is_of_user(asked):
+        if _is_of_user(asked):
             decoded(text)
+        elif loop == "code":
+            program_of(text)
         elif loop == "tools":
             round_of(text)
         else:

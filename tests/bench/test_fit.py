@@ -18,6 +18,7 @@ from bench.fit.exchange import Exchange
 from bench.fit.ordinary import Unusable, round_of
 from bench.fit.scripting import rounds, scripted
 from bench.fit.tasks import Name, chosen, spread
+from bench.fit.telling import complaint
 from bench.fit.trial import carried_out as task_carried_out
 
 from actum import errors
@@ -150,6 +151,18 @@ async def test_what_is_no_answer_is_given_back_and_the_request_still_waits(
     assert code == commands.OK
     found = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
     assert (found["requests"], found["malformed"]) == (1, 1)
+
+
+def test_an_answer_to_code_mode_is_a_program_or_a_text_and_one_of_the_user_a_message() -> None:
+    def complained(properties: dict[str, Any], answer: str) -> bool:
+        schema = {"type": "object", "properties": properties}
+        asked = Exchange(None).ask(ModelRequest(messages=(), schema=schema, mode="prompted"))
+        return complaint("code", asked, answer) is not None
+
+    code, user = {"code": {}, "text": {}}, {"message": {}}
+    assert not complained(code, '{"text": "hi"}')
+    assert complained(code, '{"message": "hi"}')
+    assert not complained(user, '{"message": "hi"}')
 
 
 async def test_answers_that_have_no_request_are_errors(person: Person, tmp_path: Path) -> None:
