@@ -105,7 +105,7 @@ async def test_an_answer_arrives_in_pieces_and_is_counted(url: str) -> None:
 
 
 async def test_the_studio_follows_what_it_writes(url: str, tmp_path: Path) -> None:
-    own = {"settings": {"max_tokens": 60, "temperature": 0}, "tools": []}
+    own: Json = {"settings": {"max_tokens": 60, "temperature": 0}, "tools": []}
     schema: Json = {"type": "string", "minLength": 20, "maxLength": 60}
     idea_file(tmp_path, "say.json", context=[{"type": "user", "message": "Say hello."}], solution=None)
     path = tmp_path / "say.json"
