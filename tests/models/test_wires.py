@@ -207,7 +207,10 @@ async def test_a_run_goes_on_without_what_its_provider_is_not_sent_and_says_so(
 
 
 @pytest.mark.rule("W28", "W29")
-@pytest.mark.parametrize(("dialect", "form"), [(None, {"calls": [], "output": 5}), ("GRAMMAR", {"output": 5})])
+@pytest.mark.parametrize(
+    ("dialect", "form"),
+    [(None, {"calls": [], "output": 5}), ("GRAMMAR", {"output": 5}), ("PROMPTED_ONLY", {"output": 5})],
+)
 async def test_an_earlier_output_is_shown_in_the_form_in_which_the_next_is_to_be_written(
     server: Server, dialect: str | None, form: Json
 ) -> None:
@@ -223,7 +226,7 @@ async def test_an_earlier_output_is_shown_in_the_form_in_which_the_next_is_to_be
     await Agent(model, tools=Tools()).run(context, int)
     said = [one["content"] for one in server.last.body["messages"] if one["role"] == "assistant"]
     assert [json.loads(one) for one in said] == [form]
-    assert wire.schema(server.last.body)["required"] == [*form]
+    assert ("calls" in server.last.raw.decode()) is ("calls" in form)
     assert all("request" not in one["content"] for one in server.last.body["messages"]), "nothing is said of a budget"
 
 

@@ -172,7 +172,7 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
     is_strict = rung.mode == "strict"
     walk = Strict(schema, dialect) if is_strict else Verbatim(schema)
     parts = properties_of(schema)
-    if is_strict and not parts.get("calls", {}).get("items"):
+    if not parts.get("calls", {}).get("items"):
         parts = {name: part for name, part in parts.items() if name != "calls"}  # an empty list need not be written
     wrapped = Wrapped(offered_calls(parts.get("calls")), walk, dialect)
     calls = lowered_calls(parts.get("calls"), walk, wrapped)
