@@ -21,6 +21,7 @@ from .given import (
     META,
     OVERRIDES,
     SCOPES,
+    TEXT,
     TOOLS,
     answer_read,
     approve,
@@ -319,7 +320,7 @@ class Drawing:
             case "list":
                 return f"{{[{one}, {other}]}}"
             case "text":
-                return f"it is {{{one}}}"
+                return f"{TEXT}{{{one}}}"
             case "object":
                 return {"k": [one, {"deep": other}], "l": 1}
             case _:

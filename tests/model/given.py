@@ -112,6 +112,8 @@ ANSWERED: dict[str, list[Json]] = {
 """What is answered in delegates where nothing else is drawn."""
 GATE = "†state.approvals.g"
 """What holds whoever reads it until it is opened between runs (C7)."""
+TEXT = "it is "
+"""What the texts begin with that are drawn."""
 INSIDE = 900
 """From which number on calls are those that delegates make."""
 KEPT = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from actum.schema.json import is_object
 from ..effort import cases
 from .drawing import Case, Talk, talks
 from .drawing import cases as drawn
-from .given import ANSWERED, CONTEXT, GATE, INSIDE, INSTANCES
+from .given import ANSWERED, CONTEXT, GATE, INSIDE, INSTANCES, TEXT
 from .meaning import Run
 from .running import Schedule, Seen, Talking, bench_of, left_by, ran
 from .values import Json, folded, plain
@@ -194,7 +195,11 @@ async def compare_talk(talk: Talk, schedule: Schedule) -> None:
 
 
 def ungated(value: Any) -> Any:
-    """A value without what gates hold: that isn't there before they are opened."""
+    """A value without what gates hold, which isn't there before they are opened, and without the order of keys that is
+    seen in texts: a call that was held writes when it is decided on (O8)."""
+    if isinstance(value, str) and value.startswith(TEXT):
+        with suppress(ValueError):
+            return f"{TEXT}{canonical(ungated(json.loads(value.removeprefix(TEXT))))}"
     if is_object(value):
         return {key: ungated(one) for key, one in value.items() if key != "approvals"}
     items: Any = value
