@@ -49,7 +49,7 @@ studio-parts:
 	@cd tests/studio/npm && npm ci --silent --ignore-scripts --no-audit --no-fund
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 4 --durations 10
+	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 10
 
 lint: $(READY)
 	$(BIN)/ruff format --check

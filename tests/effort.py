@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import pytest
+from hypothesis import seed, settings
 
 T = TypeVar("T")
 Effort: TypeAlias = Literal["little", "more", "all"]
@@ -35,6 +36,23 @@ def trials(most: int, *, least: int = 20) -> int:
 def cases(*, little: int, more: int, most: int) -> int:
     """How many cases a test draws whose price is known: in `make test`, in CI, in `make chaos`."""
     return {"little": little, "more": more, "all": most}[EFFORT]
+
+
+def in_parts(
+    drawing: Callable[[Callable[..., None]], Callable[[], None]], *, parts: int, examples: int
+) -> Callable[[Callable[..., None]], Callable[[int], None]]:
+    """Splits a test of what `given` draws into parts, which processes try beside each other; each draws others."""
+
+    def split(test: Callable[..., None]) -> Callable[[int], None]:
+        @pytest.mark.parametrize("part", range(parts))
+        def tried(part: int) -> None:
+            own = settings(max_examples=-(-examples // parts), deadline=None)(drawing(test))
+            (own if EFFORT == "all" else seed(part)(own))()
+
+        tried.__doc__ = test.__doc__
+        return tried
+
+    return split
 
 
 def spread(cases: Sequence[T], *, least: int) -> Sequence[T]:

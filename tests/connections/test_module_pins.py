@@ -14,6 +14,8 @@ from actum.app.loading import Code
 from actum.cli.dispatch import run_command
 from actum.protocol.registry import Registry
 
+from ..effort import spread
+
 pytestmark = pytest.mark.rule("D12")
 ROOT = Path(__file__).parents[2]
 
@@ -177,13 +179,23 @@ BROKEN: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("held", BROKEN.values(), ids=BROKEN)
-def test_pins_that_cant_be_used_are_a_problem_and_pinned_anew(here: Path, held: Any) -> None:
-    path = here / "acts.py.pins"
+def broken(folder: Path, name: str) -> None:
+    held = BROKEN[name]
+    path = folder / "acts.py.pins"
     path.write_text(held if isinstance(held, str) else json.dumps(held), encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_pins_that_cant_be_used_are_a_problem(here: Path, name: str) -> None:
+    broken(here, name)
     found = inspection.check(an_idea(here))
     assert [type(one.error) for one in found.problems] == [errors.IdeaError]
     assert "acts.py.pins" in found.problems[0].error.message
+
+
+@pytest.mark.parametrize("name", spread([*BROKEN], least=2))
+def test_pins_that_cant_be_used_are_pinned_anew(here: Path, name: str) -> None:
+    broken(here, name)
     assert run_command(["pin", "acts.py"]) == 0
     assert inspection.check(an_idea(here)).problems == ()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from bench.environments import python_of
 
+from ..effort import thorough
 from .pages import ROOT, blocks
 
 PAGES = sorted((ROOT / "docs" / "coming-from").glob("*.md"))
@@ -16,6 +17,7 @@ OWN = {"pydantic-ai", "mcp-client"}
 """What Actum itself needs is here; the others have the environments of the benchmark."""
 
 
+@thorough
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_peers_program_prints_what_ours_does(page: Path, tmp_path: Path) -> None:
     python = Path(sys.executable) if page.stem in OWN else python_of(page.stem)

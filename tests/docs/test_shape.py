@@ -9,6 +9,8 @@ from textwrap import dedent
 
 import pytest
 
+from ..effort import thorough
+
 ROOT = Path(__file__).parents[2]
 SHAPE = ROOT / "docs" / "shape"
 LONG = "def long() -> None:\n" + '    """Count."""\n' + "    print()\n" * 51
@@ -217,6 +219,7 @@ def test_a_measure_over_its_budget_is_named_and_ends_it(tiny: Path, tmp_path: Pa
     assert shape(tiny, "--goals", goals).returncode == 0
 
 
+@thorough
 def test_actum_keeps_its_budgets() -> None:
     run, goals = f"actum={SHAPE / 'one_answer.py'}", SHAPE / "goals.toml"
     done = shape(ROOT / "src" / "actum", "--run", run, "--goals", goals)

@@ -10,6 +10,8 @@ import pytest
 
 from actum.evals.statistics import Agreement, bootstrapped, holm, sign_test, wilson, worse_test
 
+from ..effort import thorough
+
 
 @pytest.mark.rule("V26")
 def test_wilson_of_97_in_100_is_what_the_books_say() -> None:
@@ -36,6 +38,7 @@ def test_one_check_needs_five_cases_that_became_worse() -> None:
 
 
 @pytest.mark.rule("V26")
+@thorough
 def test_a_thousand_tables_are_as_scipy_has_them() -> None:
     stats: Any = import_module("scipy.stats")
     chance = random.Random(1)

@@ -206,7 +206,7 @@ async def compare(members: list[Member], pattern: Pattern) -> None:
 
 
 @pytest.mark.timeout(900)
-@settings(max_examples=cases(little=150, more=500, most=20_000), deadline=None)
+@settings(max_examples=cases(little=60, more=500, most=20_000), deadline=None)
 @given(groups(), st.sampled_from(["all", "all", "any", "race"]))
 def test_a_group_comes_to_what_the_protocol_says(members: list[Member], pattern: Pattern) -> None:
     asyncio.run(asyncio.wait_for(compare(members, pattern), BOUND))

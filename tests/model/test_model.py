@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, reject, settings
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from actum.schema.json import is_object
 
-from ..effort import cases
+from ..effort import cases, in_parts
 from .drawing import Case, Talk, talks
 from .drawing import cases as drawn
 from .given import ANSWERED, CONTEXT, GATE, INSIDE, INSTANCES, TEXT
@@ -206,6 +206,7 @@ def ungated(value: Any) -> Any:
     return [ungated(one) for one in items] if isinstance(value, list | tuple) else value
 
 
+PARTS = cases(little=2, more=15, most=100)
 FOUND: list[Json] = json.loads(Path(__file__).with_name("found.json").read_text(encoding="utf-8"))
 """Answers of which the run and the model once made different things."""
 
@@ -230,8 +231,11 @@ async def test_what_was_found_is_gone(found: Json, schedule: Schedule) -> None:
 
 
 @pytest.mark.timeout(900)  # many cases, which may meet a loaded machine
-@settings(max_examples=cases(little=300, more=500, most=50_000), deadline=None)
-@given(drawn(), st.integers(0, 1000), st.sampled_from([1, 2, 1000]))
+@in_parts(
+    given(drawn(), st.integers(0, 1000), st.sampled_from([1, 2, 1000])),
+    parts=PARTS,
+    examples=cases(little=200, more=3_000, most=50_000),
+)
 def test_a_run_comes_to_what_the_protocol_says_whenever_its_calls_end(case: Case, order: int, parallel: int) -> None:
     schedules = [
         Schedule(),
@@ -242,8 +246,11 @@ def test_a_run_comes_to_what_the_protocol_says_whenever_its_calls_end(case: Case
 
 
 @pytest.mark.timeout(900)  # many cases, which may meet a loaded machine
-@settings(max_examples=cases(little=300, more=500, most=50_000), deadline=None)
-@given(talks(), st.sampled_from([Schedule(), Schedule(order=1), Schedule(order=2, patience=5)]))
+@in_parts(
+    given(talks(), st.sampled_from([Schedule(), Schedule(order=1), Schedule(order=2, patience=5)])),
+    parts=PARTS,
+    examples=cases(little=100, more=3_000, most=50_000),
+)
 def test_a_conversation_that_is_held_cut_and_loaded_again_comes_to_the_same(talk: Talk, schedule: Schedule) -> None:
     assume(not _stands_in_for_what_waits(talk))
     compared_if_said(compare_talk(talk, schedule))

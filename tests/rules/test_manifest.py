@@ -22,19 +22,11 @@ def test_the_page_marks_what_is_planned_as_the_manifest_does() -> None:
     assert [rule for rule, text in STATED if text.count(PLANNED) > 1 or text.endswith(PLANNED)] == []
 
 
-def test_every_rule_that_is_not_planned_has_a_test() -> None:
-    tests = cited()
-    assert [rule for rule in rules() if rule not in tests and rule not in planned()] == []
-
-
-def test_a_planned_rule_has_no_test_or_it_is_planned_no_more() -> None:
-    tests = cited()
-    assert {rule: tests[rule] for rule in planned() if rule in tests} == {}
-
-
-def test_every_cited_rule_exists() -> None:
-    known = rules()
-    assert {rule: tests for rule, tests in cited().items() if rule not in known} == {}
+def test_a_rule_has_a_test_or_is_planned_and_each_that_is_cited_exists() -> None:
+    tests, known = cited(), rules()
+    assert [rule for rule in known if rule not in tests and rule not in planned()] == []
+    assert {rule: tests[rule] for rule in planned() if rule in tests} == {}, "they are planned no more"
+    assert {rule: own for rule, own in tests.items() if rule not in known} == {}
 
 
 def test_the_page_refers_only_to_rules_and_files_that_exist() -> None:

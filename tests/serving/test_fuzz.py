@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from actum import Agent, models
@@ -15,7 +16,7 @@ from actum.schema.json import JsonObject as Json
 from actum.serving import Served
 from actum.serving.callers import UNBOUNDED
 
-from ..effort import cases
+from ..effort import EFFORT, cases
 from ..runs.desks import Desk, chain, plan
 from .house import TOKEN, Client, house
 
@@ -72,22 +73,28 @@ def in_path(name: str) -> Json:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-@pytest.mark.timeout(7_200)  # where it asks 3,000 times for each operation
-async def test_no_request_breaks_an_endpoint(caplog: pytest.LogCaptureFixture) -> None:
+PARTS = cases(little=1, more=60, most=60)
+EACH = cases(little=3, more=3_000, most=3_000) // PARTS
+"""How many requests of each operation a part makes."""
+
+
+@pytest.mark.timeout(1_200)  # thousands of requests, which may meet a loaded machine
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_no_request_breaks_an_endpoint(part: int, caplog: pytest.LogCaptureFixture) -> None:
     answer = json.dumps({"calls": [], "output": "ok"})
     agent = Agent(models.Scripted([answer] * 100_000), tools=Desk().tools)
     async with house(Served(IDEAS, agent=agent), quota=UNBOUNDED) as client:
         document = await published(client)
         run = await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"})
-        asked = await asyncio.to_thread(fuzzed, document, str(client.base_url), run["id"])
+        asked = await asyncio.to_thread(fuzzed, document, str(client.base_url), run["id"], part)
         assert asked > len(document["paths"])
         assert await client.ok("GET", f"/runs/{run['id']}") == run
         assert (await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"}))["output"] == "tea."
     assert not [one for one in caplog.records if one.exc_info]
 
 
-def fuzzed(document: Json, base: str, run: str) -> int:
-    """Ask all operations; how many requests that were."""
+def fuzzed(document: Json, base: str, run: str, part: int) -> int:
+    """Ask all operations what is drawn for a part; how many requests that were."""
     import requests
     import schemathesis
     from schemathesis import GenerationMode
@@ -101,8 +108,9 @@ def fuzzed(document: Json, base: str, run: str) -> int:
             operation: Any = found.ok()
             drawn: list[Any] = [operation.as_strategy(generation_mode=mode) for mode in GenerationMode]
 
+            @seed(part if EFFORT != "all" else random.getrandbits(64))
             @settings(
-                max_examples=cases(little=3, more=40, most=3_000),
+                max_examples=EACH,
                 deadline=None,
                 phases=[Phase.generate],
                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
