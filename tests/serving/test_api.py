@@ -272,6 +272,17 @@ async def test_an_id_is_its_callers_whoever_else_has_one() -> None:
             assert keyed.json()["id"] == "order-8"
 
 
+@pytest.mark.parametrize("key", ["", "..", "-x", "@", "a/b", "x" * 201])
+async def test_a_key_is_an_id_of_a_run_also_where_a_callers_space_stands_before_it(key: str) -> None:
+    tokens = {"": "the-token-of-the-owner", "ann": "the-token-of-ann!"}
+    async with house(served(Desk()), token=tokens) as owner:
+        for token in tokens.values():
+            own = {"authorization": f"Bearer {token}", "idempotency-key": key}
+            refused = await owner.post("/ideas/step/runs", json={"of": "x"}, headers=own)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (422, "run")
+        assert (await owner.ok("GET", "/runs"))["runs"] == []
+
+
 async def test_no_caller_takes_the_tick_of_a_schedule() -> None:
     tokens = {"": "the-token-of-the-owner", "ann": "the-token-of-ann!"}
     async with house(served(Desk()), token=tokens) as owner:

@@ -15,6 +15,7 @@ from hmac import compare_digest
 
 from ..errors import RunError, StoreUnavailable
 from ..runs.handle import Run
+from ..runs.row import check_id
 from ..runs.runs import Runs
 from .refusals import Refusal
 
@@ -152,8 +153,10 @@ def check_named(id: str) -> None:
     """Judge how a caller names a run.
 
     Raises:
+        RunError: it can't be an id, whatever stands before it where it is kept.
         Refusal: as a schedule names that of a tick, which would be taken for done.
     """
+    check_id(id)
     if _TICK.search(id):
         why = "an id that ends with @ and a time is that of a schedule's tick: schedules submit those"
         raise Refusal(422, "run_id", why, path="id")
