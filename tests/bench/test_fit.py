@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from bench.fit import __main__ as command_line
-from bench.fit import commands
+from bench.fit import commands, page
 from bench.fit.commands import Bench, carried_out
 from bench.fit.corpus import Plan
 from bench.fit.exchange import Exchange
@@ -98,6 +98,26 @@ async def test_requests_of_several_tasks_are_shown_at_once_and_answered_by_the_t
     assert "leave --ahead out" in (await person.says("turn", "mine", "--loop", "plans", "--ahead", "2"))[1]
 
 
+async def test_the_record_of_a_lane_holds_figures_alone_and_its_table_is_made_of_them(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    await person.says("turn", "mine", "--tasks", "shop:0-1", "--ahead", "2")
+    await person.says("turn", "mine", json.dumps({"shop 0": DESK, "shop 1": DESK}), "--ahead", "2")
+    loop = {"text": "The lamp."}
+    await person.says("turn", "mine", "--loop", "tools", "--ahead", "2")
+    await person.says("turn", "mine", "--loop", "tools", json.dumps({"shop 0": loop, "shop 1": loop}), "--ahead", "2")
+    kept = page.keep("nestful", person.root / "mine" / "report.json", "somebody").read_text(encoding="utf-8")
+    assert "desk" not in kept
+    assert "lamp" not in kept
+    table = page.tables()["nestfulmodels"]
+    assert table.startswith("somebody, 2 tasks:")
+    assert "| Actum | 1 of 2 (" in table
+    assert "| the ordinary loop | 0 of 2 (" in table
+    assert table.endswith("Not solved in any way: shop 0. Not solved in some: shop 1 (tools).")
+    assert "NESTFUL, with a model" not in page.tables()["notrun"]
+
+
 async def test_what_was_shown_is_what_is_sent(person: Person) -> None:
     _, told = await person.says("turn", "mine", "--tasks", "shop:0")
     sent = json.loads((person.root / "mine" / "actum" / "shop-0" / "request-1.json").read_text(encoding="utf-8"))
@@ -159,7 +179,8 @@ def test_an_answer_to_code_mode_is_a_program_or_a_text_and_one_of_the_user_a_mes
         asked = Exchange(None).ask(ModelRequest(messages=(), schema=schema, mode="prompted"))
         return complaint("code", asked, answer) is not None
 
-    code, user = {"code": {}, "text": {}}, {"message": {}}
+    code: dict[str, Any] = {"code": {}, "text": {}}
+    user: dict[str, Any] = {"message": {}}
     assert not complained(code, '{"text": "hi"}')
     assert complained(code, '{"message": "hi"}')
     assert not complained(user, '{"message": "hi"}')
