@@ -77,6 +77,12 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "undo": (lambda: TOOLS.activity("undone", len_of).undo(5), errors.SchemaError, "an undo is a function"),
     "tools in a list": (lambda: Agent(None, tools=[TOOLS]), errors.SchemaError, "a list of tools holds functions"),
     "a class in a list": (lambda: Agent(None, tools=[Model]), errors.SchemaError, "made of a function"),
+    "a value for its type": (
+        lambda: agent().run_sync("x", Limits()),
+        errors.SchemaError,
+        "the type, Limits, not one of",
+    ),
+    "no provider": (lambda: agent("gpt-5.2"), errors.ModelError, "'gpt-5.2', use openai:gpt-5.2$"),
     "sync": (lambda: agent().run_sync(5), errors.MessageError, "a text or a list of messages"),
 }
 
@@ -328,12 +334,17 @@ def unwrapped(*args: Any, **kwargs: Any) -> Any:
     return pay(*args, **kwargs)
 
 
+async def by_and_by(x: int) -> Any:
+    yield x
+
+
 MISTAKEN: dict[str, tuple[Any, str]] = {
     "method": (Desk.look, "at self: it is a method.*tools.tool"),
     "class method": (vars(Desk)["open"], "not of <classmethod"),
     "args": (everything, r"at xs: calls give parameters by name: take a list instead of '\*xs'"),
     "unwrapped": (unwrapped, r"at args: .*functools\.wraps"),
     "position": (by_position, "at x: calls give parameters by name"),
+    "async generator": (by_and_by, "an async generator, of which no call gets a value: return a list"),
     "text": ("pay", "not of 'pay'; its name is said with name="),
     "lambda": (lambda x: x, "no name of its own"),  # pyright: ignore[reportUnknownLambdaType]
     "builtin": (max, "its parameters can't be read"),

@@ -118,6 +118,10 @@ def _registered(what: str, name: str, kind: type[T]) -> T | None:
     return None
 
 
+_FAMILIES = {"gpt-": "openai", "o3": "openai", "o4": "openai", "claude-": "anthropic", "gemini-": "google"}
+"""Whose models begin so, for who names one without its provider."""
+
+
 def takes_batches(name: str) -> bool:
     """Whether the provider of a model takes requests in batches; raises as `provider_of`."""
     host = provider_of(name)
@@ -137,7 +141,8 @@ def provider_of(name: str, *, has_url: bool = False) -> ModelHost | None:
         return None
     host = HOSTS.get(prefix) or (_registered("hosts", prefix, ModelHost) if prefix and rest else None)
     if host is None or not rest:
-        known = ", ".join(f"{known}:…" for known in (*HOSTS, "replay"))
+        meant = next((one for family, one in _FAMILIES.items() if name.startswith(family) and not rest), None)
+        known = f"{meant}:{name}" if meant else ", ".join(f"{known}:…" for known in (*HOSTS, "replay"))
         hint = f"; a host that speaks OpenAI's is openai:{name} with its base_url" if has_url and not rest else ""
         raise ModelError(f"no provider is known for the model {name!r}, use {known}{hint}", code="model_unknown")
     return host

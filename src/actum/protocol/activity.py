@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, cast, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Generic, cast, get_origin, get_type_hints
 
 from typing_extensions import ParamSpec, TypeVar
 
 from ..errors import InvalidParameters, SchemaError
-from ..schema.infer import adapter_of, is_plain, jsonable
+from ..schema.infer import adapter_of, field_of, is_plain, jsonable
 from ..schema.json import JsonObject, encode
 from .call import Call
 from .context import Context, Progress, unheard
@@ -22,6 +22,7 @@ from .usage import Usage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+    from pydantic.fields import FieldInfo
 
     from .approvals import Decision
 
@@ -138,8 +139,21 @@ class Activity(Generic[P, R_co]):
         return inspect.signature(self.function)
 
     @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return type_hints(self.function)
+
+    @cached_property
+    def _fields(self) -> dict[str, FieldInfo]:
+        """What `Field(…)` says of parameters that calls may leave out."""
+        hints: dict[str, Any] = {}
+        with suppress(SchemaError):  # what the function is never given by a call may be annotated in any way
+            hints = self._hints
+        own = {name: field_of(hints.get(name), one.default) for name, one in self.signature.parameters.items()}
+        return {name: one for name, one in own.items() if one is not None and not one.is_required()}
+
+    @cached_property
     def _types(self) -> dict[str, TypeAdapter[Any]]:
-        hints = type_hints(self.function)
+        hints = self._hints
         names = [name for name, reserved in self._named if reserved not in _NEVER_TYPED and name in hints]
         typed = [name for name in names if hints[name] is not Progress and not is_plain(hints[name])]
         return {name: adapter_of(hints[name]) for name in typed}
@@ -218,6 +232,9 @@ class Activity(Generic[P, R_co]):
                     arguments[name] = context.key if reserved == _KEY else context.progress
             elif reserved is not None:
                 arguments[name] = {"call": call, "tool": tool, "context": context}[reserved]
+        for name, said in self._fields.items():
+            if name not in arguments:
+                arguments[name] = said.get_default(call_default_factory=True)
         if self._takes_all:
             arguments |= {key: value for key, value in call.parameters.items() if key not in arguments}
         return arguments
@@ -227,7 +244,8 @@ class Activity(Generic[P, R_co]):
         own = tool.parameters["properties"]
         found: JsonObject = {}
         for name, _ in self._named:
-            value = self.signature.parameters[name].default
+            said = self._fields.get(name)
+            value = said.get_default() if said is not None else self.signature.parameters[name].default
             if name in own and name not in call and value is not inspect.Parameter.empty:
                 with suppress(ValueError):
                     found[name] = jsonable(value)
@@ -309,6 +327,9 @@ def check_function(function: Callable[..., Any], tool: str, *, takes_all: bool =
     except (TypeError, ValueError):
         why = f"its parameters can't be read of {function!r}: write a function with typed parameters around it"
         raise SchemaError(why, tool=tool) from None
+    if inspect.isasyncgenfunction(inspect.unwrap(function)):
+        why = "it is an async generator, of which no call gets a value: return a list, and tell ctx.progress(…)"
+        raise SchemaError(why, tool=tool)
     first = parameters[0] if parameters else None
     if first and first.name in {"self", "cls"} and first.annotation is first.default is inspect.Parameter.empty:
         why = "it is a method, of which no call could fill this: register it of an object, tools.tool(desk.look)"
@@ -369,9 +390,13 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     if not inspect.isroutine(target):
         target = type(target).__call__
     try:
-        return get_type_hints(target, include_extras=True)
+        hints = get_type_hints(target, include_extras=True)
     except NameError as error:
         named = getattr(function, "__name__", repr(function))
         raise SchemaError(
             f"an annotation of {named!r} is unknown: {error}; import it where the program runs, not under TYPE_CHECKING"
         ) from None
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in hints and field_of(None, parameter.default) is not None:
+            hints[name] = Annotated[hints[name], parameter.default]
+    return hints

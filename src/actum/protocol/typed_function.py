@@ -12,7 +12,7 @@ from typing import Any, TypedDict, cast
 
 from ..errors import SchemaError
 from ..schema.gathering import gathered
-from ..schema.infer import adapter_of, described, schema_of
+from ..schema.infer import adapter_of, described, field_of, schema_of
 from ..schema.json import JsonObject
 from ..schema.naming import instead
 from .activity import Activity, check_function, ctx_of, is_ctx, is_given, type_hints
@@ -91,9 +91,10 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
     for parameter in parameters:
         if parameter.name == ctx or is_given(parameter.name) or parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
-        if parameter.default is inspect.Parameter.empty:
-            required.append(parameter.name)
         hint = hints.get(parameter.name, Any)
+        said = field_of(hint, parameter.default)
+        if parameter.default is inspect.Parameter.empty if said is None else said.is_required():
+            required.append(parameter.name)
         if parameter.name in texts:
             hint = described(hint, texts[parameter.name])
         properties[parameter.name] = _schema(hint, "validation", name, parameter.name)

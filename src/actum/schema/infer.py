@@ -14,6 +14,7 @@ from .walk import mapped
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+    from pydantic.fields import FieldInfo
 
 T = TypeVar("T")
 
@@ -71,10 +72,26 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
 
     try:
         return TypeAdapter[Any](cast("Any", annotation))
-    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError) as error:
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError, AttributeError) as error:
         if isinstance(error, PydanticUserError) and error.code == "typed-dict-version":
             return adapter_of(_with_known_dicts(annotation))
-        raise SchemaError(f"no JSON Schema can be made of {annotation!r}: {str(error).splitlines()[0]}") from None
+        why = str(error).splitlines()[0]
+        if hasattr(type(annotation), "__pydantic_fields__") or (
+            hasattr(annotation, "__dataclass_fields__") and not isinstance(annotation, type)
+        ):
+            why = f"give the type, {type(annotation).__name__}, not one of its values"
+        raise SchemaError(f"no JSON Schema can be made of {annotation!r}: {why}") from None
+
+
+def field_of(hint: object, default: object) -> FieldInfo | None:
+    """What Pydantic's `Field(…)` says of a parameter, as its default or in its annotation; None where nothing does."""
+    said = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
+    if not any(type(one).__module__ == "pydantic.fields" for one in said):  # Pydantic is imported on first use
+        return None
+    from pydantic.fields import FieldInfo
+
+    own = [one for one in said if isinstance(one, FieldInfo)]
+    return next((one for one in own if not one.is_required()), own[0] if own else None)
 
 
 def _with_known_dicts(annotation: Any) -> Any:
