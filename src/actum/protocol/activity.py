@@ -139,21 +139,17 @@ class Activity(Generic[P, R_co]):
         return inspect.signature(self.function)
 
     @cached_property
-    def _hints(self) -> dict[str, Any]:
-        return type_hints(self.function)
-
-    @cached_property
     def _fields(self) -> dict[str, FieldInfo]:
         """What `Field(…)` says of parameters that calls may leave out."""
         hints: dict[str, Any] = {}
         with suppress(SchemaError):  # what the function is never given by a call may be annotated in any way
-            hints = self._hints
+            hints = type_hints(self.function)
         own = {name: field_of(hints.get(name), one.default) for name, one in self.signature.parameters.items()}
         return {name: one for name, one in own.items() if one is not None and not one.is_required()}
 
     @cached_property
     def _types(self) -> dict[str, TypeAdapter[Any]]:
-        hints = self._hints
+        hints = type_hints(self.function)
         names = [name for name, reserved in self._named if reserved not in _NEVER_TYPED and name in hints]
         typed = [name for name in names if hints[name] is not Progress and not is_plain(hints[name])]
         return {name: adapter_of(hints[name]) for name in typed}
@@ -226,7 +222,7 @@ class Activity(Generic[P, R_co]):
                 arguments[name] = ctx
             elif name in call and name[0] != "_":
                 value = call[name]
-                arguments[name] = self._typed(name, value, tool) if name in self._types else value
+                arguments[name] = _typed(self._types[name], name, value, tool) if name in self._types else value
             elif reserved in _OF_CONTEXT:
                 if name not in tool.parameters["properties"]:
                     arguments[name] = context.key if reserved == _KEY else context.progress
@@ -273,16 +269,6 @@ class Activity(Generic[P, R_co]):
         kinds = [parameter.kind for parameter in self.signature.parameters.values()]
         return inspect.Parameter.VAR_KEYWORD in kinds
 
-    def _typed(self, name: str, value: Any, tool: Tool) -> Any:
-        from pydantic import ValidationError
-
-        try:
-            # As JSON: strict types take a date from a string then.
-            return self._types[name].validate_json(encode(value))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise InvalidParameters(first["msg"], tool=tool.name, path=name) from None
-
 
 @dataclass(eq=False)
 class Choice:
@@ -302,6 +288,17 @@ class Choice:
     def of(self, call: Call) -> Activity:
         """The one that a call has chosen, which has been judged."""
         return self.options[call["_activity"]]
+
+
+def _typed(adapter: TypeAdapter[Any], name: str, value: Any, tool: Tool) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        # As JSON: strict types take a date from a string then.
+        return adapter.validate_json(encode(value))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InvalidParameters(first["msg"], tool=tool.name, path=name) from None
 
 
 def function_text(function: Callable[..., Any]) -> str:
