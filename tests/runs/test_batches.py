@@ -20,7 +20,10 @@ from ..effort import EFFORT, cases
 from .batch_provider import PROVIDERS, BatchProvider, Json, batch_provider
 from .desks import PATIENCE, serving, until
 
+pytestmark = pytest.mark.usefixtures("hosted_libraries")
 DAY = timedelta(hours=24)
+LEASE = 1.5
+"""Seconds. A busy machine that is late with its signs loses what it carries."""
 IDEA: Json = {
     "context": [
         {"type": "system", "message": "Say the number."},
@@ -47,7 +50,10 @@ def _model(provider: BatchProvider) -> Any:
 @pytest.mark.rule("W35", "W36")
 async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None:
     with batch_provider(_said) as provider:
-        async with Runs(place) as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4, queues={"runs": 2}):
+        async with (
+            Runs(place) as runs,
+            serving(runs, Agent(_model(provider), tools=[]), lease=LEASE, queues={"runs": 2}),
+        ):
             own = [await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY) for n in range(12)]
             results = [await run.result(timeout=PATIENCE) for run in own]
     assert [result.output for result in results] == [*range(12)]
@@ -61,7 +67,7 @@ async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None
 @pytest.mark.parametrize("kind", ["anthropic", "google"])
 async def test_other_providers_answer_in_batches_and_are_asked_again_what_they_had_no_room_for(kind: str) -> None:
     with batch_provider(_said, kind, refuses=1) as provider:
-        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
             own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(3)]
             results = [await run.result(timeout=PATIENCE) for run in own]
     assert [result.output for result in results] == [0, 1, 2]
@@ -81,7 +87,7 @@ async def test_a_batch_whose_making_was_never_told_is_found_at_the_provider(kind
             raise ConnectionError
 
     with batch_provider(_said, kind, around=around) as provider:
-        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
             run = await runs.submit(IDEA, input={"n": 3}, batch=DAY)
             if kind != "openai":  # they say what was asked in a batch once it has ended
                 await until(lambda: _true(bool(made)))
@@ -106,7 +112,7 @@ async def _rows(runs: Runs, table: str) -> int:
 @pytest.mark.parametrize("kind", PROVIDERS)
 async def test_a_batch_that_nobody_waits_for_any_more_is_cancelled_with_its_provider(kind: str) -> None:
     with batch_provider(_said, kind, looks=10**9) as provider:
-        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4) as worker:
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE) as worker:
             own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
 
             async def waits() -> bool:
@@ -131,7 +137,7 @@ async def test_a_batch_that_nobody_waits_for_any_more_is_cancelled_with_its_prov
 
 async def test_a_batch_that_others_wait_for_goes_on_without_the_run_that_was_cancelled() -> None:
     with batch_provider(_said, looks=3) as provider:
-        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
             own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
 
             async def sent() -> bool:
@@ -163,7 +169,7 @@ async def test_what_was_cancelled_before_it_was_sent_is_never_sent() -> None:
 
 async def test_a_batch_that_fails_as_a_whole_ends_its_runs() -> None:
     with batch_provider(_said, "google", looks=10**9) as provider:
-        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
             run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
 
             async def sent() -> bool:
@@ -191,7 +197,7 @@ async def test_a_chain_of_requests_is_a_chain_of_batches() -> None:
         return json.dumps({"calls": [{"_tool": "double", "n": _number(body)}], "output": None})
 
     with batch_provider(answer) as provider:
-        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[double]), lease=0.4):
+        async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[double]), lease=LEASE):
             result = await (await runs.submit(IDEA, input={"n": 4}, batch=DAY)).result(timeout=PATIENCE)
     assert (result.output, done, len(provider.batches)) == (8, [4], 2)
     assert result.usage.requests == 2
@@ -201,7 +207,7 @@ async def test_a_chain_of_requests_is_a_chain_of_batches() -> None:
 async def test_what_a_provider_has_not_come_to_is_asked_again_and_then_given_up() -> None:
     for refuses, output in ((2, 7), (99, None)):
         with batch_provider(_said, refuses=refuses) as provider:
-            async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=0.4):
+            async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
                 run = await runs.submit(IDEA, input={"n": 7}, batch=DAY)
                 if output is not None:
                     assert (await run.result(timeout=PATIENCE)).output == output
