@@ -58,7 +58,7 @@ class Ground:
         """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
         self.model = model
         """Whom calls may ask that functions of tools make themselves."""
-        self.reading = TextBounds(journal.memory, self.budget.allowance)
+        self.reading = TextBounds(journal.folding.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)
         self.jobs: dict[int, Job] = {}

@@ -86,6 +86,7 @@ class Loop:
             self._ground, self._arriving, self._calls, self._judge, setup.runtime, self._marks.next_answer
         )
         self._solutions: list[Solution[Any]] = []
+        self._notes = unsent(runtime.model, self._config.settings)
         self._own = Budget(Limits())
         """What the run has spent itself, without its readers and delegates."""
         self._last: tuple[Counter[str], int] | None = None
@@ -104,7 +105,7 @@ class Loop:
             waiting=list(self._ground.gates),
             makers=self.makers,
             live=self._calls.live,
-            notes=unsent(self._setup.runtime.model, self._config.settings),
+            notes=list(self._notes),
         )
 
     @property
@@ -327,7 +328,7 @@ class Loop:
 
     def _refresh_tools(self) -> None:
         """Spell out the tools that a call has asked for (T12)."""
-        if self._frame.toolset.hidden and self._journal.memory.read(Reference(REVEALED)) is not MISSING:
+        if self._frame.toolset.hidden and self._journal.folding.memory.read(Reference(REVEALED)) is not MISSING:
             self._reframe(self._journal.context())
 
 

@@ -182,7 +182,7 @@ class OpenAnswers:
             budget.check_calls()
         known = {script.number for script in self.scripts}
         reading, config = TextBounds(allowance=budget.allowance), self._runtime.config
-        for plan in standing_plans(messages, self._journal.memory, marks, self._journal.data_kinds, reading):
+        for plan in standing_plans(messages, self._journal.folding.memory, marks, self._journal.data_kinds, reading):
             number = plan.authored.number
             if "lazy" in (plan.mode, config.mode) or number in known:
                 continue

@@ -345,9 +345,7 @@ def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: 
         asker.element(part.at, call)
         return
     try:
-        if part.refused is not None:
-            raise NotJson(part.refused)
-        value = decode(part.text)
+        value = _value(part)
     except NotJson as error:
         raise SolutionError(str(error), path=part.name) from None
     if part.name == "meta":
@@ -358,11 +356,15 @@ def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: 
         answered.output, answered.finished = _output(answered.authored, judge)
 
 
+def _value(part: Element | Member) -> Json:
+    if part.refused is not None:
+        raise NotJson(part.refused)
+    return decode(part.text)
+
+
 def _call(part: Element, frame: Frame) -> Call | CallError:
     try:
-        if part.refused is not None:
-            raise NotJson(part.refused)
-        value = decode(part.text)
+        value = _value(part)
         if not isinstance(value, dict):
             raise NotJson(f"a call must be a JSON object, not {type(value).__name__}")
         # What was sent as it was composed comes back so.

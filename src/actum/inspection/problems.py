@@ -263,7 +263,7 @@ def _inspect_scopes(solution: Any, around: Premises, found: Findings) -> None:
 
 def _lets_nothing_through(scope: str, may_write: Sequence[Reference], around: Premises, journal: Journal) -> str | None:
     """Why what a scope names can't exist, with the nearest name; None where it may (T17)."""
-    named, held = scope_path(scope), journal.memory
+    named, held = scope_path(scope), journal.folding.memory
     if around.may_bring(named) or any(overlaps(one, named) for one in may_write):
         return None
     known = {*around.context.data_kinds, RESULT, *held.kinds(), *(one.kind for one in may_write)}

@@ -219,12 +219,7 @@ def payload_of(message: JsonObject, kind: str) -> Any:
 
 def is_record(message: JsonObject) -> bool:
     """Whether a message only says that a call was made; an author may use the kind `record` for data of his own."""
-    return (
-        message.get("type") == "data"
-        and message.get("kind") == RECORD
-        and "_call" in message
-        and "_outputPath" not in message
-    )
+    return _is_without_path(message, RECORD)
 
 
 def is_skip(message: JsonObject) -> bool:
@@ -234,12 +229,12 @@ def is_skip(message: JsonObject) -> bool:
 
 def is_result(message: JsonObject) -> bool:
     """Whether a message is the result of one call that has no output path (C8)."""
-    return (
-        message.get("type") == "data"
-        and message.get("kind") == RESULT
-        and "_call" in message
-        and "_outputPath" not in message
-    )
+    return _is_without_path(message, RESULT)
+
+
+def _is_without_path(message: JsonObject, kind: str) -> bool:
+    is_of_kind = message.get("type") == "data" and message.get("kind") == kind
+    return is_of_kind and "_call" in message and "_outputPath" not in message
 
 
 def write_of(message: JsonObject, index: int, data_kinds: Collection[str] = DATA_KINDS) -> Write | None:

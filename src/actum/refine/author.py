@@ -10,6 +10,7 @@ from typing import Any
 
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_list, is_object, leaves_of
+from ..schema.walk import followed
 from .terms import value_key
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)")
@@ -83,22 +84,11 @@ def is_secret(schema: JsonObject) -> bool:
 
 def declared_at(root: Any, path: Sequence[str | int]) -> JsonObject:
     """The schema of what lies at a path, empty where none is declared."""
-    own: Any = _followed(root, root)
+    own: Any = followed(root, root)
     for key in path:
         held: Any = own.get("items" if isinstance(key, int) else "properties")
-        own = _followed(held.get(key) if isinstance(key, str) and is_object(held) else held, root)
+        own = followed(held.get(key) if isinstance(key, str) and is_object(held) else held, root)
     return own
-
-
-def _followed(schema: Any, root: Any) -> JsonObject:
-    for _ in range(8):
-        reference: Any = schema.get("$ref") if is_object(schema) else None
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            break
-        schema = root
-        for key in reference[2:].split("/"):
-            schema = schema.get(key) if is_object(schema) else None
-    return schema if is_object(schema) else {}
 
 
 def is_judged(value: Any, schema: JsonObject) -> bool:

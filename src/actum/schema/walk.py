@@ -163,6 +163,17 @@ def target_of(reference: object, root: object) -> Any:
     return found
 
 
+def followed(schema: Any, root: object) -> JsonObject:
+    """A schema in the place of which its reference leads to another, with what it says itself; {} for what is none."""
+    seen: set[str] = set()
+    while is_object(schema) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
+        seen.add(reference)
+        own = {key: value for key, value in schema.items() if key != "$ref"}
+        found = target_of(reference, root)
+        schema = {**found, **own} if is_object(found) else own
+    return schema if is_object(schema) else {}
+
+
 def retargeted(schema: Schema, lead: Callable[[str], str | None]) -> Schema:
     """A schema whose `$ref`s lead elsewhere: to what `lead` makes of each, None leaves it out."""
 

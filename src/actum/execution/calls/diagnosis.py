@@ -142,7 +142,7 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
     nearest = Reference(reference.kind, reference.path[:depth])
     value = journal.read(nearest, instance)
     if value is MISSING:
-        kinds = ", ".join(f"†{kind}" for kind in journal.memory.kinds() if kind != RESULT) or "none"
+        kinds = ", ".join(f"†{kind}" for kind in journal.folding.memory.kinds() if kind != RESULT) or "none"
         return f"the data kinds that exist: {kinds}; results are †{CALLS}.N and †{RESULTS}.N"
     wanted = reference.path[depth] if depth < len(reference.path) else ""
     named = _named_keys(nearest, value, instance, journal) if is_object(value) else set[str]()

@@ -131,7 +131,8 @@ class Results:
     def standing(self, job: Job) -> tuple[Any] | None:
         """The value at the paths that a call writes, None if any is empty."""
         values = [
-            self._ground.journal.memory.read(target, job.node.instance) for target in job.node.written or job.targets
+            self._ground.journal.folding.memory.read(target, job.node.instance)
+            for target in job.node.written or job.targets
         ]
         return (values[-1],) if values and MISSING not in values else None
 
@@ -152,7 +153,9 @@ class Results:
         size = 0
         for depth, segment in enumerate(target.path):
             if isinstance(segment, int):
-                held = self._ground.journal.memory.read(Reference(target.kind, target.path[:depth]), job.node.instance)
+                held = self._ground.journal.folding.memory.read(
+                    Reference(target.kind, target.path[:depth]), job.node.instance
+                )
                 gap = segment - (len(held) if is_list(held) else 0)
                 size += LEAST * gap if 0 < gap <= MOST_GAP else 0  # a wider one is refused
         return size

@@ -85,7 +85,7 @@ class Journal:
         """What was decided of calls, and what suspended delegates had reached."""
         self._gates = Memory()
         for instance in (None, *context.instances):
-            value = self.memory.read(Reference("state", (GATES,)), instance)
+            value = self.folding.memory.read(Reference("state", (GATES,)), instance)
             if value is not MISSING:
                 self._gates.write(Write("state", instance, "set", (GATES,), value))
         self.instances = context.instances
@@ -104,11 +104,6 @@ class Journal:
         """The messages so far; not to be changed."""
         return self._messages
 
-    @property
-    def memory(self) -> Memory:
-        """The folded values of all kinds."""
-        return self.folding.memory
-
     def context(self) -> Context:
         """The context as it is now, with what has been said at its end."""
         return Context.checked([*self._messages, *self._said], self.data_kinds, self.origin)
@@ -124,7 +119,7 @@ class Journal:
         self.folding.begin()
         self.tell(Heard())
         for message in said:
-            absorb(self.memory, message, len(self._messages), self.data_kinds)
+            absorb(self.folding.memory, message, len(self._messages), self.data_kinds)
             self._messages.append(message)
             if says_source(message):
                 self.brought.note(message)

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from ...errors import SchemaError
 from ...schema.json import JsonObject, is_list, is_object
 from ...schema.validator import Validator
-from ...schema.walk import definitions_of, pointer, target_of
+from ...schema.walk import definitions_of, followed, pointer
 
 Path: TypeAlias = tuple[str | int, ...]
 Kind = Literal["text", "lines", "number", "choice", "fixed", "object", "list", "union", "json", "file"]
@@ -81,23 +81,14 @@ class Schemas:
 
     def of(self, schema: Any) -> JsonObject:
         """A schema with its reference followed and its `allOf` taken together, as far as fields can show that."""
-        own = self._followed(schema)
+        own = followed(schema, self._root)
         parts: Any = own.get("allOf")
         if not is_list(parts) or not parts:
             return own
         whole: JsonObject = {key: value for key, value in own.items() if key != "allOf"}
         for part in parts:
-            whole = _together(whole, self._followed(part))
+            whole = _together(whole, followed(part, self._root))
         return whole
-
-    def _followed(self, schema: Any) -> JsonObject:
-        seen: set[str] = set()
-        while is_object(schema) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
-            seen.add(reference)
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
-            found = target_of(reference, self._root)
-            schema = {**found, **beside} if is_object(found) else beside
-        return schema if is_object(schema) else {}
 
     def accepts(self, schema: JsonObject, value: Any) -> bool:
         """Whether a part of the document takes a value, with what that refers to."""
