@@ -141,3 +141,34 @@ async def test_a_tool_of_that_name_is_no_reader(tmp_path: Path) -> None:
         await kept.start(runs[-1], IDEA, Agent(Model(), tools=own()), input={"text": text})
     found = await refine(runs, idea=IDEA, tools=own())
     assert [one.leaf for one in found.questions] == ["0.city", "0.days"]
+
+
+@pytest.mark.rule("R18", "R23")
+@pytest.mark.parametrize("is_guarded", [True, False])
+async def test_what_is_read_feeds_no_parameter_that_takes_nothing_derived(tmp_path: Path, is_guarded: bool) -> None:
+    """What others write in a text may choose the word that is read: where that matters, the tool says so."""
+    guarded: Any = {"type": "string"} | ({"_derived": False} if is_guarded else {})
+    schema: Any = {"type": "object", "properties": {"to": guarded}, "required": ["to"]}
+
+    def paid(to: str) -> str:
+        return f"paid {to}"
+
+    def office() -> Tools:
+        own = Tools()
+        own.register("pay", schema)
+        own.activity("pay", paid)
+        return own
+
+    own = Idea(context=[INPUT, "Pay him."], schema={"type": "string"})
+    texts = {"Pay Ana at once": "Ana", "Give Bo his money": "Bo", "Cy is to be paid": "Cy", "Now it is Di": "Di"}
+    texts["Ed has waited long"] = "Ed"
+    runs: list[Path] = []
+    for text, name in texts.items():
+        runs.append(tmp_path / f"{name}.json")
+        agent = Agent(models.Scripted([{"calls": [{"_tool": "pay", "to": name}], "output": "Done"}]), tools=office())
+        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"text": text})
+    found = await refine(runs, idea=own, tools=office(), confirm=["output"])
+    steps = [one.get("_tool") or next(iter(one)) for one in found.plan["plan"]]
+    assert steps == ["read", "_expect", "_then", "pay"]
+    assert list(found.effects) == ["pay"]
+    assert found.proof.holds is not is_guarded
