@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ..effort import EFFORT
 from ..storage.servers import Server
+from .tally import PLACES, Tally
 
 
 @pytest.fixture
@@ -32,3 +36,17 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
             return f"sqlite:///{tmp_path / 'runs.db'}"
         case _:
             return str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Generator[Tally]:
+    """What a test counts that is marked by its fault; nothing may be amiss. It is kept where all is tried."""
+    marker = request.node.get_closest_marker("fault")
+    parts = getattr(request.node, "callspec", None)
+    params: dict[str, Any] = {} if parts is None else parts.params
+    place = PLACES[params.get("place", params.get("shared", "postgres"))]
+    own = Tally(marker.args[0].format(**params), place, f"{request.path.name}::{request.function.__name__}")
+    yield own
+    if EFFORT == "all" and own.runs:
+        own.keep()
+    assert own.is_clean, own

@@ -167,6 +167,8 @@ class Verdict:
 
     right: int = 0
     lost: int = 0
+    stuck: int = 0
+    """Those of the lost that are not over."""
     stale: int = 0
     """Entries that were written under a lease after one of a later lease."""
     again: int = 0
@@ -184,6 +186,7 @@ async def judged(runs: Runs, submitted: Sequence[Run], sink: Path) -> Verdict:
         row = await run.refresh()
         verdict.right += row.state == "done" and row.output == RIGHT
         verdict.lost += row.state != "done"
+        verdict.stuck += not row.is_over
         verdict.takeovers += row.lease - 1
     last: defaultdict[str, int] = defaultdict(int)
     recorded: dict[str, int] = {}

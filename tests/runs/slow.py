@@ -12,11 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass
 class Link:
-    """The way to a database: `round_trip` in seconds, and which part of what is sent resets its connection instead."""
+    """The way to a database: `round_trip` in seconds, and which part of what is sent, and of what is answered, resets
+    its connection instead."""
 
     socket: str
     round_trip: float = 0.0
     resets: float = 0.0
+    answers: float = 0.0
     drawn: random.Random = field(default_factory=random.Random)
     is_frozen: bool = False
     """Whether nothing gets through, with the connections left open."""
@@ -57,7 +59,7 @@ class Link:
         delivering = asyncio.create_task(deliver())
         try:
             while data := await reader.read(65_536):
-                if is_up and self.resets and self.drawn.random() < self.resets:
+                if self.drawn.random() < (self.resets if is_up else self.answers):
                     self.reset += 1
                     raise ConnectionResetError
                 under_way.put_nowait((loop.time() + self.round_trip / 2, data))
@@ -70,12 +72,14 @@ class Link:
 
 
 @asynccontextmanager
-async def far_away(url: str, round_trip: float = 0.0, resets: float = 0.0) -> AsyncGenerator[tuple[str, Link]]:
+async def far_away(
+    url: str, round_trip: float = 0.0, resets: float = 0.0, answers: float = 0.0
+) -> AsyncGenerator[tuple[str, Link]]:
     """The URL of the same database by a slow way, as long as the block; and that way, which may become slower."""
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     parts = urlsplit(url)
-    link = Link(f"{parse_qs(parts.query)['host'][0]}/.s.PGSQL.5432", round_trip, resets, random.Random(seed))
+    link = Link(f"{parse_qs(parts.query)['host'][0]}/.s.PGSQL.5432", round_trip, resets, answers, random.Random(seed))
     server = await asyncio.start_server(link.serve, "127.0.0.1", 0)
     link.port = server.sockets[0].getsockname()[1]
     try:

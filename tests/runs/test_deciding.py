@@ -12,7 +12,9 @@ from actum import HOLD, Agent, Idea, Run, Runs, errors
 from actum.app.idea_agent import fitted
 from actum.protocol.approvals import Ruling
 
+from ..effort import cases
 from .desks import PATIENCE, Desk, plan, serving, until
+from .tally import Tally
 from .test_spreading import agent as spreading
 from .test_spreading import two
 
@@ -81,11 +83,14 @@ async def test_parts_of_a_spread_run_are_decided_on_one_behind_the_other(monkeyp
     assert sorted(desk.made) == [("step", "a"), ("step", "b")]
 
 
-_PAIRS = 8
+_PAIRS = cases(little=8, more=8, most=60)
 
 
 @pytest.mark.rule("L6")
-async def test_of_two_who_decide_at_once_one_is_told_yes(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.fault("two decide on a call at once, one to approve and one to deny it")
+async def test_of_two_who_decide_at_once_one_is_told_yes(
+    place: str, monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
     """Each has looked and seen that the call waits before either writes: the place itself lets the first spend it."""
     desk = Desk()
 
@@ -115,6 +120,7 @@ async def test_of_two_who_decide_at_once_one_is_told_yes(place: str, monkeypatch
         for name in names:
             async with asyncio.timeout(PATIENCE):
                 told = await asyncio.gather(decides(runs, name, "approve"), decides(second, name, "deny"))
+            tally.wrong += sum(one in get_args(Ruling) for one in told) != 1
             (won,) = [one for one in told if one in get_args(Ruling)]
             (refusal,) = [one for one in told if one != won]
             ruled = "approved" if won == "approve" else "denied"
@@ -129,6 +135,8 @@ async def test_of_two_who_decide_at_once_one_is_told_yes(place: str, monkeypatch
                 await until(lambda run=run: over(run))
                 with pytest.raises(errors.NotWaiting, match=r"was (approved|denied) by \w+, at 2\d+-"):
                     await run.decide("0.0", "approve")  # now that the run has taken it up
+    tally.runs = tally.faults = _PAIRS
+    tally.repeated = len(desk.made) - len({*desk.made})
     assert sorted(desk.made) == sorted(("step", name) for name in approved)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,50 @@ from actum.runs import lease
 from actum.runs.health import watched
 from actum.runs.lease import Lease
 
-from ..effort import EFFORT
+from ..effort import EFFORT, cases
 from .desks import Desk, chain, plan, serving, until
+from .fleet import Fleet
 from .slow import far_away
+from .tally import Tally
+from .under_faults import many, nothing, tried
 
 pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(600)]
+
+
+@pytest.mark.fault("the database is {milliseconds} ms away, and {resets} % of what is sent resets its connection")
+@pytest.mark.parametrize(("milliseconds", "resets"), [(300, 0), (500, 1), (0, 3)])
+async def test_workers_far_from_their_database_lose_nothing(
+    database: str, tmp_path: Path, tally: Tally, milliseconds: int, resets: int
+) -> None:
+    if EFFORT == "little":
+        pytest.skip("takes long: one worker in this process is tried below")
+    async with far_away(database, milliseconds / 1_000, resets / 100) as (url, link):
+        await tried(database, tmp_path, many(60, 8), nothing, tally, workers=(url, url), lease=4.0)
+        tally.faults = link.reset
+
+
+@pytest.mark.fault("1 % of what the database answers is lost, and resets its connection")
+async def test_what_was_committed_though_the_answer_was_lost_is_committed_once(
+    database: str, tmp_path: Path, tally: Tally
+) -> None:
+    async with far_away(database, answers=0.01) as (url, link):
+        await tried(database, tmp_path, many(150, 10), nothing, tally, workers=(url, url))
+        tally.faults = link.reset
+
+
+@pytest.mark.fault("the database answers nothing for three leases")
+async def test_workers_whose_database_stands_still_lose_nothing(database: str, tmp_path: Path, tally: Tally) -> None:
+    tally.faults = many(5, 1)
+    async with far_away(database) as (url, link):
+
+        async def faults(workers: Fleet, runs: Runs) -> None:
+            for _ in range(tally.faults):
+                await workers.busy()
+                link.is_frozen = True
+                await asyncio.sleep(3 * workers.lease)
+                link.is_frozen = False
+
+        await tried(database, tmp_path, many(150, 10), faults, tally, workers=(url, url))
 
 
 @pytest.mark.parametrize("resets", [0.0, 0.01])
@@ -99,23 +139,38 @@ def test_a_lease_is_stretched_as_far_as_others_were_told() -> None:
     assert Lease(4.0).ahead == 0.0
 
 
-async def test_a_worker_that_is_stopped_ends_though_its_database_stands_still(database: str, tmp_path: Path) -> None:
-    """After the time to drain; it hung until the database answered again."""
+_GRACE = 2.0
+"""By how many seconds a worker whose database stands still may end after its time to drain."""
+
+
+@pytest.mark.fault("SIGTERM while the database answers nothing: ends within --drain and two seconds")
+async def test_a_worker_that_is_stopped_ends_though_its_database_stands_still(
+    database: str, tmp_path: Path, tally: Tally
+) -> None:
+    """It hung until the database answered again. How long it takes counts in `make chaos` alone."""
     desk = tmp_path / "desk.py"
     desk.write_text(
-        "import asyncio\nfrom actum import tools\n\n\n@tools.tool\nasync def wait() -> str:\n"
+        "import asyncio\nfrom actum import tools\n\n\n@tools.tool\nasync def wait(of: str) -> str:\n"
         '    """Wait."""\n    print("begun", flush=True)\n    await asyncio.sleep(600)\n    return "x"\n',
         encoding="utf-8",
     )
-    async with Runs(database) as near, far_away(database) as (url, link):
-        await near.submit(plan({"_tool": "wait"}, output="†calls.0"))
-        options = ("--store", url, "--activities", str(desk), "--drain", "0", "--root", str(tmp_path))
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "actum", "worker", *options, stdout=asyncio.subprocess.PIPE, cwd=tmp_path
-        )
-        assert worker.stdout is not None
-        assert await asyncio.wait_for(worker.stdout.readline(), 60) == b"begun\n"
-        link.is_frozen = True
-        worker.terminate()
-        assert await asyncio.wait_for(worker.wait(), 60) == 1
-        link.is_frozen = False
+    own, drain = Desk(), 3.0 if EFFORT == "all" else 0.0
+    own.hold.set()
+    for _ in range(cases(little=1, more=1, most=10)):
+        async with Runs(database) as near, far_away(database) as (url, link):
+            run = await near.submit(plan({"_tool": "wait", "of": "a"}, output="†calls.0"))
+            options = ("--store", url, "--activities", str(desk), "--drain", str(drain), "--root", str(tmp_path))
+            worker = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "actum", "worker", *options, stdout=asyncio.subprocess.PIPE, cwd=tmp_path
+            )
+            assert worker.stdout is not None
+            assert await asyncio.wait_for(worker.stdout.readline(), 60) == b"begun\n"
+            link.is_frozen = True
+            asked = time.monotonic()
+            worker.terminate()
+            assert await asyncio.wait_for(worker.wait(), 60) == 1
+            tally.stuck += EFFORT == "all" and time.monotonic() - asked > drain + _GRACE
+            tally.faults += 1
+            link.is_frozen = False
+            async with serving(near, own.agent()):
+                await tally.count([run], "a…", 60)

@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from actum import Agent, Run, Runs, Worker, errors
+from actum import Agent, Runs, Worker, errors
 from actum.runs.sql_store import SqlStore
 
 from ..effort import EFFORT
 from ..storage.servers import Server
 from .desks import until
-from .fleet import CALLS, IDEA, Fleet, Verdict, fleet, judged, remembering
+from .fleet import CALLS, IDEA, Fleet, fleet, judged, remembering
 from .program import desk
+from .tally import Tally
+from .under_faults import PATIENCE, all_over, many, tried, up
 
 pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(1_200)]
-
-PATIENCE = 600.0
-_AHEAD = 12
-"""How many runs are under way at least, so that there is something to disturb."""
 
 
 @pytest.fixture(params=["folder", "sqlite", "postgres"])
@@ -40,87 +36,32 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("database"))
 
 
-async def all_over(submitted: list[Run], runs: Runs) -> None:
-    """Wait until all are over."""
-    async with asyncio.timeout(PATIENCE):
-        while len(await runs.list(state="done", most=100_000)) < len(submitted):  # noqa: ASYNC110 -- other processes
-            await asyncio.sleep(0.1)
-
-
-async def up(workers: Fleet, count: int) -> None:
-    async def are_up() -> bool:
-        return workers.up >= count
-
-    await until(are_up)
-
-
-async def tried(
-    place: str,
-    folder: Path,
-    count: int,
-    faults: Callable[[Fleet, Runs], Awaitable[None]],
-    *,
-    seed: int | None = None,
-    workers: Sequence[str | None] = (None,) * 3,
-) -> Verdict:
-    """Carry at least so many runs out under faults, as many as last until the faults are over, and judge them."""
-    chosen = random.randrange(10**6) if seed is None else seed
-    print(f"seed {chosen}")
-    async with Runs(place) as runs:
-        with fleet(place, folder / "sink", chosen) as made:
-            submitted = [await runs.submit(IDEA, id="run-0")]
-            if isinstance(runs.store, SqlStore):  # a folder keeps one file a run: of what was written only what stands
-                await remembering(runs, place)
-            for one in workers:
-                made.start(place=one)
-            doing = asyncio.create_task(_done(faults, made, runs))
-            while not doing.done() or len(submitted) < count:
-                with suppress(errors.StoreUnavailable):
-                    under_way = len(submitted) - len(await runs.list(state="done", most=100_000))
-                    for _ in range(_AHEAD - under_way):
-                        # By its number: what was submitted as the database went away is the same run the next time.
-                        submitted.append(await runs.submit(IDEA, id=f"run-{len(submitted)}"))
-                await asyncio.sleep(0.1)
-            await doing
-            await all_over(submitted, runs)
-        verdict = await judged(runs, submitted, made.sink)
-    print(verdict)
-    assert verdict.right == len(submitted) >= count
-    assert (verdict.lost, verdict.again, verdict.stale) == (0, 0, 0)
-    assert verdict.effects == len(submitted) * CALLS
-    assert verdict.recorded == (verdict.effects if isinstance(runs.store, SqlStore) else 0)
-    return verdict
-
-
-async def _done(faults: Callable[[Fleet, Runs], Awaitable[None]], made: Fleet, runs: Runs) -> None:
-    await faults(made, runs)
-
-
-def many(most: int, few: int) -> int:
-    """How many: all of them in `make chaos` alone, since each takes processes and seconds."""
-    return {"all": most, "more": few, "little": -(-few // 2)}[EFFORT]
-
-
-async def test_workers_that_are_killed_lose_nothing(shared: str, tmp_path: Path) -> None:
+@pytest.mark.fault("workers are killed (SIGKILL)")
+async def test_workers_that_are_killed_lose_nothing(shared: str, tmp_path: Path, tally: Tally) -> None:
     count, kills = many(500, 25), many(100, 5)
+    tally.faults = kills
 
     async def faults(workers: Fleet, runs: Runs) -> None:
         for _ in range(kills):
             await workers.kill()
 
-    verdict = await tried(shared, tmp_path, count, faults)
+    verdict = await tried(shared, tmp_path, count, faults, tally)
     assert verdict.takeovers >= kills
 
 
-async def test_workers_that_are_cut_anywhere_lose_nothing_without_a_database(tmp_path: Path) -> None:
+@pytest.mark.fault("workers are cut anywhere in their loop")
+@pytest.mark.parametrize("place", ["memory"], indirect=True)
+async def test_workers_that_are_cut_anywhere_lose_nothing_without_a_database(
+    place: str, tmp_path: Path, tally: Tally
+) -> None:
     """In memory a process can't be killed without what it holds: its workers are cut, at any turn of the loop."""
     count, cuts, seed = many(500, 60), many(100, 16), random.randrange(10**6)
     print(f"seed {seed}")
     drawn = random.Random(seed)
     for name in ("effects", "again"):
         (tmp_path / name).mkdir()
-    async with Runs(":memory:") as runs:
-        await remembering(runs, ":memory:")
+    async with Runs(place) as runs:
+        await remembering(runs, place)
         agent = Agent(None, tools=desk(tmp_path, 0.01))
 
         def begun() -> asyncio.Task[None]:
@@ -145,14 +86,20 @@ async def test_workers_that_are_cut_anywhere_lose_nothing_without_a_database(tmp
         await asyncio.wait(workers)
         verdict = await judged(runs, submitted, tmp_path)
     print(verdict)
+    tally.runs, tally.faults, tally.lost = count, cuts, verdict.lost
+    tally.wrong, tally.repeated = count - verdict.right - verdict.lost, verdict.again + verdict.stale
     assert (verdict.right, verdict.lost, verdict.again, verdict.stale) == (count, 0, 0, 0)
     assert verdict.effects == verdict.recorded == count * CALLS
     assert verdict.takeovers > 0
 
 
-async def test_workers_that_are_frozen_and_wake_write_nothing_stale(database: str, tmp_path: Path) -> None:
+@pytest.mark.fault("workers stand still for longer than their lease (SIGSTOP) and go on, others are killed")
+async def test_workers_that_are_frozen_and_wake_write_nothing_stale(
+    database: str, tmp_path: Path, tally: Tally
+) -> None:
     # Not in SQLite: what stands still inside a transaction there, lets all others wait for it.
     count, faulty = many(300, 20), many(60, 4)
+    tally.faults = faulty
 
     async def faults(workers: Fleet, runs: Runs) -> None:
         for number in range(faulty):
@@ -164,14 +111,17 @@ async def test_workers_that_are_frozen_and_wake_write_nothing_stale(database: st
         for _ in range(len(workers.frozen)):
             workers.thaw()
 
-    verdict = await tried(database, tmp_path, count, faults)
+    verdict = await tried(database, tmp_path, count, faults, tally)
     assert verdict.takeovers >= faulty
 
 
-async def test_workers_that_are_cut_off_from_the_database_lose_nothing(database: str, tmp_path: Path) -> None:
+@pytest.mark.fault("half of the workers are cut off from the database for three leases")
+async def test_workers_that_are_cut_off_from_the_database_lose_nothing(
+    database: str, tmp_path: Path, tally: Tally
+) -> None:
     import psycopg
 
-    count = many(600, 30)
+    count, tally.faults = many(600, 30), many(3, 1)
     login = f"cut_{random.randrange(10**9)}"
 
     def as_master(*statements: str) -> None:
@@ -183,37 +133,46 @@ async def test_workers_that_are_cut_off_from_the_database_lose_nothing(database:
     cut = database.replace("//actum@", f"//{login}@")
 
     async def faults(workers: Fleet, runs: Runs) -> None:
-        await workers.busy(workers.workers[-2:])
-        as_master(
-            f"ALTER ROLE {login} NOLOGIN",
-            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{login}'",
-        )
-        await asyncio.sleep(3 * workers.lease)
-        as_master(f"ALTER ROLE {login} LOGIN")
+        for _ in range(tally.faults):
+            await workers.busy(workers.workers[-2:])
+            as_master(
+                f"ALTER ROLE {login} NOLOGIN",
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{login}'",
+            )
+            await asyncio.sleep(3 * workers.lease)
+            as_master(f"ALTER ROLE {login} LOGIN")
 
-    verdict = await tried(database, tmp_path, count, faults, workers=(None, None, cut, cut))
+    verdict = await tried(database, tmp_path, count, faults, tally, workers=(None, None, cut, cut))
     assert verdict.takeovers >= 1
     as_master(f"REASSIGN OWNED BY {login} TO actum", f"DROP OWNED BY {login}", f"DROP ROLE {login}")
 
 
+@pytest.mark.fault("the database is restarted ({mode})")
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
 async def test_a_database_that_is_restarted_ends_no_worker_and_loses_nothing(
-    database: str, server: Server, tmp_path: Path
+    database: str, server: Server, tmp_path: Path, mode: str, tally: Tally
 ) -> None:
-    count = many(400, 20)
+    if EFFORT == "little" and mode == "immediate":
+        pytest.skip("takes long")
+    count, tally.faults = many(400, 20), many(4, 1)
 
     async def faults(workers: Fleet, runs: Runs) -> None:
         await up(workers, 3)
-        await workers.busy()
-        await asyncio.to_thread(server.restart)
-        await _until_back(runs)
-        alive.append(workers.up)
+        for _ in range(tally.faults):
+            await workers.busy()
+            await asyncio.to_thread(server.restart, mode)
+            await _until_back(runs)
+            alive.append(workers.up)
 
     alive: list[int] = []
-    await tried(database, tmp_path, count, faults)
-    assert alive == [3]
+    await tried(database, tmp_path, count, faults, tally)
+    assert alive == [3] * tally.faults
 
 
-async def test_a_schedule_ticks_once_a_second_though_its_workers_are_killed(shared: str, tmp_path: Path) -> None:
+@pytest.mark.fault("workers are killed that submit the ticks of a schedule")
+async def test_a_schedule_ticks_once_a_second_though_its_workers_are_killed(
+    shared: str, tmp_path: Path, tally: Tally
+) -> None:
     pytest.importorskip("croniter")
     if EFFORT == "little" or (EFFORT == "more" and not shared.startswith("postgresql")):
         pytest.skip("takes long: all places are tried in one process by test_schedules")
@@ -234,6 +193,8 @@ async def test_a_schedule_ticks_once_a_second_though_its_workers_are_killed(shar
             submitted = await runs.list(most=100_000)
             await all_over(list(submitted), runs)
     found = sorted(datetime.fromisoformat(run.id.partition("@")[2]) for run in submitted)
+    tally.runs, tally.faults, tally.repeated = len(found), kills, len(found) - len({*found})
+    tally.lost = round((found[-1] - found[0]).total_seconds()) + 1 - len({*found})
     assert found == [found[0] + timedelta(seconds=n) for n in range(len(found))], "no tick is missing, none is doubled"
     assert len(found) >= ticks
 

@@ -15,7 +15,9 @@ from actum.cli.dispatch import run_command
 from actum.runs.row import Row
 
 from ..connections.starting import command
+from ..effort import cases
 from .desks import PATIENCE, Desk, chain, plan, serving, until
+from .tally import Tally
 
 pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(120)]
 
@@ -75,6 +77,23 @@ async def test_a_run_waits_for_a_worker_that_has_its_tools(place: str, caplog: p
         row = await run.refresh()
         assert (row.missing, row.uncarried) == ((), None)
     assert "run a: waits for a worker that has what is missing here: the tool 'step'" in caplog.text
+
+
+@pytest.mark.fault("one of two workers lacks a tool, and another is stopped as often, as in a deploy")
+async def test_no_run_fails_while_code_is_rolled_out(place: str, tally: Tally) -> None:
+    count, tally.faults = cases(little=4, more=10, most=60), cases(little=1, more=1, most=5)
+    async with Runs(place) as runs, serving(runs, Other(idle=_idle).agent(), patience=600):
+        submitted = [await runs.submit(chain(6)) for _ in range(count)]
+        for _ in range(tally.faults):
+            desk = Desk()
+            async with serving(runs, desk.agent(), drain=0.0):
+                await until(lambda desk=desk: _has_made(desk, 1))  # type: ignore[misc]
+        async with serving(runs, Desk().agent()):
+            await tally.count(submitted, "go......", 300)
+
+
+async def _has_made(desk: Desk, count: int) -> bool:
+    return len(desk.made) >= count
 
 
 async def test_a_run_that_nobody_could_carry_out_for_too_long_ends(place: str) -> None:

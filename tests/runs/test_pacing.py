@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 from actum import Agent, Limits, Runs, errors, models
 from actum.runs.pacing import Pacing
 
-from ..effort import trials
+from ..effort import cases, thorough, trials
 from .desks import PATIENCE, Desk, serving, sql, until
+from .tally import Tally
 
 pytestmark = pytest.mark.rule("L8")
 
@@ -143,6 +145,44 @@ async def test_a_run_is_not_failed_by_too_many_requests_but_waits(place: str) ->
                 assert (await run.result(timeout=PATIENCE)).output == "here"
     assert crowded.answered == 12
     assert crowded.refused >= 1
+
+
+class Closing(Crowded):
+    """It also counts the requests that come in the time in which it has asked for none."""
+
+    early = 0
+    opens = 0.0
+
+    async def stream(self, request: models.ModelRequest) -> AsyncIterator[str | models.Usage]:
+        now = asyncio.get_running_loop().time()
+        if now < self.opens:
+            self.early += now > self.opens - self._while + _HEARD
+            raise errors.ModelError("429", code="model_rate_limit", retryable=True, retry_after=self.opens - now)
+        try:
+            async for piece in super().stream(request):
+                yield piece
+        except errors.ModelError:
+            self.opens = now + self._while
+            raise
+
+
+_HEARD = 1.0
+"""Seconds after which every worker has heard that a provider wants no more."""
+
+
+@thorough
+@pytest.mark.fault("a provider takes ten requests at once, and then wants none for two seconds (429)")
+async def test_runs_that_a_provider_refuses_come_again_when_it_wants_them(database: str, tally: Tally) -> None:
+    count, provider = cases(little=20, more=20, most=150), Closing(10, 2.0, retry_after=2.0)
+    agent = Agent(provider, tools=Desk().tools, limits=Limits(requests=1))
+    async with AsyncExitStack() as stack:
+        several = [await stack.enter_async_context(Runs(database)) for _ in range(4)]
+        submitted = [await several[0].submit(ASKS) for _ in range(count)]
+        for runs in several:
+            await stack.enter_async_context(serving(runs, agent, queues={"runs": 20}))
+        await tally.count(submitted, "here", 600)
+    tally.faults, tally.wrong = provider.refused, tally.wrong + provider.early
+    assert provider.answered == count
 
 
 async def test_another_model_of_a_chain_is_asked_before_one_is_waited_for() -> None:

@@ -67,9 +67,9 @@ class Server:
         options += "" if self._is_synced else " -c fsync=off -c full_page_writes=off -c jit=off"
         self._control("start", "-o", options, "-l", str(self._folder / "log"))
 
-    def restart(self) -> None:
-        """Restart it under its clients, whose connections are cut."""
-        self._control("restart", "-m", "fast", "-l", str(self._folder / "log"))
+    def restart(self, mode: str = "fast") -> None:
+        """Restart it under its clients, whose connections are cut; `immediate` is as a crash."""
+        self._control("restart", "-m", mode, "-l", str(self._folder / "log"))
 
     def stop(self) -> None:
         """Stop it, and leave nothing."""
