@@ -177,9 +177,18 @@ async def until_done(gauge: Gauge, count: int) -> float:
     return time.monotonic() - began
 
 
+async def until_ended(gauge: Gauge, query: str, count: int) -> int:
+    """Wait until a query says so many; how often it was asked."""
+    looks = 1
+    while int(gauge.one(query)) < count:
+        await asyncio.sleep(0.1)
+        looks += 1
+    return looks
+
+
 async def carried(server: Server, count: int, most: int, slots: int) -> dict[str, Any]:
     """Throughput and costs of many runs."""
-    url = _database(server, "carried")
+    url = made_database(server, "carried")
     async with Runs(url) as runs:
         await runs.list(most=1)
         gauge = Gauge(url)
@@ -212,7 +221,7 @@ async def carried(server: Server, count: int, most: int, slots: int) -> dict[str
 
 async def idle(server: Server, count: int, most: int, slots: int) -> dict[str, Any]:
     """The same of the engine by itself: jobs that do nothing."""
-    url = _database(server, "idle")
+    url = made_database(server, "idle")
     app = _engine(url)
     async with app.open_async():
         await app.schema_manager.apply_schema_async()
@@ -240,7 +249,7 @@ async def idle(server: Server, count: int, most: int, slots: int) -> dict[str, A
 
 async def latency(server: Server, count: int, slots: int) -> dict[str, Any]:
     """From the return of `submit` to the begin of the first Activity, one run at a time."""
-    url = _database(server, "latency")
+    url = made_database(server, "latency")
     waits = list[float]()
     async with Runs(url) as runs:
         await runs.list(most=1)
@@ -260,7 +269,7 @@ async def growth(server: Server, queued: Sequence[int], most: int, slots: int) -
     """
     found: dict[str, Any] = {}
     for count in queued:
-        url = _database(server, f"growth{count}")
+        url = made_database(server, f"growth{count}")
         async with Runs(url) as runs:
             await submitted(runs, count)
             gauge = Gauge(url)
@@ -269,7 +278,8 @@ async def growth(server: Server, queued: Sequence[int], most: int, slots: int) -
     return found
 
 
-def _database(server: Server, name: str) -> str:
+def made_database(server: Server, name: str) -> str:
+    """A database of its own, whose statements are counted."""
     import psycopg
 
     with psycopg.connect(server.url, autocommit=True) as connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Generator, Sequence
@@ -36,6 +37,8 @@ RIGHT = "a..b...."
 CALLS = 6
 _BETWEEN = 3
 """How many calls end between one disturbance and the next."""
+_PATIENCE = 300.0
+"""Seconds that a worker has to move: many begin at once on few cores."""
 
 
 @dataclass
@@ -54,14 +57,18 @@ class Fleet:
     workers: list[warm.Process] = field(default_factory=list[Any])
     frozen: list[warm.Process] = field(default_factory=list[Any])
 
-    def start(self, count: int = 1, place: str | None = None) -> None:
-        """Start workers."""
+    def start(self, count: int = 1, place: str | None = None, package: Path | None = None) -> None:
+        """Start workers, with the Actum that lies in a folder, or this one."""
+        more = str(self.lease), str(self.seconds), str(self.slots)
         for _ in range(count):
-            command = [sys.executable, str(HERE / self.program), place or self.place, str(self.sink)]
+            command = [sys.executable, str(HERE / self.program), place or self.place, str(self.sink), *more]
             with (self.sink / "log").open("ab") as log, Path("/dev/null").open("rb") as nothing:
                 streams = nothing.fileno(), log.fileno(), log.fileno()
-                more = str(self.lease), str(self.seconds), str(self.slots)
-                self.workers.append(warm.popen([*command, *more], streams=streams, imported=WORKER))
+                if package is None:
+                    self.workers.append(warm.popen(command, streams=streams, imported=WORKER))
+                    continue
+                env = {**os.environ, "PYTHONPATH": str(package)}
+                self.workers.append(subprocess.Popen(command, stdin=nothing, stdout=log, stderr=log, env=env))
 
     @property
     def up(self) -> int:
@@ -77,7 +84,7 @@ class Fleet:
         async def is_moving() -> bool:
             return len(os.listdir(self.sink / "effects")) >= self.ended + _BETWEEN
 
-        await until(is_moving)
+        await until(is_moving, _PATIENCE)
         begun = self.sink / "begun"
         known = begun.stat().st_size
         found: list[warm.Process] = []
@@ -88,7 +95,7 @@ class Fleet:
             found.extend(one for one in among or self.workers if one.pid in pids)
             return bool(found)
 
-        await until(is_found)
+        await until(is_found, _PATIENCE)
         self.ended = len(os.listdir(self.sink / "effects"))
         return self.drawn.choice(found)
 

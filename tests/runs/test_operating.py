@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from actum import Runs, errors
+from actum import HOLD, Runs, errors
 from actum import Worker as RunsWorker
 from actum.cli.dispatch import run_command
 from actum.runs.metrics import Metrics
 from actum.schema.json import decode
 
-from .desks import Json, plan, until
+from .desks import Desk, Json, chain, plan, serving, until
 
 DESK = '''
 from actum import tools
@@ -135,8 +135,30 @@ async def test_figures_are_told_to_prometheus(place: str, tmp_path: Path) -> Non
     assert figures["actum_runs_oldest_seconds"][waits] > 0
     assert figures["actum_runs_ended_total"] == {("", "done", ""): 1.0}
     assert figures["actum_runs_cut_total"] == {(): 0.0}
+    assert figures["actum_runs_calls_total"] == {(): 1.0}
+    assert figures["actum_worker_waits"] == {(): 0.0}
     assert figures["actum_worker_lease_seconds"][()] == 4.0
     assert "actum_worker_round_trip_seconds" in figures
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+async def test_runs_that_wait_are_counted_by_what_they_wait_for(place: str) -> None:
+    def held(call: object, tool: object, context: object) -> object:
+        del call, tool, context
+        return HOLD
+
+    async with Runs(place) as runs, serving(runs, Desk().agent(approve=held), patience=60) as worker:
+        await (await runs.submit(chain(1), tenant="acme")).result(timeout=60)
+        lacking = await runs.submit(chain(1, "gone"))
+
+        async def is_missing() -> bool:
+            return bool((await lacking.refresh()).missing)
+
+        await until(is_missing)
+        metrics = Metrics(worker, runs.store)
+        await metrics.look()
+        (waiting,) = [one for one in metrics.figures() if one.name == "actum_runs_waiting"]
+    assert waiting.values == {("decision", "acme"): 1.0, ("worker", ""): 1.0}
 
 
 def test_the_dashboard_asks_for_figures_that_are_told() -> None:

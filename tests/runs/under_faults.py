@@ -56,13 +56,17 @@ async def tried(
     seed: int | None = None,
     workers: Sequence[str | None] = (None,) * 3,
     lease: float = 2.0,
+    before: Sequence[str] = (),
 ) -> Verdict:
-    """Carry at least so many runs out under faults, as many as last until the faults are over, and judge them."""
+    """Carry at least so many runs out under faults, as many as last until the faults are over, and judge them.
+
+    `before` are the runs that were submitted already.
+    """
     chosen = random.randrange(10**6) if seed is None else seed
     print(f"seed {chosen}")
     async with Runs(place) as runs:
         with fleet(place, folder / "sink", chosen, lease=lease) as made:
-            submitted = [await runs.submit(IDEA, id="run-0")]
+            submitted = [*[await runs.get(one) for one in before], await runs.submit(IDEA, id="run-0")]
             if isinstance(runs.store, SqlStore):  # a folder keeps one file a run: of what was written only what stands
                 await remembering(runs, place)
             for one in workers:

@@ -189,6 +189,11 @@ class Company:
             self._lent[queue] -= 1
             self._make_room()
 
+    @property
+    def waits(self) -> int:
+        """How many runs wait for the limit of a model, their slots lent."""
+        return self._lent.total()
+
     def _make_room(self) -> None:
         """Take as much as there are slots, and those that were given back, but nothing beside a suspect."""
         for queue, slots in self._slots.items():

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError, StoreUnavailable
+from ..execution.isolated import ANOTHER
 from ..schema.installing import pip_install
 from .racing import beside
+from .row import IN_BATCH
 from .run_store import RunStore
 from .telling import FIELDS
 
@@ -33,6 +35,11 @@ _RUNS = (
     "now() - min(created) FROM actum_runs WHERE state IN ('queued', 'parked', 'running', 'waiting') GROUP BY 1, 2, 3"
 )
 _OF_RUNS = ("state", "tenant", "tag")
+_WAITING = (
+    "SELECT CASE WHEN lacks IS NOT NULL THEN 'worker' WHEN waiting LIKE ? THEN 'runs' WHEN waiting LIKE ? THEN 'batch' "
+    "ELSE 'decision' END, tenant, count(*) FROM actum_runs WHERE state = 'waiting' OR (state = 'queued' AND lacks IS "
+    "NOT NULL) GROUP BY 1, 2"
+)
 _COUNTED: Mapping[str, tuple[str, Sequence[str]]] = {
     "begun": ("Runs that were begun or gone on with.", ("tenant",)),
     "taken_over": ("Runs that were taken over from workers that were lost.", ("tenant",)),
@@ -42,6 +49,7 @@ _COUNTED: Mapping[str, tuple[str, Sequence[str]]] = {
 """The events that are counted, each with what it says and the fields that tell its counts apart."""
 _SUMMED = {
     "seconds": "Seconds that runs were carried for.",
+    "calls": "Calls that were carried out.",
     "requests": "Requests of models.",
     "input_tokens": "Tokens of requests.",
     "output_tokens": "Tokens of answers.",
@@ -50,6 +58,7 @@ _SUMMED = {
 """The fields of ends that are summed."""
 _CONDITION = {
     "carried": ("actum_worker_carried", "Runs that this worker carries out."),
+    "waits": ("actum_worker_waits", "Runs of this worker that wait for the limit of a model."),
     "lease": ("actum_worker_lease_seconds", "Its lease, as others know it."),
     "round_trip": ("actum_worker_round_trip_seconds", "How long its place takes to answer."),
     "clock": ("actum_worker_clock_seconds", "By how much the place's clock is ahead of its own."),
@@ -77,6 +86,7 @@ class Metrics(logging.Handler):
         self._counts: Counter[tuple[str, tuple[str, ...]]] = Counter()
         self._sums: dict[str, float] = dict.fromkeys(_SUMMED, 0.0)
         self._runs: Sequence[Sequence[Any]] = ()
+        self._waiting: Sequence[Sequence[Any]] = ()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count an event."""
@@ -93,6 +103,8 @@ class Metrics(logging.Handler):
         if self._store.limits_tenants:
             with suppress(StoreUnavailable):
                 self._runs = await self._store.database.single(_RUNS)
+                patterns = [f'%"{words}%' for words in (f"{ANOTHER} ", IN_BATCH)]
+                self._waiting = await self._store.database.single(_WAITING, *patterns)
 
     def figures(self) -> Iterable[Figure]:
         """What is known now."""
@@ -100,6 +112,8 @@ class Metrics(logging.Handler):
         yield Figure("actum_runs", "Runs that aren't over.", _OF_RUNS, counts)
         ages = {tuple(map(str, row[:3])): float(row[4]) for row in self._runs}
         yield Figure("actum_runs_oldest_seconds", "How long ago the oldest of them was submitted.", _OF_RUNS, ages)
+        waiting = {tuple(map(str, row[:2])): float(row[2]) for row in self._waiting}
+        yield Figure("actum_runs_waiting", "Runs that wait, by what for.", ("reason", "tenant"), waiting)
         for event, (about, labels) in _COUNTED.items():
             own = {key: float(count) for (name, key), count in self._counts.items() if name == event}
             yield Figure(f"actum_runs_{event}", about, labels, own if labels else own or {(): 0.0}, is_counter=True)

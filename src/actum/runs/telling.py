@@ -6,7 +6,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+from ..execution.budget import Spent
 from ..schema.json import JsonObject
+from .progress import SPENT
 from .row import Ending, Row
 
 _LOG = logging.getLogger("actum.worker")
@@ -44,7 +46,9 @@ def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:
-    """The requests, tokens and USD that came in between; what isn't known is left out."""
+    """The requests, calls, tokens and USD that came in between; what isn't known is left out."""
     was: JsonObject = before.get("usage") or {}
     now: JsonObject = after.get("usage") or {}
-    return {key: now[key] - (was.get(key) or 0) for key in _SUMS if now.get(key) is not None}
+    own: JsonObject = {key: now[key] - (was.get(key) or 0) for key in _SUMS if now.get(key) is not None}
+    calls = [Spent.of(about.get(SPENT, {})).calls for about in (before, after)]
+    return {**own, "calls": max(0, calls[1] - calls[0])}

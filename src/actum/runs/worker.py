@@ -155,6 +155,7 @@ class Worker:
             "carried": len(self._owned),
             "is_ready": self.is_ready,
             "cuts": self._watchdog.cuts,
+            "waits": self._company.waits,
             "lease": round(self._lease.told, 3),
             "round_trip": round(self._lease.round_trip, 4),
             "clock": round(self._watchdog.skew, 3),
