@@ -15,11 +15,11 @@ from actum.cli.dispatch import run_command
 from actum.runs.row import Row
 
 from ..connections.starting import command
-from ..effort import cases
+from ..effort import EFFORT, cases
 from .desks import PATIENCE, Desk, chain, plan, serving, until
 from .tally import Tally
 
-pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(600 if EFFORT == "all" else 120)]
 
 
 class Other(Desk):
@@ -87,7 +87,7 @@ async def test_no_run_fails_while_code_is_rolled_out(place: str, tally: Tally) -
         for _ in range(tally.faults):
             desk = Desk()
             async with serving(runs, desk.agent(), drain=0.0):
-                await until(lambda desk=desk: _has_made(desk, 1))  # type: ignore[misc]
+                await until(lambda desk=desk: _has_made(desk, 1), 300)  # type: ignore[misc]
         async with serving(runs, Desk().agent()):
             await tally.count(submitted, "go......", 300)
 

