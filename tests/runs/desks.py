@@ -12,7 +12,9 @@ from actum.runs.held import Runner
 from actum.runs.sql_store import SqlStore
 from actum.schema.json import JsonObject as Json
 
-PATIENCE = 30.0
+from ..effort import cases
+
+PATIENCE = float(cases(little=30, more=30, most=300))
 """Seconds that a test waits for anything."""
 
 
