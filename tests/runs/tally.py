@@ -96,13 +96,14 @@ def _start(decorator: ast.expr) -> str:
 
 
 def taken(record: Json, folder: Path = COUNTED) -> Json:
-    """The record with what was counted since; what is of no test any more is left out."""
+    """The record with what was counted since; what is of no test any more, or of another one, is left out."""
     own = {(one["test"], one["fault"], one["place"]): one for one in record.get("rows", [])}
     for path in sorted(folder.glob("*.json")):
         one: Json = json.loads(path.read_text(encoding="utf-8"))
         own[one["test"], one["fault"], one["place"]] = one
-    order = {test: number for number, test in enumerate(digests())}
-    rows = [one for one in own.values() if one["test"] in order]
+    known = digests()
+    order = {test: number for number, test in enumerate(known)}
+    rows = [one for one in own.values() if known.get(one["test"]) == one.get("digest")]
     rows.sort(key=lambda one: (order[one["test"]], one["fault"], [*PLACES.values()].index(one["place"])))
     return {"by": f"CPython {platform.python_version()}", "rows": rows}
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ...errors import StoreUnavailable
+from ...errors import RunError, StoreUnavailable
 from ..database import Database, Transaction, transaction_in
 from ..lease import Lease
 from ..postgres_database import PostgresDatabase
@@ -196,6 +196,11 @@ class _Desk:
                 _LOG.warning("%s; trying again", error.message)
             self._is_unsure = True
             return []
+        except RunError as error:
+            if type(error.__cause__).__name__ != "ForeignKeyViolation":
+                raise
+            self._is_gone = True  # while this process stood still: it is registered anew
+            raise StoreUnavailable("the queue in PostgreSQL: others took this worker for lost") from error
         if job is None or job.id is None:
             return []
         if stop.is_set():  # while it was fetched: others are to have it at once
