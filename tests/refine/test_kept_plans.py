@@ -17,7 +17,7 @@ from ..runs.desks import serving
 from .reminding import IDEA as REMINDING
 from .reminding import reminding, taught
 from .test_plans import CONTEXT, OBJECT, Model, agent
-from .test_refining import PEOPLE, desk
+from .test_refining import MEANS, PEOPLE, desk
 
 DESK = Idea(context=CONTEXT, schema=OBJECT)
 
@@ -132,7 +132,7 @@ async def test_a_run_that_has_left_its_plan_is_an_example_of_what_the_plan_did_n
         if is_away:
             is_away = False
             raise OSError("away")
-        return {"mean": 1.5, "days": days}
+        return {"mean": MEANS[city], "days": days}
 
     left = await own.run(CONTEXT, OBJECT, input={"email": "di@x.com"})
     assert left.plan is not None
@@ -140,6 +140,8 @@ async def test_a_run_that_has_left_its_plan_is_an_example_of_what_the_plan_did_n
     (after,) = Plans(place).list()
     assert len(Plans(place).examples(after.family)) == 4
     assert (after.hash, after.state) == (before.hash, "used")
+    found = await refine(Plans(place).examples(after.family), idea=DESK, tools=desk())
+    assert (len(found.examples), found.questions, found.hash) == (4, [], before.hash)
 
 
 @pytest.mark.rule("R28")

@@ -28,6 +28,7 @@ from ..sources.files import path_given, read_text, write_text
 _MOST_CALLS = 64
 _MOST_LEAVES = 2_000
 _MOST_READ = 20_000
+_MOST_ELEMENTS = 10_000
 _MARK, _NEVER = "refine", "never"
 _OWN_WAYS = frozenset({"_each", "_when", "_else", "_instance", "_scopes"})
 """With these a call of a model isn't refined."""
@@ -191,9 +192,11 @@ def _step(account: Account, call: CallAccount, is_read: bool, name: str, *, is_r
         if not is_read and call.state != "not made":
             raise RefineError(f"{name}: the effect {call.tool} (call {call.place}) {call.state}", code="failed_effect")
         return None
+    place = Place.parse(call.place)
     return Step(
         places=(call.place,),
-        answer=Place.parse(call.place).answer,
+        # the elements of a plan stand one behind another, before all answers: what is behind may read what is before
+        answer=(place.index or 0) - _MOST_ELEMENTS if is_refined else place.answer,
         tool=call.tool,
         reads=is_read,
         authored={key: value for key, value in authored.items() if not key.startswith("_")},
