@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from actum import Runs, errors
+from actum import Runs, Worker, errors
 
 from ..effort import EFFORT
-from .desks import Desk, chain, plan, serving
+from .desks import PATIENCE, Desk, chain, plan, serving, until
 from .fleet import Fleet, fleet
 from .tally import Tally
 
@@ -71,6 +71,30 @@ async def test_what_is_stopped_or_cut_is_no_suspect(place: str) -> None:
             await asyncio.wait_for(desk.begun.wait(), 30)
         row = await run.refresh()
         assert (row.state, row.attempts, list(row.losses)) == ("queued", 0, [])
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+async def test_a_worker_that_is_stopped_leaves_what_waits_to_be_carried_alone(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actum.runs.company._EMPTIES", 0.0)
+    desk = Desk()
+    idea = plan({"_tool": "wait", "of": "a"}, output="†calls.0")
+    async with Runs(place) as runs:
+        submitted = [await runs.submit(idea, id=name) for name in ("a", "suspect")]
+        assert await runs.store.leases.claim("suspect", "one that dies", is_beside=True) is not None
+        async with serving(runs, desk.agent(), lease=0.5, drain=0.0) as worker:
+            await asyncio.wait_for(desk.begun.wait(), PATIENCE)
+            await until(lambda: _is_full(worker))
+        assert [(await run.refresh()).state for run in submitted].count("queued") >= 1
+        desk.hold.set()
+        async with serving(runs, desk.agent()):
+            for run in submitted:
+                assert (await run.result(timeout=PATIENCE)).output == "a…"
+
+
+async def _is_full(worker: Worker) -> bool:
+    return not any(worker._company.room.values())  # pyright: ignore[reportPrivateUsage] -- seen nowhere else
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)

@@ -99,6 +99,8 @@ class Company:
         self._met: dict[str, float] = {}
         self._left = asyncio.Event()
         """Set whenever a run is no longer carried, or no suspect any more."""
+        self.is_closed = False
+        """Whether nothing is carried any more: what still waits to be claimed is for others."""
         self.room = dict(slots)
 
     async def claim(self, run: str) -> Claimed | None:
@@ -144,8 +146,11 @@ class Company:
         return True
 
     async def _claimed(self, run: str, needs: JsonObject | None) -> Row | None:
-        while self._suspect is not None and self._suspect != run:
+        while self._suspect is not None and self._suspect != run and not self.is_closed:
             await self._changed()
+        if self.is_closed:
+            await self._leases.defer(run, 0.0)
+            return None
         self._claiming += 1
         try:
             row = await self._leases.claim(run, self._worker, self._tags, is_beside=True, needs=needs)
@@ -172,9 +177,12 @@ class Company:
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, _LONGEST - waits)):
-                    while self._carried or self._claiming:
+                    while (self._carried or self._claiming) and not self.is_closed:
                         await self._changed()
-            row = await self._leases.claim(run, self._worker, self._tags, needs=needs)
+            if self.is_closed:
+                await self._leases.defer(run, 0.0)
+            else:
+                row = await self._leases.claim(run, self._worker, self._tags, needs=needs)
             return row
         finally:
             if row is None:
@@ -215,6 +223,11 @@ class Company:
             self._suspect = None
             self._make_room()
             self._left.set()
+
+    def close(self) -> None:
+        """Leave what still waits to be claimed to others."""
+        self.is_closed = True
+        self._left.set()
 
     def leave(self, run: str) -> None:
         """Carry a run no longer."""

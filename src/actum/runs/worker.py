@@ -250,6 +250,9 @@ class Worker:
         owned = Owned(row, task)
         before = self._owned.get(row.id)
         self._owned[row.id] = owned
+        if self._company.is_closed:  # it was claimed while what is under way was cut
+            owned.is_let_go = True
+            task.cancel()
         tell_begin(row, self.name)
         if before is not None and before.record is not None:
             before.record.lose()  # a needless delivery, to ourselves
@@ -363,6 +366,7 @@ class Worker:
 
     async def _let_go(self) -> None:
         """Cut what is under way, so that others go on with it."""
+        self._company.close()
         tasks = [owned.task for owned in self._owned.values()]
         for owned in list(self._owned.values()):
             owned.is_let_go = True
