@@ -75,6 +75,13 @@ async def test_what_is_listed_before_crosses_however_long_it_takes(delegated: bo
 
 
 @pytest.mark.parametrize("delegated", [False, True])
+async def test_a_call_that_writes_two_paths_of_a_scope_may_end_before_an_earlier_writer(delegated: bool) -> None:
+    desk = Desk(turns=["2", "1"])
+    await desk.run(w("†state.x", 1), w("†state.p *> †state.q", 2), look(), scopes=["state"], delegated=delegated)
+    assert desk.saw["it"] == {"a": "OLD", "b": "old b", "x": 1, "p": 2, "q": 2}
+
+
+@pytest.mark.parametrize("delegated", [False, True])
 async def test_what_is_listed_after_does_not_cross_however_soon_it_is_there(delegated: bool) -> None:
     desk = Desk()
     result = await desk.run(

@@ -22,7 +22,7 @@ class Region(Generic[T]):
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
-        self._gone: set[int] | None = None
+        self._gone: list[int] | None = None
         self._waiters: list[tuple[float, int, T]] | None = None
 
     def announce(self, number: int) -> None:
@@ -34,8 +34,8 @@ class Region(Generic[T]):
         if self._numbers and self._numbers[0] == number:
             heappop(self._numbers)
         else:
-            self._gone = self._gone or set()
-            self._gone.add(number)
+            self._gone = self._gone or []
+            heappush(self._gone, number)  # as often as it was announced: a call may write two paths of one region
         if self._waiters is not None:
             lowest = self.lowest()
             while self._waiters and self._waiters[0][0] <= lowest:
@@ -43,8 +43,9 @@ class Region(Generic[T]):
 
     def lowest(self) -> float:
         """The lowest number still to come; infinity if there is none."""
-        while self._gone and self._numbers and self._numbers[0] in self._gone:
-            self._gone.discard(heappop(self._numbers))
+        while self._gone and self._numbers and self._gone[0] == self._numbers[0]:
+            heappop(self._gone)
+            heappop(self._numbers)
         return self._numbers[0] if self._numbers else inf
 
     def wait(self, number: float, waiter: T) -> None:

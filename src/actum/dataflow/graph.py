@@ -195,6 +195,8 @@ class _Needs:
         self._known = known
         self.paths: Waiters[Waiter] = Waiters()
         self.coming: ComingWrites[Waiter] = ComingWrites()
+        self._writers: set[int] = set()
+        """The calls whose writes are to come: each is withdrawn once, however often its call ends."""
         self.owed: dict[int, Node] = {}
         """Those whose model has not written what is to be written (C4)."""
         self._leaving: ComingWrites[Waiter] | None = None
@@ -206,13 +208,17 @@ class _Needs:
         """Expect what a call is to write, and to leave."""
         for reference in node.writes:
             self.coming.announce(reference, node.instance, node.number)
+        if node.writes:
+            self._writers.add(node.number)
         if node.leaves:
             self._leavers.append(node)
 
     def withdraw(self, node: Node) -> Iterator[Waiter]:
         """Expect that no more, and give out those that waited for it alone."""
-        for reference in node.writes:
-            yield from list(self.coming.settle(reference, node.instance, node.number))
+        if node.number in self._writers:
+            self._writers.discard(node.number)
+            for reference in node.writes:
+                yield from list(self.coming.settle(reference, node.instance, node.number))
         if node.number in self.announced and self._leaving is not None:
             self.announced.discard(node.number)
             for reference in node.leaves:
