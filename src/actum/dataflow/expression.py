@@ -255,7 +255,7 @@ def template(value: Any, reading: TextBounds = ALONE) -> Template:
 
 def escaped(value: Any) -> Any:
     """A literal value as it is authored: each † in it is written twice (E1, O1)."""
-    return with_texts(value, lambda text: text.replace(SIGIL, SIGIL * 2))
+    return value if _is_flat(value) else with_texts(value, lambda text: text.replace(SIGIL, SIGIL * 2))
 
 
 def _is_flat(value: Any) -> bool:
