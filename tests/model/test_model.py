@@ -142,6 +142,8 @@ async def compare(case: Case, schedules: list[Schedule]) -> None:
             compared(case, model, seen)
         else:  # who makes the requests that are left is decided by time, and the last one offers no calls (L5)
             assert seen.result.usage.requests <= case.most
+            if any(one.of for one in model.told.requests):
+                continue  # what becomes of a call whose delegate or reader meets the limit isn't said
             made = Counter(canonical([one.activity, one.arguments, one.crossing]) for one in model.told.made)
             assert not Counter(canonical(own) for _, *own in seen.begun) - made
 
