@@ -28,12 +28,16 @@ def refused(name: str, **more: Any) -> ModelError:
     return caught.value
 
 
-@pytest.mark.parametrize("name", ["gpt-5", "openai", "openai:", "nobody:x", "", ":", "replay:"])
+@pytest.mark.parametrize("name", ["nobodys", "openai", "openai:", "nobody:x", "", ":", "replay:"])
 def test_an_unknown_provider_names_the_known_ones(name: str) -> None:
     error = refused(name)
     assert error.code == "model_unknown"
     for known in (*HOSTS, "replay"):
         assert f"{known}:…" in str(error)
+
+
+def test_a_bare_name_whose_provider_is_known_is_told_with_it() -> None:
+    assert "use openai:gpt-5" in str(refused("gpt-5"))
 
 
 def test_a_bare_name_with_a_host_is_told_how() -> None:

