@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from typing_extensions import TypedDict
 
 from actum import HOLD, Agent, Call, Ctx, Idea, Tools, approvals, errors, events, models
 
@@ -82,6 +83,53 @@ def test_a_run_that_has_none_is_refused_before_it_begins() -> None:
         agent.run_sync("How much?", float)
     assert not model.requests
     assert Agent(models.Scripted([{"calls": [], "output": 1}]), tools=[], deps=Shop).run_sync("1?", int).output == 1
+
+
+class Priced(Protocol):
+    prices: dict[str, float]
+
+
+class Row(TypedDict):
+    prices: dict[str, float]
+
+
+TYPED = Tools[Shop]()
+TYPED.tool(price)
+
+
+@pytest.mark.parametrize("way", ["Agent(deps=Shop)", "Agent[Shop]", "Tools[Shop]"])
+def test_deps_of_another_type_are_refused_before_the_run_begins(way: str) -> None:
+    model = models.Scripted([ANSWER], repeat_last=True)
+    agent: Agent[Any] = {
+        "Agent(deps=Shop)": Agent(model, tools=[price], deps=Shop),
+        "Agent[Shop]": Agent[Shop](model, tools=[price]),
+        "Tools[Shop]": Agent(model, tools=TYPED),
+    }[way]
+    wrong: list[tuple[Any, str]] = [({"prices": {}}, "a dict"), (Shop, "the class itself")]
+    for given, said in wrong:
+        with pytest.raises(errors.SchemaError, match=f"at deps: the tools take a Shop, and are given {said}"):
+            agent.run_sync("How much?", float, deps=given)
+    with pytest.raises(errors.SchemaError, match="it takes a Ctx, and the run has no Shop"):
+        agent.run_sync("How much?", float)
+    assert not model.requests
+    assert agent.run_sync("How much?", float, deps=LAMP).output == 3.5
+    heir = type("Heir", (Shop,), {})
+    assert agent.run_sync("How much?", float, deps=heir({"lamp": 1.0})).output == 1.0
+    anew = type("Shop", (), {"prices": {"lamp": 2.0}})  # as a notebook's cell makes it, carried out a second time
+    assert agent.run_sync("How much?", float, deps=anew()).output == 2.0
+
+
+def test_calls_outside_a_run_are_refused_other_deps_as_well() -> None:
+    given: Any = {"prices": {}}
+    with pytest.raises(errors.SchemaError, match="the tools take a Shop, and are given a dict"):
+        asyncio.run(TYPED(CALL, deps=given))
+    assert asyncio.run(TYPED(CALL, deps=LAMP)) == 3.5
+
+
+@pytest.mark.parametrize("declared", [Priced, Row, Shop | None, dict[str, Any], Any], ids=str)
+def test_types_that_say_nothing_of_a_class_are_not_checked(declared: Any) -> None:
+    model = models.Scripted([ANSWER], repeat_last=True)
+    assert Agent[declared](model, tools=[price]).run_sync("How much?", float, deps=LAMP).output == 3.5
 
 
 def test_instructions_are_said_anew_as_each_run_begins() -> None:

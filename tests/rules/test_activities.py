@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import json
+import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from actum import Call, Context, Tool, Tools, errors, events
+from actum import Agent, Call, Context, Tool, Tools, errors, events, models
 from actum.messages import Data, Input, State, System, Text
 
 from .scripts import Json, agent, answer, call, left, run, sent, types
@@ -235,6 +236,29 @@ async def test_a_sync_activity_runs_in_a_worker_thread() -> None:
         return threading.current_thread().name
 
     assert await serving(where)(call("it", a=1)) != threading.main_thread().name
+
+
+@pytest.mark.rule("A2")
+@pytest.mark.parametrize("is_async", [False, True], ids=["in a thread", "on the loop"])
+async def test_an_activity_that_would_end_the_program_is_a_failed_call(*, is_async: bool) -> None:
+    tried: list[str] = []
+
+    def leave() -> str:
+        tried.append("left")
+        sys.exit("no such file")
+
+    async def leave_the_loop() -> str:
+        return leave()
+
+    tools = Tools()
+    tools.tool(leave_the_loop if is_async else leave, name="leave", retries=1, effects="none")
+    told = "it would have ended the program: SystemExit: no such file"
+    with pytest.raises(errors.ActivityError, match=told):
+        await tools(call("leave"))
+    assert len(tried) == 2
+    answers = [{"calls": [{"_tool": "leave"}], "output": "†calls.0"}, {"calls": [], "output": "gone on"}]
+    result = await Agent(models.Scripted(answers), tools=tools).run("Leave.", str)
+    assert (result.output, [one.tool for one in result.errors]) == ("gone on", ["leave"])
 
 
 class Colour(enum.StrEnum):

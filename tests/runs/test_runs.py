@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -40,6 +41,22 @@ async def test_a_run_that_was_submitted_is_carried_to_its_end_and_its_result_is_
         assert [message["type"] for message in result.context][-1] == "output"
         assert run.row.about["makers"] == {"step": "code"}
         assert desk.keys == [(desk.keys[0][0].rpartition("/")[0] + f"/0.{n}", 1) for n in range(3)]
+
+
+async def test_a_tool_that_would_end_the_program_ends_no_other_run_of_its_worker() -> None:
+    desk = Desk()
+
+    @desk.tools.tool
+    def leave() -> None:
+        sys.exit(3)
+
+    async with Runs(":memory:") as runs:
+        left = await runs.submit(plan({"_tool": leave.name}, output="†calls.0"))
+        other = await runs.submit(chain(3))
+        async with serving(runs, desk.agent()):
+            assert (await other.result(timeout=PATIENCE)).output == "go..."
+            with pytest.raises(errors.RunEnded, match="it would have ended the program: SystemExit: 3"):
+                await left.result(timeout=PATIENCE)
 
 
 async def test_the_same_id_twice_is_one_run(place: str) -> None:

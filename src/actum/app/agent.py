@@ -31,7 +31,7 @@ from ..sources.fetch import Fetcher
 from ..sources.roots import folders
 from ..storage.open import check_store, open_store
 from ..tracing.trace import Trace
-from .assembly import Assembly, Reach
+from .assembly import Assembly, Reach, declared_deps
 from .begun import as_begun
 from .coercion import Given, as_model, blocking
 from .conversation import Conversation, ConversationOptions
@@ -370,6 +370,6 @@ def assembled(agent: Agent) -> Assembly:
         reach=agent._reach,  # pyright: ignore[reportPrivateUsage] -- of this module
         ring=agent._ring,  # pyright: ignore[reportPrivateUsage] -- as above
         deps=agent._deps,  # pyright: ignore[reportPrivateUsage] -- as above
-        needs=agent._needs,  # pyright: ignore[reportPrivateUsage] -- as above
+        needs=agent._needs or declared_deps(agent) or declared_deps(agent.tools),  # pyright: ignore[reportPrivateUsage] -- as above
         instructions=agent._instructions,  # pyright: ignore[reportPrivateUsage] -- as above
     )

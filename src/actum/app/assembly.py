@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+
+from typing_extensions import is_protocol, is_typeddict
 
 from ..errors import SchemaError
 from ..events import AnyEvent
@@ -96,7 +98,7 @@ class Assembly:
     reach: Reach
     ring: Ring | None = None
     deps: Any = None
-    needs: object = None
+    needs: Any = None
     """What was declared as the type of `deps`: runs whose tools take them have to have them."""
     instructions: Sequence[Callable[..., Any]] = ()
     """What says more of them as a run begins."""
@@ -149,8 +151,7 @@ class Assembly:
         lineage: Sequence[Ancestor] = (),
     ) -> Loop:
         """A run that is ready to begin."""
-        if self.needs is not None and self.deps is None:
-            self._check_deps()
+        self._check_deps()
         budget = budget or Budget(self.limits)
         own, schema = await self._linked(context, schema)
         return Loop(self._setup(own, schema, input, budget, emit, record, lineage), budget, emit)
@@ -233,8 +234,17 @@ class Assembly:
             data_kinds=frozenset(data_kinds),
         )
 
+    def check_type_of_deps(self) -> None:
+        """Refuse `deps` of another class than was declared: raises a SchemaError."""
+        if self.deps is not None and not _may_be(self.deps, self.needs):
+            given = "the class itself" if isinstance(self.deps, type) else f"a {type(self.deps).__name__}"
+            raise SchemaError(f"the tools take a {self.needs.__name__}, and are given {given}", path="deps")
+
     def _check_deps(self) -> None:
-        """Refuse a run whose tools and instructions would miss what it was not given."""
+        """Refuse a run whose tools and instructions would miss what it was not given, or find something else."""
+        self.check_type_of_deps()
+        if self.needs is None or self.deps is not None:
+            return
         why = f"it takes a Ctx, and the run has no {getattr(self.needs, '__name__', self.needs)}: run(…, deps=…)"
         for name in self.tools.activity_names:
             activity = self.tools.find_activity(name)
@@ -310,3 +320,17 @@ class Assembly:
             around=self.reach.around,
         )
         return Caller(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())
+
+
+def declared_deps(typed: object) -> Any:
+    """The class that `Agent[Deps](…)` or `Tools[Deps]()` was made with, None where that names none."""
+    (declared, *_) = get_args(getattr(typed, "__orig_class__", None)) or (None,)
+    return declared if isinstance(declared, type) and declared not in (Any, object, type(None)) else None
+
+
+def _may_be(given: object, declared: object) -> bool:
+    """Whether `deps` may be of the type that was declared; what can't be told may be."""
+    if not isinstance(declared, type) or is_protocol(declared) or is_typeddict(declared) or declared is Any:
+        return True
+    # What a notebook's cell or a reloaded module has defined anew is another class of the same name.
+    return isinstance(given, declared) or declared.__qualname__ in {one.__qualname__ for one in type(given).__mro__}

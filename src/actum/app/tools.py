@@ -33,7 +33,7 @@ from ..protocol.tool import Tool, is_upfront
 from ..schema.drawn import Drawn
 from ..sources.roots import folders
 from ..tracing.trace import Trace
-from .assembly import Assembly, Reach
+from .assembly import Assembly, Reach, declared_deps
 from .coercion import Given, as_context, as_model
 from .delegate_resolver import AnyDelegate
 
@@ -144,7 +144,9 @@ class Tools(Registry, Drawn, Generic[Deps]):
             trace=trace,
             reach=Reach.of(config, DEFAULT),
             deps=deps,
+            needs=declared_deps(self) if outer is None else None,
         )
+        assembly.check_type_of_deps()
         shared = outer.budget if outer is not None and limits is None else None
         budget, emit = shared or Budget(assembly.limits), assembly.emitter()
         doings = Doings() if pattern == "all" else None

@@ -80,7 +80,7 @@ class Doings:
                 if undo is not None:
                     await doing.take_back(undo, threads)
                     continue
-            except Exception as failure:
+            except (Exception, SystemExit) as failure:
                 note(f"undoing {doing.call.tool!r} failed: {raised_words(failure)}")
             stay.append(doing.call)
         return stay[::-1]

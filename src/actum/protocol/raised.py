@@ -9,7 +9,8 @@ def raised_words(error: BaseException) -> str:
         said = str(error)
     except Exception:
         said = ""
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    words = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return f"it would have ended the program: {words}" if isinstance(error, SystemExit) else words
 
 
 def is_uncertain(error: BaseException) -> bool:

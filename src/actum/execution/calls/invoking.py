@@ -149,7 +149,7 @@ async def invoke(
 class _Raised:
     """What the function of an Activity has raised."""
 
-    error: Exception
+    error: Exception | SystemExit
 
 
 async def _returned(function: Callable[[], Any], tool: Tool, budget: Budget, *, is_async: bool) -> Any:
@@ -165,7 +165,7 @@ async def _returned(function: Callable[[], Any], tool: Tool, budget: Budget, *, 
         if (task := asyncio.current_task()) is not None and task.cancelling():
             raise
         raise ActivityError("it was cancelled from within", tool=tool.name) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the program, and a worker's other runs, aren't a tool's to end
         return _Raised(error)
 
 
