@@ -21,7 +21,7 @@ from ..protocol import lineage
 from ..protocol.approvals import GATES, Decision
 from ..protocol.call import EACH, WHEN, Call, Place
 from ..protocol.context import Context
-from ..protocol.lineage import BROUGHT, Marks, Source, source_of
+from ..protocol.lineage import BROUGHT, NONE, Marks, source_of
 from ..protocol.message import FAILED, OUTCOME, RESULT, RETURNED, Write
 from ..protocol.readings import marks_of
 from ..protocol.tool import EXPECTS, Tool
@@ -45,19 +45,9 @@ SETTLED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
 """What a call is that has ended for good."""
 
 
-@dataclass(slots=True, eq=False)
-class Job:
-    """One call of a run."""
+class _Seldom:
+    """What is noted of a call on its way, as it is of one of which nothing is: each would hold thirty values else."""
 
-    call: Call
-    tool: Tool
-    template: Template
-    node: Node
-    script: Script
-    path: Expression | None = None
-    method: OutputMethod = "set"
-    scopes: Sequence[str] = ()
-    is_latent: bool = False
     is_started: bool = False
     """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
     has_begun: bool = False
@@ -72,24 +62,12 @@ class Job:
     """Whether its tick waits for its end."""
     batch: Batch | None = None
     """What it is made of where it is made for every item of a list."""
-    parent: Job | None = None
-    """The call for all items, where this one is made for one of them."""
-    item: Any = None
-    """The item that it is made for."""
     otherwise: Otherwise | None = None
     """What stands for it where it fails (C14); of a call for every item, for those for items."""
     failure: ActumError | None = None
     """Why it has failed, where its `_else` stands for it, or is about to."""
     is_cut: bool = False
     """Whether it was cancelled because the run was over (C8): nothing stands for that."""
-    is_final: bool = False
-    """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
-    is_value: bool = False
-    """Whether it only computes: no call to an approver or a limit (C13)."""
-    shape: Validator | None = None
-    """What a value has to fit, where an element says that it expects that (C16)."""
-    computes: bool = False
-    """Whether anything of it is computed (E)."""
     condition: Template | None = None
     """What decides first whether it is made (C10); of a call for every item, where that doesn't read the item."""
     is_decided: bool = False
@@ -98,12 +76,8 @@ class Job:
     """The parts of its expressions that read as null where they are missing (E2)."""
     filters: list[Filter] | None = None
     """How many items the filters of its expressions have kept (E7)."""
-    derived: Sequence[str] = ()
-    """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
-    sources: Marks = field(default_factory=dict[Path, Source])
+    sources: Marks = NONE
     """Where the values in it come from that calls have brought, by the places (S10)."""
-    came: Marks | None = None
-    """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
     crossing: Context | None = None
     """What of the context crosses to it, where it has scopes."""
     left: Left | None = None
@@ -120,6 +94,37 @@ class Job:
     """The digest of the saved request that has carried it out, where one has."""
     followers: Sequence[Job] = ()
     """The same call in a corrected answer, which waits for the end of this one (L3)."""
+
+
+@dataclass(eq=False)
+class Job(_Seldom):
+    """One call of a run."""
+
+    call: Call
+    tool: Tool
+    template: Template
+    node: Node
+    script: Script
+    path: Expression | None = None
+    method: OutputMethod = "set"
+    scopes: Sequence[str] = ()
+    is_latent: bool = False
+    parent: Job | None = None
+    """The call for all items, where this one is made for one of them."""
+    item: Any = None
+    """The item that it is made for."""
+    is_final: bool = False
+    """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
+    is_value: bool = False
+    """Whether it only computes: no call to an approver or a limit (C13)."""
+    shape: Validator | None = None
+    """What a value has to fit, where an element says that it expects that (C16)."""
+    computes: bool = False
+    """Whether anything of it is computed (E)."""
+    derived: Sequence[str] = ()
+    """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
+    came: Marks | None = None
+    """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
 
     @property
     def is_simple(self) -> bool:

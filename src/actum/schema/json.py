@@ -274,7 +274,8 @@ def weight(value: Any, most: int) -> int:
     Raises:
         NotJson: it nests deeper than JSON may, or holds itself.
     """
-    if type(value) in _SCALARS or (type(value) is str and len(value) <= _SHORT):
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType] -- of anything
+    if kind in _SCALARS or (kind is str and len(value) <= _SHORT) or (kind is int and -_SMALL < value < _SMALL):
         return LEAST
     layer: list[Any] = []
     count, depth = LEAST + _taken([value], layer), 0

@@ -33,7 +33,7 @@ class Validator:
             a value more often than can be waited for.
     """
 
-    __slots__ = ("_compiled", "_judgements", "_text")
+    __slots__ = ("_compiled", "_is_costly", "_judgements", "_text")
 
     def __init__(self, schema: Json, *, tool: str | None = None, at: str = "") -> None:
         self._text = encode(schema)
@@ -41,11 +41,12 @@ class Validator:
         if self._judgements > MOST_JUDGEMENTS:
             problem = f"its schemas would judge one value more than {MOST_JUDGEMENTS:,} times"
             raise SchemaError(f"not a usable JSON Schema: {problem}", tool=tool, path=at or None)
+        self._is_costly = self._judgements > _FEW_JUDGEMENTS
         self._compiled = _compile(self._text, tool, at)
 
     def accepts(self, value: Json) -> bool:
         """Whether the value is valid."""
-        if self._is_too_much(value):
+        if self._is_costly and self._is_too_much(value):
             return False
         try:
             return self._compiled.is_valid(value)
@@ -58,7 +59,7 @@ class Validator:
         Without `quotes` nothing of the value is quoted, nor a key that the schema doesn't name: others may have
         written it (E6).
         """
-        if self._is_too_much(value):
+        if self._is_costly and self._is_too_much(value):
             return f"it is too large for a schema that judges each part of it up to {self._judgements:,} times"
         try:
             if self._compiled.is_valid(value):
@@ -70,7 +71,7 @@ class Validator:
 
     def problems(self, value: Json) -> list[tuple[Sequence[str | int], str, str | None]]:
         """What is wrong with a value: where, in the words of `complaint`, and which member is missing."""
-        if self._is_too_much(value):
+        if self._is_costly and self._is_too_much(value):
             return [((), str(self.complaint(value)), None)]
         found: list[tuple[Sequence[str | int], str, str | None]] = []
         try:
@@ -84,8 +85,6 @@ class Validator:
 
     def _is_too_much(self, value: Json) -> bool:
         """Whether judging would take longer than can be waited for: nothing can cut it short (L5)."""
-        if self._judgements <= _FEW_JUDGEMENTS:
-            return False
         most = _MOST_WORK // self._judgements * LEAST
         try:
             return weight(value, most) > most

@@ -16,6 +16,7 @@ from ..emitter import traced
 from ..ground import Ground
 from ..isolated import ANOTHER, Delegate, Suspended, Suspension
 from ..job import Carried, Carry, Held, Inline, Job, Yield
+from ..record.recorder import Settled
 from .admission import decided
 from .approval import Approvals, Approve, approving
 from .attempts import Attempts
@@ -94,6 +95,21 @@ def cutting(carry: Carry) -> Carry:
     return cut
 
 
+def settling(settled: Settled, carry: Carry) -> Carry:
+    """Begins nothing before the run is known to be its owner's still."""
+
+    async def when_settled(job: Job, call: Call) -> Carried:
+        await settled()
+        return await carry(job, call)
+
+    return when_settled
+
+
+async def inline(call: Call) -> Carried:
+    """The model itself has carried a call out."""
+    return Inline(call)
+
+
 def composed(
     ground: Ground, approvals: Approvals, results: Results, delegate: Delegate
 ) -> Callable[[Work], Awaitable[Carried]]:
@@ -103,20 +119,20 @@ def composed(
     """
     by_code = invoking(ground, approvals.decision)
     by_delegate = delegating(ground, delegate, results.effects)
+    journal = ground.journal
     if ground.ring is not None:
         by_code, by_delegate = ground.ring(ground, by_code), ground.ring(ground, by_delegate)
-    journal = ground.journal
+    if journal.settled is not None:
+        by_code, by_delegate = (settling(journal.settled, one) for one in (by_code, by_delegate))
 
-    async def made(job: Job, call: Call) -> Carried:
+    def made(job: Job, call: Call) -> Awaitable[Carried]:
         results.begin(job, call, job.crossing or journal.nothing, ground.toolset.registry)
         if job.patience is not None and job.tool.timeout is not None:
             job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
         if job.is_latent:
-            return Inline(call)
-        if journal.settled is not None:
-            await journal.settled()
+            return inline(call)
         is_apart = job.tool.is_delegated or (job.parent is not None and delegate.takes_item(job.tool))
-        return await (by_delegate if is_apart else by_code)(job, call)
+        return (by_delegate if is_apart else by_code)(job, call)
 
     approved = approving(ground, approvals, made)
 

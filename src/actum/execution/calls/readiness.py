@@ -78,7 +78,8 @@ class Readiness:
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.ground.jobs[job.node.number] = job
-        self.wait_for_read(job)
+        if not job.is_literal:
+            self.wait_for_read(job)
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
         attempts = self.attempts if self.ground.is_corrected else None
