@@ -62,6 +62,20 @@ async def test_a_row_of_the_queue_can_name_nothing_but_a_run(database: str) -> N
         assert desk.made == [("step", "go")]
 
 
+async def test_the_queue_notes_the_history_of_other_jobs_and_none_of_deliveries_that_are_deleted(database: str) -> None:
+    async with Runs(database) as runs:
+        await runs.submit(chain(1))
+        async with sql(runs).database.transaction() as within:
+            await within.connection.execute(
+                "INSERT INTO procrastinate_jobs (queue_name, task_name, scheduled_at) VALUES ('a', 'theirs', now())"
+            )
+            await within.rows("UPDATE procrastinate_jobs SET status = 'doing' RETURNING id")
+            noted = await within.rows(
+                "SELECT task_name, type::text FROM procrastinate_events JOIN procrastinate_jobs job ON job.id = job_id"
+            )
+    assert sorted(noted) == [("theirs", "deferred"), ("theirs", "scheduled"), ("theirs", "started")]
+
+
 async def _taken(runs: Runs) -> bool:
     async with sql(runs).database.transaction() as within:
         found = await within.rows("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")

@@ -60,16 +60,16 @@ async def test_an_end_an_entry_and_a_release_of_who_has_lost_the_run_are_refused
     assert second is not None
     assert (first.lease, second.lease) == (1, 2)
     assert await old.leases.append([entry(run, 1, 1)], []) == {run: 2}
-    assert not await old.leases.end(run, 1, Ending(state="done", output="stale"))
+    assert not await old.leases.end(run, 1, Ending(state="done", output="stale"), told=[entry(run, 1, 1)])
     assert not await old.leases.release(run, 1)
     assert await new.leases.append([entry(run, 2, 1)], []) == {run: 2}
-    assert await new.leases.end(run, 2, Ending(state="done", output="right"))
+    assert await new.leases.end(run, 2, Ending(state="done", output="right"), told=[entry(run, 2, 2)])
     assert not await new.leases.end(run, 2, Ending(state="failed"))
     assert await old.leases.claim(run, "a") is None
     row = await old.get(run)
     assert row is not None
     assert (row.state, row.output) == ("done", "right")
-    assert [seq for seq, _ in await old.entries(run)] == [1]
+    assert [(seq, one["message"]["text"]) for seq, one in await old.entries(run)] == [(1, "2-1"), (2, "2-2")]
 
 
 async def test_who_has_lost_a_run_or_ended_it_has_no_call_of_it_carried_out(stores: tuple[SqlStore, SqlStore]) -> None:
@@ -268,6 +268,23 @@ async def test_a_fresh_confirmation_needs_no_question_and_an_old_one_is_asked_fo
         clock[0] = 5.0
         with pytest.raises(errors.Fenced):
             await record.settled()
+
+
+async def test_the_course_that_is_noted_last_is_left_to_the_end_and_committed_where_none_comes() -> None:
+    note: dict[str, Any] = {"at": [], "course": [{"call": "0.0"}]}
+    store = Frozen([0.0], [0.0] * 3, [1] * 3)
+    async with committing(store, lambda: 0.0, 2.0) as record:
+        record({"at": [], "message": {}})
+        record(note)
+        assert [one.seq for one in await record.closed()] == [2]
+        assert [one.seq for one in store.told] == [1]
+        record(note)
+        record({"at": [], "message": {}})
+        await record.settled()
+        assert [one.seq for one in store.told] == [1, 3, 4]
+        record(note)
+        await record.settled()  # it is let go of
+        assert [one.seq for one in store.told] == [1, 3, 4, 5]
 
 
 async def test_what_many_runs_tell_at_once_is_committed_together() -> None:

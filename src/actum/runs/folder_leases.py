@@ -153,8 +153,11 @@ class FolderLeases:
 
         return await self._files.off_loop(lambda: {run: known(run) for run in runs})
 
-    async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
+    async def end(
+        self, run: str, lease: int, ending: Ending, parent: str | None = None, told: Sequence[Told] = ()
+    ) -> bool:
         """Write what a run has come to, if it is owned under this lease and nobody has cancelled it."""
+        await self.append(told, ())
         row = await self._files.off_loop(lambda: self._end(run, lease, ending))
         if row is None:
             return False

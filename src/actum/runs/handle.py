@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from os import urandom
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -27,7 +26,7 @@ from . import given
 from .deciding import RunDecisions
 from .following import LOOK, Entry, Live, entries_and_live, entries_written
 from .kept_run import with_origin
-from .row import Row, State, check_id
+from .row import Row, State, check_id, new_id
 from .run_record import RunRecord, found_row
 from .run_store import RunStore
 from .sending import ANEW, RESUME
@@ -281,7 +280,7 @@ class Run:
         left = replace(idea, meta=passed_on(idea.meta))
         new = replace(
             source,
-            id=check_id(id or urandom(12).hex()),
+            id=check_id(id or new_id()),
             idea=left.text.to_dict(),
             input=None,
             at=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -25,6 +26,7 @@ _TABLES = Tables(
     counting="BIGSERIAL PRIMARY KEY",
     real="DOUBLE PRECISION",
     roomy=";ALTER TABLE actum_runs SET (fillfactor = 50)",
+    free="ALTER TABLE actum_entries DROP CONSTRAINT IF EXISTS actum_entries_run_fkey",
 )
 _LOCK = 0x41637452
 """The advisory lock under which tables are made: `ActR`."""
@@ -37,6 +39,8 @@ _TRIPS = 40
 _WEIGHT = 0.25
 """How much the last round trip counts among those before it."""
 _MOST_CONNECTIONS = 8
+TASK = "actum.carry"
+"""The task that deliveries name."""
 _STANDSTILL = 10.0
 """Seconds without a statement after which the server ends a transaction: whoever began it stands still, and others wait
 for what it has locked."""
@@ -279,7 +283,7 @@ async def _number(database: AsyncConnection[Any], query: LiteralString) -> int:
 
 
 async def _make_queue(database: AsyncConnection[Any]) -> None:
-    """Make the tables of the queue, and the index by which live deliveries of a run are found; keep fetching fast."""
+    """Make the tables of the queue, and the index by which live deliveries of a run are found; keep it fast."""
     from procrastinate.schema import SchemaManager
 
     found = await (await database.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
@@ -299,6 +303,18 @@ async def _make_queue(database: AsyncConnection[Any]) -> None:
     )
     for (function,) in await fetching.fetchall():
         await database.execute(_sql(f"ALTER FUNCTION {function} SET enable_sort = off"))
+    # Its history of a job is deleted with the job, as a delivery ends: nobody could read that of ours.
+    noting = await database.execute(
+        "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = to_regclass('procrastinate_jobs') "
+        "AND tgname ~ '_events_' AND NOT pg_get_triggerdef(oid) ~ %s AND EXISTS "
+        "(SELECT 1 FROM pg_class WHERE oid = tgrelid AND pg_has_role(relowner, 'USAGE'))",
+        [TASK],
+    )
+    for name, definition in await noting.fetchall():
+        others = f"FOR EACH ROW WHEN (new.task_name <> '{TASK}' AND \\1) EXECUTE"
+        made = re.sub(r"FOR EACH ROW (?:WHEN (\(.*\)) )?EXECUTE", others, definition).replace(" AND )", ")")
+        await database.execute(_sql(f"DROP TRIGGER {name} ON procrastinate_jobs"))
+        await database.execute(_sql(made))
 
 
 def _sql(text: str) -> Any:

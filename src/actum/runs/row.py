@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hmac
 import re
+import time
 import unicodedata
+from base64 import b32hexencode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from os import urandom
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
@@ -177,6 +180,8 @@ class Told:
     lease: int
     text: str
     is_tick: bool = False
+    is_course: bool = False
+    """Whether it notes calls of the course: that is in no hurry."""
     consumed: int | None = None
 
 
@@ -302,6 +307,12 @@ def check_tag(tag: Any) -> str:
     if not isinstance(tag, str) or not _TAG.fullmatch(tag):
         raise RunError("a tag is up to 60 letters, digits and . _ : @ -, the first a letter or a digit")
     return tag
+
+
+def new_id() -> str:
+    """An id that no run has: by the time first, so that what is kept by ids grows where it was written last."""
+    made = int(time.time() * 1_000).to_bytes(6, "big") + urandom(7)
+    return b32hexencode(made).decode().rstrip("=").lower()
 
 
 def check_id(run: Any) -> str:

@@ -70,7 +70,9 @@ class RunLeases(Protocol):
         """The leases that runs have now."""
         ...
 
-    async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
+    async def end(
+        self, run: str, lease: int, ending: Ending, parent: str | None = None, told: Sequence[Told] = ()
+    ) -> bool:
         """Write what a run has come to, if it still has this lease.
 
         One that is to wait and was sent something meanwhile is delivered again. So is its `parent`, if it has waited

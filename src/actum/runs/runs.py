@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime, timedelta
-from os import urandom
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, overload
@@ -23,7 +22,7 @@ from .kept_run import KeptRun, own_path
 from .limits import PlaceLimits
 from .queue import Queue
 from .retention import sweep_runs
-from .row import QUEUE, Row, RunPage, State, check_id
+from .row import QUEUE, Row, RunPage, State, check_id, new_id
 from .run_folder import RunFolder
 from .run_places import open_runs
 from .run_record import found_row
@@ -114,7 +113,7 @@ class Runs:
         """
         one = await asyncio.to_thread(  # it may read a file, and judges all that is given
             submission_of,
-            urandom(12).hex() if id is None else id,
+            new_id() if id is None else id,
             idea,
             input=input,
             tenant=tenant,

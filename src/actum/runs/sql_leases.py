@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from ..errors import RunNotFound
 from ..schema.json import JsonObject, decode, encode
@@ -164,10 +165,9 @@ class SqlLeases:
             for one in kept:
                 if one.consumed is not None:
                     await _compact(within, one)
-            rows = [(one.run, one.seq, one.lease, int(one.is_tick), one.text) for one in kept]
-            if rows:
+            if kept:
                 # Not at first: to look for a conflict is one more record of the log, an entry.
-                await within.each(_INSERT + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), rows)
+                await within.each(_INSERT + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), _entries(kept))
                 await self._database.tell(within, {one.run for one in kept})
         return leases
 
@@ -176,8 +176,10 @@ class SqlLeases:
         found = await self._database.single(_leases_of(runs), *sorted(runs))
         return {run: int(lease) for run, lease in found}
 
-    async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
-        """Write what a run has come to, if it still has this lease.
+    async def end(
+        self, run: str, lease: int, ending: Ending, parent: str | None = None, told: Sequence[Told] = ()
+    ) -> bool:
+        """Write what a run has come to, and what it has told last, if it still has this lease.
 
         One that is to wait and was sent something meanwhile is delivered again, in the same transaction.
         """
@@ -188,6 +190,8 @@ class SqlLeases:
             if parent is not None:
                 await row_at(within, parent, self._database.update)
             found = await within.rows(_END, ending.state, *map(kept_text, said), ended, run, lease)
+            if found and told:
+                await within.each(_INSERT, _entries(told))
             if found and ending.state == "waiting":
                 await self._wait(within, row_from(found[0]))
             elif found:
@@ -239,6 +243,10 @@ class SqlLeases:
 
     async def forget(self, run: str, lease: int) -> None:
         """Nothing is held for a run that was claimed: the lease alone says whose it is."""
+
+
+def _entries(told: Sequence[Told]) -> list[Sequence[Any]]:
+    return [(one.run, one.seq, one.lease, int(one.is_tick), one.text) for one in told]
 
 
 async def _compact(within: Transaction, began: Told) -> None:

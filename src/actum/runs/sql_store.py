@@ -210,7 +210,7 @@ class SqlStore:
                 most,
             )
             runs = [(run,) for (run,) in found]
-            for statement in (_FORGET_ENTRIES, _FORGET_SENT, FORGET_ASKED, _FORGET) if runs else ():
+            for statement in (_FORGET_SENT, FORGET_ASKED, _FORGET, _FORGET_ENTRIES) if runs else ():
                 await within.each(statement, runs)
         return len(runs)
 

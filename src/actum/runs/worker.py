@@ -267,8 +267,8 @@ class Worker:
                 ending = await self._company.leave_to_others(claimed, away)
                 if ending is None:
                     return
-            await record.settled()
-            if await self._store.leases.end(row.id, row.lease, ending, row.parent):
+            notes = await record.closed()
+            if await self._store.leases.end(row.id, row.lease, ending, row.parent, notes):
                 tell_end(row, ending, self.name, time.monotonic() - claimed.asked)
         except Fenced:
             return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import RunError, StoreUnavailable
 from ..database import Database, Transaction, transaction_in
 from ..lease import Lease
-from ..postgres_database import PostgresDatabase
+from ..postgres_database import TASK, PostgresDatabase
 from ..queue import Carry, Delivery, lanes
 from ..racing import all_ended
 from .heartbeat import Heartbeat
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from procrastinate.manager import JobManager
     from psycopg_pool import AsyncConnectionPool
 
-_TASK = "actum.carry"
-"""The task that deliveries name."""
 _GLANCE = 1.0
 """Seconds between two looks while nothing can be heard."""
 _LONG_GLANCE = 5.0
@@ -84,7 +82,7 @@ class ProcrastinateQueue:
             self._pushing = _app()
         async with transaction_in(self._database, within) as own:
             task = self._pushing.configure_task(
-                _TASK,
+                TASK,
                 queue=delivery.queue,
                 priority=delivery.priority,
                 schedule_at=None if delivery.at is None else datetime.fromtimestamp(delivery.at, UTC),
@@ -96,7 +94,7 @@ class ProcrastinateQueue:
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
         """Forget the deliveries of a run that nobody has taken."""
         async with transaction_in(self._database, within) as own:
-            await own.connection.execute(_CANCEL, [_TASK, run])
+            await own.connection.execute(_CANCEL, [TASK, run])
 
     async def serve(
         self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: Lease, tags: Collection[str] = ()
@@ -148,7 +146,7 @@ class ProcrastinateQueue:
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
         async with transaction_in(self._database, within) as own:
-            found = await (await own.connection.execute(_LIVE, [list(runs), _TASK])).fetchall()
+            found = await (await own.connection.execute(_LIVE, [list(runs), TASK])).fetchall()
         return {run for (run,) in found}
 
     async def aclose(self) -> None:
@@ -210,7 +208,7 @@ class _Desk:
         return [(job.id, str(job.task_kwargs.get("run")))]
 
     async def _give_back(self) -> None:
-        await self._database.single(_GIVE_BACK, _TASK, self._worker, list(self._taken))
+        await self._database.single(_GIVE_BACK, TASK, self._worker, list(self._taken))
         self._is_unsure = False
 
     async def ended(self, number: int) -> None:
@@ -234,7 +232,7 @@ class _Desk:
 
     async def put_back(self, database: Database) -> None:
         """Put back what nobody alive works on; never what another is putting back."""
-        await database.single(_PUT_BACK, _TASK, self._lease.seconds)
+        await database.single(_PUT_BACK, TASK, self._lease.seconds)
 
     async def idle(self, names: Sequence[str]) -> float:
         """For how many seconds nothing falls due, as far as is known."""
