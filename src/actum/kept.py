@@ -194,7 +194,7 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
 
 @deprecated("use `async with Runs(folder) as runs: kept.keep(await (await runs.get(id)).fork(at), new)`")
 def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] | None = None) -> None:
-    """Begin a new run as another was before its request `at` (from 1), with other values in its input."""
+    """Begin a `new` run as a `run` was before its request `at` (from 1), with other values in its `input`."""
 
     async def forked(one: Run) -> None:
         keep(await one.fork(at, input=input), new)
@@ -210,19 +210,19 @@ def waiting(run: str | Path) -> list[Pending]:
 
 @deprecated("use `async with Runs(folder) as runs: await runs.decide(id, of, 'approve')`")
 def approve(run: str | Path, of: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> list[Pending]:
-    """Let the call at `of` run, all that wait without it; `parameters` replace its own."""
+    """Let the call of a `run` at `of` be made, all that wait without it; `parameters` replace its own."""
     return list(_at(run, lambda one: one.decide_all(None if of is None else [of], "approve", parameters=parameters)))
 
 
 @deprecated("use `async with Runs(folder) as runs: await runs.decide(id, of, 'deny')`")
 def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> list[Pending]:
-    """Refuse the call at `of`, all that wait without it; the model is told the reason."""
+    """Refuse the call of a `run` at `of`, all that wait without it; the model is told the `reason`."""
     return list(_at(run, lambda one: one.decide_all(None if of is None else [of], "deny", reason=reason)))
 
 
 @deprecated("use `async with Runs(folder) as runs: await runs.signal(id, gate, value)`")
 def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
-    """Put a value at a gate."""
+    """Put a `value` at a `gate` of a `run`."""
     _at(run, lambda one: one.signal(gate, value))
 
 
