@@ -21,9 +21,11 @@ import pytest
 
 from actum import errors
 from actum.cli.dispatch import run_command
+from actum.runs.following import Entry
 from actum.runs.live.hearing import Hearing
 from actum.serving import Served, http_server
 from actum.serving.callers import Quota
+from actum.serving.guard import NotTaken
 from actum.studio.sse import EventStream
 
 from ..effort import trials
@@ -160,6 +162,31 @@ async def test_what_clients_dont_read_is_bounded_for_each_caller(caplog: pytest.
             while (await client.get(f"/runs/{run}")).status_code != 200:
                 pass
     assert "Traceback" not in caplog.text
+
+
+async def test_what_clients_dont_take_is_let_go_when_they_are() -> None:
+    large = plan({"_tool": "step", "of": "x" * 1_200_000}, output="†calls.0")
+    gc.collect()
+    gc.disable()  # what stands in a cycle stays for as long as nobody looks for garbage, however large it is
+    try:
+        async with house(Served({"large": large}, agent=Desk().agent()), quota=Quota(buffered=2_000_000)) as client:
+            run = (await client.ok("POST", "/ideas/large/runs?wait=30", json={}))["id"]
+            head = f"GET /runs/{run}/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n"
+            crowd = [await raw(client.base_url.port or 0, head.encode()) for _ in range(4)]
+            async with asyncio.timeout(PATIENCE):
+                for reader, _ in crowd:
+                    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+                while (await client.get(f"/runs/{run}")).status_code == 200:
+                    pass
+            for _, writer in crowd:
+                writer.close()
+            async with asyncio.timeout(PATIENCE):
+                while (await client.get(f"/runs/{run}")).status_code != 200:
+                    pass
+        kept = [one for one in gc.get_objects() if isinstance(one, (NotTaken, Entry))]
+    finally:
+        gc.enable()
+    assert kept == []
 
 
 async def test_two_hosts_or_a_body_of_unknown_length_get_nowhere_over_the_wire() -> None:

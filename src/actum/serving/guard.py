@@ -154,6 +154,7 @@ class Guard:
         except Refusal as refusal:
             await _refuse(answer, refusal)
         except NotTaken as left:
+            left.__traceback__ = left.__context__ = None  # the application holds the error, and so what wasn't taken
             if left.refusal is not None:
                 await _refuse(answer, left.refusal)
             # else the server closes the connection, since the answer isn't complete
