@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .environments import ROOT, import_core_seconds, import_seconds, inventory, python_of
-from .first_instruction import WAYS, delays, handed, moments_of, quantile
+from .first_instruction import WAYS
 from .latency import NONE, REALISTIC, USUAL, Latency
 from .measures import Measured, Plan, measuring, middle
 from .processes import Bench, environment, running
 from .report import Results, charts, filled, tables
 from .scenarios import ALL as SCENARIOS
-from .scenarios import BY_NAME, FAN_OUT, Scenario
+from .scenarios import BY_NAME, Scenario
 from .systems import ALL as SYSTEMS
 from .systems import BY_NAME as SYSTEM_BY_NAME
 from .systems import System
@@ -132,7 +132,7 @@ def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bo
         results["strips"] = {
             name: [_strip(bench, system, name) for system in systems] for name in DRAWN if name in names
         }
-        results["first"] = middle([_first(bench, users=20 if quick else 100) for _ in range(1 if quick else 3)])
+        results["first"] = middle([_first(20 if quick else 100) for _ in range(1 if quick else 3)])
         yield results
     own.append(_scheduling(quick=quick))
     yield results | {"scheduling": middle(own)}
@@ -161,23 +161,16 @@ def _scheduling(*, quick: bool) -> dict[str, Any]:
     return json.loads(_run("-m", "bench.scheduling", *(["--quick"] if quick else [])))
 
 
-def _first(bench: Bench, *, users: int) -> dict[str, dict[str, dict[str, float]]]:
+def _first(users: int) -> dict[str, dict[str, dict[str, float]]]:
     return {
-        f"{latency.token * 1e3:.0f} ms": {way: _first_by(bench, way, latency, users) for way in WAYS}
+        f"{latency.token * 1e3:.0f} ms": {way: _first_by(way, latency, users) for way in WAYS}
         for latency in (REALISTIC, USUAL)
     }
 
 
-def _first_by(bench: Bench, way: str, latency: Latency, users: int) -> dict[str, float]:
+def _first_by(way: str, latency: Latency, users: int) -> dict[str, float]:
     _say(f"first instruction, {way}")
-    bench.set_latency(latency)
-    bench.log()
-    url = f"{bench.url}/actum/{FAN_OUT.name}/v1"
-    spread = str(latency.answer(100))
-    more = ["--users", str(users), "--spread", spread, "--token", str(latency.token)]
-    noticed, said = map(moments_of, json.loads(_run("-m", "bench.first_instruction", url, way, *more)))
-    late = delays(noticed, said or handed(bench.log()))
-    return {f"p{share}": quantile(late, share / 100) for share in (50, 90, 99)}
+    return json.loads(_run("-m", "bench.first_instruction", way, "--users", str(users), "--token", str(latency.token)))
 
 
 def _settings_once(systems: list[System]) -> list[System]:

@@ -1,9 +1,9 @@
 """From a call's closing brace to its Activity's first instruction, with many runs in flight (C6).
 
-The server notes when it hands the token with the brace to its socket, the Activity when it begins; both read the same
-clock. `inside` has a model that speaks as fast in the same process, which leaves what Actum itself takes. `alone` reads
-the same streams with aiohttp and nothing else and notes when it sees the brace: nobody who reads HTTP with it can be
-earlier. `python -m bench.first_instruction URL WAY` prints JSON.
+All of it by the clock of `own_clock`: what this process takes, were its core its own. `inside` has a model that speaks
+as fast without HTTP, which leaves what Actum itself takes. `alone` reads the same streams with aiohttp and nothing else
+and notes when it sees the brace: nobody who reads HTTP with it can be earlier. `python -m bench.first_instruction WAY`
+prints JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import gc
 import json
 import random
 import sys
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
@@ -26,6 +25,7 @@ from .answering import compact
 from .derived import plan
 from .latency import REALISTIC, Latency, pieces
 from .limit import closings
+from .own_clock import Hosting, own_clock
 from .scenarios import FAN_OUT
 
 Moments = dict[tuple[int, str], float]
@@ -33,7 +33,7 @@ Moments = dict[tuple[int, str], float]
 
 WAYS = {
     "actum": "actum",
-    "tuned": "actum, collector tuned",
+    "tuned": "actum, collector off what stays",
     "inside": "actum, no HTTP",
     "alone": "aiohttp alone",
 }
@@ -58,19 +58,20 @@ class Speaking:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the tokens of the plan, each in its time."""
-        began, run = time.monotonic(), _RUN.get()
+        began, run = _now(), _RUN.get()
         for index, token in enumerate(self._tokens):
-            await asyncio.sleep(began + self._latency.at(index) - time.monotonic())
+            at = began + self._latency.at(index)
+            await asyncio.sleep(at - _now())
             if index in self._closings:
-                self.said[run, self._closings[index]] = time.monotonic()
+                self.said[run, self._closings[index]] = at
             yield token
 
 
 async def begun(model: Model, users: int, spread: float, *, tuned: bool = False) -> Moments:
     """Keep as many runs in flight as there are users; return when the first instruction of each call ran.
 
-    The users begin within `spread` seconds, about the length of a run. `tuned`: Python's garbage collector is told what
-    a server tells it, to leave alone what stays and to look less often.
+    The users begin within `spread` seconds, about the length of a run. `tuned`: Python's garbage collector leaves alone
+    what was there before, as `actum worker` and `actum serve` have it.
     """
     moments: Moments = {}
     agent = _agent(model, moments)
@@ -83,7 +84,6 @@ async def begun(model: Model, users: int, spread: float, *, tuned: bool = False)
     if tuned:
         gc.collect()
         gc.freeze()
-        gc.set_threshold(50_000, 20, 100)
     await _in_flight(run, users, spread)
     return _of_all(moments)
 
@@ -101,7 +101,7 @@ async def seen(url: str, users: int, spread: float) -> Moments:
         closed = 0
         async with session.post(f"{url}/chat/completions", json={**asked, "messages": [message]}) as response:
             async for data in response.content.iter_any():
-                at = time.monotonic()
+                at = _now()
                 before, closed = closed, closed + _text(data).count("}")
                 moments.update({(number, city): at for city in _CITIES[before:closed]})
 
@@ -117,7 +117,7 @@ def _agent(model: Model | None, moments: Moments) -> Agent:
     @tools.tool
     async def forecast(city: str) -> float:  # pyright: ignore[reportUnusedFunction] -- registered
         """Forecast for a city: the mean temperature."""
-        moments[_RUN.get(), city] = time.monotonic()
+        moments[_RUN.get(), city] = _now()
         return 1.0
 
     return Agent(model, tools=tools, config=Config(meta=False))
@@ -147,19 +147,8 @@ def _text(data: bytes) -> str:
     return "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
 
 
-def moments_of(told: list[Any]) -> Moments:
-    """Moments as the other process printed them."""
-    return {(number, city): at for (number, city), at in told}
-
-
-def handed(log: list[dict[str, Any]]) -> Moments:
-    """When the server handed the closing brace of each call to the socket."""
-    moments: Moments = {}
-    for entry in log:
-        number = int(entry["asked"].rpartition(" ")[2])
-        for city, token in zip(_CITIES, closings(entry["text"]), strict=True):
-            moments[number, city] = entry["tokens"][token]
-    return moments
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def delays(noticed: Moments, said: Moments) -> list[float]:
@@ -172,23 +161,34 @@ def quantile(values: list[float], share: float) -> float:
     return values[min(int(len(values) * share), len(values) - 1)]
 
 
+def late(way: str, users: int, token: float) -> list[float]:
+    """How long after its closing brace each call began, or was seen, in order."""
+    latency, text = Latency(token=token), compact(plan(FAN_OUT))
+    speaking, spread = Speaking(latency), latency.answer(100)
+    ends = dict(zip(closings(text), _CITIES, strict=True))
+
+    def handing(asked: str, index: int, at: float) -> None:
+        if index in ends:
+            speaking.said[int(asked.rpartition(" ")[2]), ends[index]] = at
+
+    hosting = Hosting(FAN_OUT.name, latency, handing)
+    with own_clock(hosting) as runner:
+        if way == "alone":
+            return delays(runner.run(seen(hosting.url, users, spread)), speaking.said)
+        hosted = models.load("openai:gpt-4o", base_url=hosting.url, api_key="x")
+        model = speaking if way == "inside" else hosted
+        return delays(runner.run(begun(model, users, spread, tuned=way == "tuned")), speaking.said)
+
+
 def main() -> None:
-    """Print when each call was noticed and, where the model is in this process, when it was said."""
+    """Print which delay so many of a hundred calls don't exceed."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("url")
     parser.add_argument("way", choices=WAYS)
     parser.add_argument("--users", type=int, default=100)
-    parser.add_argument("--spread", type=float, default=1.0)
     parser.add_argument("--token", type=float, default=REALISTIC.token)
     given = parser.parse_args()
-    speaking = Speaking(Latency(token=given.token))
-    if given.way == "alone":
-        noticed = asyncio.run(seen(given.url, given.users, given.spread))
-    else:
-        is_inside = given.way == "inside"
-        model = speaking if is_inside else models.load("openai:gpt-4o", base_url=given.url, api_key="x")
-        noticed = asyncio.run(begun(model, given.users, given.spread, tuned=given.way == "tuned"))
-    sys.stdout.write(json.dumps([list(noticed.items()), list(speaking.said.items())]) + "\n")
+    found = late(given.way, given.users, given.token)
+    sys.stdout.write(json.dumps({f"p{share}": quantile(found, share / 100) for share in (50, 90, 99)}) + "\n")
 
 
 if __name__ == "__main__":

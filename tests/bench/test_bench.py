@@ -18,7 +18,7 @@ from bench.answering import compact
 from bench.chart import Bar, Panel, chart
 from bench.derived import derived, plan, program, reads
 from bench.environments import ROOT
-from bench.first_instruction import delays, handed, quantile
+from bench.first_instruction import delays, quantile
 from bench.latency import NONE, REALISTIC, Latency, pieces, tokens
 from bench.limit import closings, in_code, in_rounds, limit, one_answer
 from bench.measures import middle
@@ -29,7 +29,7 @@ from bench.server import Server
 from bench.timeline import Strip, lanes, timeline
 
 from actum.schema.json import JsonObject as Json
-from bench import report
+from bench import first_instruction, report
 
 every_scenario = pytest.mark.parametrize("scenario", ALL, ids=lambda one: one.name)
 
@@ -146,14 +146,16 @@ async def test_the_server_speaks_the_wire_that_openais_sdk_reads(stream: bool) -
 
 
 def test_the_first_instruction_is_told_from_the_token_with_the_brace() -> None:
-    scenario = BY_NAME["fan-out-8"]
-    text = compact(plan(scenario))
-    ends = closings(text)
-    sent = [index / 100 for index in range(len(pieces(text)))]
-    moments = {(1, call["city"]): sent[end] + 0.25 for (_, call), end in zip(scenario.calls, ends, strict=True)}
-    found = delays(moments, handed([{"asked": f"… Run {n}", "text": text, "tokens": sent} for n in (0, 1)]))
-    assert found == pytest.approx([0.25] * 8)
+    said = {(1, "Oslo"): 1.0, (1, "Rome"): 2.0, (2, "Oslo"): 3.0}
+    assert delays({(1, "Rome"): 2.5, (1, "Oslo"): 1.25}, said) == [0.25, 0.5]
     assert [quantile([1.0, 2.0, 3.0, 4.0], share) for share in (0.5, 0.99)] == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("way", first_instruction.WAYS)
+def test_every_call_of_every_stream_begins_by_the_clock_of_a_core_of_its_own(way: str) -> None:
+    found = first_instruction.late(way, users=2, token=0.02)
+    assert len(found) == 2 * 2 * 8  # two users, whose first and last runs don't count, and eight calls in each
+    assert 0 <= found[0] <= found[-1] < 0.3  # none waits for the next token of its answer
 
 
 def test_of_what_was_taken_several_times_each_number_is_the_median() -> None:

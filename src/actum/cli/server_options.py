@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +63,12 @@ def hosts_of(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:
     return list(names)
 
 
+def leave_what_stays() -> None:
+    """Have Python's collector leave alone what a server has loaded: going through that may keep a call waiting."""
+    gc.collect()
+    gc.freeze()
+
+
 async def listen_at(host: str, port: int, app: Guard, desk: Desk, started: Callable[[str], None]) -> None:
     """Serve at an address until SIGTERM or Ctrl-C; `started` is told the URL once it listens.
 
@@ -76,6 +83,7 @@ async def listen_at(host: str, port: int, app: Guard, desk: Desk, started: Calla
     def stopping() -> None:
         tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
 
+    leave_what_stays()
     await listen(app, desk, own, started=lambda: started(at), stopping=stopping)
 
 
