@@ -66,6 +66,8 @@ class Graph:
 
     def values(self, node: Node) -> list[Any] | None:
         """The values of a ready call's expressions; None, and it waits again, where one has gone since."""
+        if not node.expressions:
+            return []
         answer, instance, partial = node.answer, node.instance, node.partial
         values = [
             self.known.evaluate(expression, answer, instance, None if place in partial else node)

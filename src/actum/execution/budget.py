@@ -206,8 +206,8 @@ class Budget:
         """Count a part of an answer again, for the message that it leaves, before it is read; raises as `take`."""
         self.take(2 * MESSAGE + weight_of_text(text))
 
-    def take_parameters(self, values: Iterable[Any], tool: str) -> None:
-        """Count the values that are about to be put into a call of a tool.
+    def take_parameters(self, values: Iterable[Any], tool: str, times: int = 1) -> None:
+        """Count the values that are about to be put into a call of a tool, so many times.
 
         Raises:
             LimitExceeded: as `take`.
@@ -215,7 +215,7 @@ class Budget:
         """
         try:
             for value in values:
-                self.take(self.weight(value))
+                self.take(times * self.weight(value))
         except NotJson as error:
             raise InvalidParameters(f"what it refers to {error}", tool=tool) from None
 

@@ -136,7 +136,7 @@ def resolved(job: Job, values: Sequence[Any], budget: Budget) -> Call:
     parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])
     if job.is_value:
         return Call.of(parameters)
-    if (problem := job.tool.validator.complaint(parameters, quotes=not _holds_data(job))) is not None:
+    if (problem := job.tool.validator.complaint(parameters, quotes=job.is_final or not _holds_data(job))) is not None:
         raise InvalidParameters(f"{problem}{_taught(parameters, job.tool)}", tool=job.tool.name)
     if job.is_final:
         return job.call
@@ -247,9 +247,8 @@ def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Itera
         except CallError as error:
             yield Item(Call.of(named), {}, item, error=error)
             continue
-        for _ in range(2):  # the call as it is kept, and as it is made
-            budget.take(literal)
-            budget.take_parameters(filled, job.tool.name)
+        budget.take(2 * literal)  # the call as it is kept, and as it is made
+        budget.take_parameters(filled, job.tool.name, times=2)
         parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[conditions:]])
         yield Item(Call.of({**named, **escaped(parameters)}), parameters, item, is_skipped)
 

@@ -36,7 +36,7 @@ class Intake:
             if not self._ground.toolset.has_flow:
                 check_offered(call, self._ground.toolset, script)
             job = admit(call, self._ground, node, script)
-            if not job.is_literal:
+            if not (job.is_final or job.is_literal):
                 self.declared.check(job)
         except LimitExceeded:  # not what this call did: the run ends
             raise

@@ -161,8 +161,9 @@ class Outcomes:
 
     def _open(self) -> list[Job]:
         """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
-        erased = self._readiness.results.is_erased
-        return [job for job in self._ground.jobs.values() if job.node.status not in SETTLED or erased(job)]
+        results, jobs = self._readiness.results, self._ground.jobs.values()
+        again = {job.node.number for job in jobs if results.is_erased(job)} if results.erased else ()
+        return [job for job in jobs if job.node.status not in SETTLED or job.node.number in again]
 
 
 def _may_fail(job: Job) -> bool:

@@ -78,7 +78,7 @@ class Readiness:
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.ground.jobs[job.node.number] = job
-        if not job.is_literal:
+        if not job.is_final:  # else it reads nothing
             self.wait_for_read(job)
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
