@@ -204,9 +204,9 @@ class Connection:
         return streamable_http_client(url, http_client=await stack.enter_async_context(client), max_sse_event_size=most)
 
     def _drop(self, method: str) -> None:
-        """Count a malformed notification; the log has a line of the first, and of every thousandth."""
+        """Count a malformed notification; the log has a line of the first, and each time that they have doubled."""
         self._dropped += 1
-        if self._dropped % 1_000 == 1:
+        if self._dropped.bit_count() == 1:
             said = f"{printable(method[:_LONGEST_MESSAGE])}, {self._dropped} in all"
             _LOG.warning("the server %r has sent malformed notifications: %s", self.server.name, said)
 
