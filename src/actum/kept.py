@@ -1,9 +1,9 @@
-"""Runs that are kept in files: started, resumed and replayed.
+"""Runs that are kept in files: started, listed, resumed, forked, decided on and replayed.
 
 A kept run is an Idea file whose context holds what the run has left, and a log beside it (`FILE.log`) for what is newer
-than the file; a process that was killed loses nothing that was logged. It is a run of the folder it lies in:
-`Runs(folder)` lists and forks them, and takes decisions on their calls. It can be read at any moment; while one process
-carries it out, others that would go on with it are refused with an `IdeaError`. A `run` is named by its file's path.
+than the file; a process that was killed loses nothing that was logged. It is a run of the folder it lies in, as
+`Runs(folder)` has them. It can be read at any moment; while one process carries it out, others that would go on with it
+are refused with an `IdeaError`. A `run` is named by the path of its file.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
-
-from typing_extensions import deprecated
 
 from .app.agent import Agent, assembled, is_agent, with_deps
 from .app.begun import approve_of, as_begun
@@ -163,19 +161,14 @@ async def resume(
         return await kept.carry_on(runner, show, versions, anew=anew)
 
 
-def keep(run: Idea, file: str | Path) -> None:
-    """Keep a run that has not begun (`Run.fork` makes one) in a new file, for `resume` to begin it.
+def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], object] | None = None) -> list[Summary]:
+    """The runs that are kept in a folder, by file name.
+
+    `pass_over` is told of each file that can't be read, and the others are listed; without it, that is an error.
 
     Raises:
-        IdeaError: the file exists already, or can't be written.
+        IdeaError: there are no files, or one can't be read.
     """
-    with KeptRun.begin(path_given(file), run, run.context, about=run.meta.get(RUN)):
-        pass
-
-
-@deprecated("use `async with Runs(folder) as runs: await runs.list()`")
-def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], object] | None = None) -> list[Summary]:
-    """The runs of a folder, by file name; `pass_over` is told of those that can't be read."""
     where = path_given(folder)
     if not (os.path.isdir(where) and any(path.is_file() for path in where.glob("*.json"))):
         raise IdeaError(f"no runs are kept in {folder}")
@@ -192,9 +185,15 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
     return blocking(found())
 
 
-@deprecated("use `async with Runs(folder) as runs: kept.keep(await (await runs.get(id)).fork(at), new)`")
 def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] | None = None) -> None:
-    """Begin a `new` run as a `run` was before its request `at` (from 1), with other values in its `input`."""
+    """Begin a new run as another was before its request `at` (from 1), with other values in its input.
+
+    `resume` continues it from there.
+
+    Raises:
+        IdeaError: the run made no such request, or the new file exists already.
+        MessageError: the input doesn't fit its schema.
+    """
 
     async def forked(one: Run) -> None:
         keep(await one.fork(at, input=input), new)
@@ -202,27 +201,56 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
     _at(run, forked)
 
 
-@deprecated("use `async with Runs(folder) as runs: await (await runs.get(id)).pending()`")
+def keep(run: Idea, file: str | Path) -> None:
+    """Keep a run that has not begun (`Run.fork` makes one) in a new file, for `resume` to begin it.
+
+    Raises:
+        IdeaError: the file exists already, or can't be written.
+    """
+    with KeptRun.begin(path_given(file), run, run.context, about=run.meta.get(RUN)):
+        pass
+
+
 def waiting(run: str | Path) -> list[Pending]:
-    """The calls of a run that wait for a decision."""
+    """The calls of a run that wait for a decision, including those of its delegates.
+
+    Raises:
+        IdeaError: no run is kept there.
+    """
     return list(_at(run, Run.pending))
 
 
-@deprecated("use `async with Runs(folder) as runs: await runs.decide(id, of, 'approve')`")
 def approve(run: str | Path, of: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> list[Pending]:
-    """Let the call of a `run` at `of` be made, all that wait without it; `parameters` replace its own."""
-    return list(_at(run, lambda one: one.decide_all(None if of is None else [of], "approve", parameters=parameters)))
+    """Let the call at `of` run when the run is resumed, all waiting calls without it; `parameters` replace its own.
+
+    Returns:
+        The calls that were approved.
+
+    Raises:
+        IdeaError: no such call waits, or its tool doesn't take the parameters.
+    """
+    places = None if of is None else [of]
+    return list(_at(run, lambda one: one.decide_all(places, "approve", parameters=parameters)))
 
 
-@deprecated("use `async with Runs(folder) as runs: await runs.decide(id, of, 'deny')`")
 def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> list[Pending]:
-    """Refuse the call of a `run` at `of`, all that wait without it; the model is told the `reason`."""
+    """Refuse the call at `of`, all waiting calls without it; the model is told the reason when the run is resumed.
+
+    Returns:
+        The calls that were denied.
+
+    Raises:
+        IdeaError: no such call waits.
+    """
     return list(_at(run, lambda one: one.decide_all(None if of is None else [of], "deny", reason=reason)))
 
 
-@deprecated("use `async with Runs(folder) as runs: await runs.signal(id, gate, value)`")
 def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
-    """Put a `value` at a `gate` of a `run`."""
+    """Put a value at a gate, for example `†state.approvals.budget`: calls that wait for it run on `resume`.
+
+    Raises:
+        IdeaError: `gate` names no gate, or no delegate waits there.
+    """
     _at(run, lambda one: one.signal(gate, value))
 
 

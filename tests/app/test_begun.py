@@ -12,7 +12,6 @@ from actum import HOLD, Agent, Idea, errors, kept, models
 from actum.app.begun import approve_of
 from actum.app.forking import forked
 
-from .. import by_hand
 from .test_kept import CALLS, idea, tools
 
 pytestmark = pytest.mark.rule("L6", "L8")
@@ -74,7 +73,7 @@ async def test_an_agent_is_followed_alone_only_where_that_is_said(tmp_path: Path
     own = Agent(None, tools=tools(made))
     path = tmp_path / "run.json"
     await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=own.tools, approve=hold), approve="hold")
-    by_hand.approve(path)
+    kept.approve(path)
     assert (await kept.resume(path, own)).output is None
     assert (made, own.approve) == ([2], None)
     with pytest.raises(errors.ActumError, match="no call may run"):
@@ -87,7 +86,7 @@ async def test_an_agent_that_resumes_a_kept_idea_keeps_to_what_it_says(tmp_path:
     await kept.start(
         path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(made), approve=hold), approve="hold"
     )
-    by_hand.approve(path)
+    kept.approve(path)
     agent = Agent(None, tools=tools(made))
     result = await agent.resume(Idea.load(path))
     assert (result.output, made) == (None, [2])
@@ -101,7 +100,7 @@ async def test_a_fork_keeps_who_decides(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     model = models.Scripted([{"calls": [], "output": 1}])
     await kept.start(path, idea(context=[{"type": "text", "text": "go"}]), Agent(model), approve="hold")
-    by_hand.fork(path, tmp_path / "fork.json", at=1)
+    kept.fork(path, tmp_path / "fork.json", at=1)
     assert kept.approve_of(Idea.load(tmp_path / "fork.json")) == "hold"
     assert approve_of(forked(Idea.load(path), "run", at=1)) == "hold"
     begun(path, "all")

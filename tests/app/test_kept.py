@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Context, Idea, Limits, Runs, Tools, errors, events, inspection, kept, models
+from actum import Agent, Call, Context, Idea, Limits, Tools, errors, events, inspection, kept, models
 from actum.generation.offer import offered
 from actum.ideas.change import Change
 from actum.schema.json import JsonObject as Json
-
-from .. import by_hand
 
 TOOL: Json = {"properties": {"n": {"type": "integer"}, "_output": {"type": "integer"}}, "required": ["n"]}
 
@@ -50,55 +46,17 @@ async def test_a_run_is_started_kept_listed_and_never_overwritten(tmp_path: Path
     result = await kept.start(tmp_path / "one.json", idea(*CALLS, output="†calls.1"), agent, show=seen.append)
     assert result.output == 8
     assert isinstance(seen[-1], events.RunFinished)
-    (one,) = by_hand.listed(tmp_path)
-    assert (one.id, one.state, one.row.output) == ("one", "done", 8)
+    (summary,) = kept.listed(tmp_path)
+    assert summary == kept.Summary(path=tmp_path / "one.json", state="finished", output=8)
     with pytest.raises(errors.IdeaError, match="already exists: use `actum resume` to continue it"):
         await kept.start(tmp_path / "one.json", idea(*CALLS), agent)
-    (tmp_path / "a.json").write_text("{", encoding="utf-8")
-    assert [run.id for run in by_hand.listed(tmp_path)] == ["one"]
-    async with Runs(tmp_path) as runs:
-        assert ["a.json: " in words for words in await runs.damaged()] == [True]
-
-
-async def test_what_was_said_of_a_file_says_what_the_runs_of_its_folder_do(tmp_path: Path) -> None:
-    """Each name that is no longer taught tells what to write, and works as it did."""
-    from actum import HOLD
-
-    async def hold(*_: Any) -> Any:
-        return HOLD
-
-    path, made = tmp_path / "one.json", list[int]()
-    await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(made), approve=hold))
-    (waits,) = by_hand.waiting(path)
-
-    def warned(name: str, instead: str) -> Callable[..., Any]:
-        def called(*given: Any, **named: Any) -> Any:
-            with pytest.warns(DeprecationWarning, match=re.escape(instead)):
-                return getattr(kept, name)(*given, **named)
-
-        return called
-
-    listed = warned("listed", "await runs.list()")
-    assert warned("waiting", "await (await runs.get(id)).pending()")(path) == [waits]
-    assert listed(tmp_path) == [kept.Summary(path=path, state="waiting", calls=(waits,))]
-    with pytest.raises(errors.IdeaError, match="there is no request 1 to fork before"):
-        warned("fork", "kept.keep(await (await runs.get(id)).fork(at), new)")(path, tmp_path / "two.json", at=1)
-    assert warned("approve", "await runs.decide(id, of, 'approve')")(path, "0.0") == [waits]
-    assert [one.state for one in listed(tmp_path)] == ["unfinished"]
-    await kept.resume(path, Agent(None, tools=tools(made), approve=hold))
-    assert [one.of for one in warned("deny", "await runs.decide(id, of, 'deny')")(path, reason="too dear")] == ["0.1"]
-    with pytest.raises(errors.IdeaError, match="is not a gate"):
-        warned("open_gate", "await runs.signal(id, gate, value)")(path, "†state.n")
+    with pytest.raises(errors.IdeaError, match="no runs are kept in"):
+        kept.listed(tmp_path / "nowhere")
     (tmp_path / "a.json").write_text("{", encoding="utf-8")
     with pytest.raises(errors.IdeaError, match=r"a\.json: "):
-        listed(tmp_path)
-    assert len(listed(tmp_path, pass_over=str)) == 1
-    with pytest.raises(errors.IdeaError, match="no runs are kept in"):
-        listed(tmp_path / "nowhere")
-    async with Runs(tmp_path) as runs:
-        release: Any = vars(Runs)["release"]
-        with pytest.warns(DeprecationWarning, match="release"), pytest.raises(errors.RunError, match="doesn't wait"):
-            await release(runs, "one")
+        kept.listed(tmp_path)
+    passed: list[errors.ActumError] = []
+    assert (kept.listed(tmp_path, pass_over=passed.append), len(passed)) == ([summary], 1)
 
 
 @pytest.mark.rule("L5", "X0")
@@ -141,14 +99,14 @@ async def test_decisions_are_made_on_a_run_that_waits_and_it_is_resumed(tmp_path
     made: list[int] = []
     path = tmp_path / "one.json"
     await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(made), approve=hold))
-    (waits,) = by_hand.waiting(path)
-    assert by_hand.listed(tmp_path)[0].state == "waiting"
+    (waits,) = kept.waiting(path)
+    assert (kept.listed(tmp_path)[0].state, kept.listed(tmp_path)[0].calls) == ("waiting", (waits,))
     with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '7\.7'; waiting: "):
-        by_hand.approve(path, "7.7")
+        kept.approve(path, "7.7")
     with pytest.raises(errors.IdeaError, match="doesn't take that"):
-        by_hand.approve(path, waits.of, parameters={"n": "x"})
-    assert by_hand.approve(path, waits.of, parameters={"n": 5}) == [waits]
-    assert (by_hand.waiting(path), by_hand.listed(tmp_path)[0].row.is_cut, made) == ([], True, [])
+        kept.approve(path, waits.of, parameters={"n": "x"})
+    assert kept.approve(path, waits.of, parameters={"n": 5}) == [waits]
+    assert (kept.waiting(path), kept.listed(tmp_path)[0].state, made) == ([], "unfinished", [])
     result = await kept.resume(path, lambda own: Agent(None, tools=tools(made)))
     assert (result.output, made) == (20, [5, 10])
 
@@ -163,7 +121,7 @@ async def test_a_denial_has_its_reason(tmp_path: Path) -> None:
 
     path = tmp_path / "one.json"
     await kept.start(path, idea(CALLS[0], output="†calls.0"), Agent(None, tools=tools(), approve=hold))
-    by_hand.deny(path, reason="too dear")
+    kept.deny(path, reason="too dear")
     with pytest.raises(errors.ActumError, match="too dear"):
         await kept.resume(path, Agent(None, tools=tools()))
 
@@ -174,11 +132,11 @@ async def test_a_gate_is_opened_with_a_value(tmp_path: Path) -> None:
     agent = Agent(None, tools=tools())
     gated = idea({"_tool": "double", "n": "†state.approvals.n"}, output="†calls.0")
     assert (await kept.start(path, gated, agent)).output is None
-    (one,) = by_hand.listed(tmp_path)
-    assert (one.state, one.row.waiting) == ("waiting", ("†state.approvals.n",))
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.gates) == ("waiting", ("†state.approvals.n",))
     with pytest.raises(errors.IdeaError, match="gate"):
-        by_hand.open_gate(path, "†state.n", 4)
-    by_hand.open_gate(path, "†state.approvals.n", 4)
+        kept.open_gate(path, "†state.n", 4)
+    kept.open_gate(path, "†state.approvals.n", 4)
     assert (await kept.resume(path, agent)).output == 8
 
 
@@ -215,11 +173,11 @@ async def test_a_run_is_replayed_asked_about_compared_and_forked(
     assert alike.is_same
     differing = [(row.left or row.right) for row in unlike.rows if not row.is_same]
     assert [entry.kind for entry in differing if entry] == ["call", "left", "request", "end"]
-    by_hand.fork(one, tmp_path / "fork.json", at=2, input={"mood": "glad"})
+    kept.fork(one, tmp_path / "fork.json", at=2, input={"mood": "glad"})
     forked = Idea.load(tmp_path / "fork.json")
     assert (forked.context.data["input"], forked.context.data["state"]) == ({"mood": "glad"}, {"a": 2})
     with pytest.raises(errors.IdeaError, match="made 2 requests: there is no request 3"):
-        by_hand.fork(one, tmp_path / "more.json", at=3)
+        kept.fork(one, tmp_path / "more.json", at=3)
 
 
 @pytest.mark.rule("X5")

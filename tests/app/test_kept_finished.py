@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Context, Idea, Tools, models
+from actum import HOLD, Agent, Context, Idea, Tools, kept, models
 from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
-
-from .. import by_hand
 
 
 def paying(handed: list[str]) -> Tools:
@@ -53,9 +51,9 @@ async def test_a_fork_makes_the_calls_it_takes_over_under_keys_of_its_own(tmp_pa
     said = [answer({"_tool": "pay"}, {"_tool": "nope"}), answer(output=None), answer(output=None)]
     with KeptRun.begin(path, Idea(context=Context("go")), Context("go")) as run:
         await run.carry_on(Agent(models.Scripted(said), tools=paying(handed), approve=hold))
-    by_hand.fork(path, other, at=2)
+    kept.fork(path, other, at=2)
     for file in (path, other):
-        by_hand.approve(file)
+        kept.approve(file)
         with KeptRun.open(file) as run:
             agent = Agent(models.Scripted([answer(output="done")] * 2), tools=paying(handed))
             await run.carry_on(agent)

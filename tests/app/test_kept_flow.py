@@ -13,8 +13,6 @@ from actum import HOLD, Agent, Context, Idea, Tools, inspection, kept, models
 from actum.cli.dispatch import run_command
 from actum.schema.json import JsonObject as Json
 
-from .. import by_hand
-
 pytestmark = pytest.mark.rule("X5", "E7")
 TAKE: Json = {"properties": {"n": {"type": "integer"}, "_output": {"type": "integer"}}, "required": ["n"]}
 CONTEXT: list[Json] = [
@@ -76,13 +74,13 @@ async def test_a_run_with_all_of_them_is_replayed_byte_for_byte(here: Path) -> N
 
 async def test_a_fork_keeps_the_numbers_of_results_and_goes_on_from_them(here: Path) -> None:
     one = await ran(here, "one.json")
-    by_hand.fork(one, here / "fork.json", at=3)
+    kept.fork(one, here / "fork.json", at=3)
     result = await kept.resume(here / "fork.json", scripted(ANSWERS[2:]))
     assert result.output == OUTPUT
     assert (await kept.replay(here / "fork.json")).is_same
     makers = [Idea.load(path).meta["run"]["makers"] for path in (one, here / "fork.json")]
     assert makers[0] == makers[1] != {}
-    by_hand.fork(one, here / "early.json", at=1, input={"all": [9]})
+    kept.fork(one, here / "early.json", at=1, input={"all": [9]})
     assert (await kept.resume(here / "early.json", scripted(ANSWERS))).output == {
         "ten": 10,
         "all": [9],
@@ -148,6 +146,6 @@ async def test_a_call_that_waits_is_listed_with_its_condition_and_what_it_was_ma
     assert await asyncio.to_thread(run_command, ["waiting", "one.json", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["from"] for one in listed] == [{"n": "†calls.1"}, {"n": "{†each + 1}"}]
-    by_hand.approve(here / "one.json", "0.3")
-    by_hand.approve(here / "one.json", "0.4.0", parameters={"n": 8})
+    kept.approve(here / "one.json", "0.3")
+    kept.approve(here / "one.json", "0.4.0", parameters={"n": 8})
     assert (await kept.resume(here / "one.json", scripted([]))).output == [20, [8]]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from actum import kept
 from actum.cli.commands.hold_chat import Screen, one_turn
 
-from .. import by_hand
 from .test_commands import actum
 from .test_terminal import terminal
 
@@ -206,10 +206,10 @@ def test_a_kept_conversation_says_who_decides_and_goes_on_so(tmp_path: Path) -> 
     held = chat(path, "--model", "any", "--save", "kept.json", "--approve", "hold", given="hi\n")
     assert (held.stdout, "waiting for approval 0.0" in held.stderr) == ("", True), held.stderr
     assert json.loads(run.read_text(encoding="utf-8"))["meta"]["run"]["approve"] == "hold"
-    by_hand.deny(run)
+    kept.deny(run)
     again = chat(path, "--model", "any", "--save", "kept.json", given="")
     assert (again.stdout, "waiting for approval 1.0" in again.stderr) == ("", True), again.stderr
-    by_hand.deny(run)
+    kept.deny(run)
     resumed = actum("resume", "kept.json", "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert (resumed.stdout, "approval 2.0" in resumed.stderr) == ("", True), resumed.stderr
 
@@ -220,7 +220,7 @@ def test_a_kept_conversation_goes_on_after_an_approved_call(tmp_path: Path, give
     path = talker(tmp_path, {"calls": [{"_tool": "quick", "n": 1}], "output": "Done: {†calls.0}"})
     held = chat(path, "--model", "any", "--save", "kept.json", "--approve", "hold", given="hi\n")
     assert held.returncode == 3, held.stderr
-    by_hand.approve(tmp_path / "kept.json")
+    kept.approve(tmp_path / "kept.json")
     talker(tmp_path, said("SECOND"))
     assert chat(path, "--model", "any", "--save", "kept.json", given=given).stdout == "Done: quick\nSECOND\n"
     assert chat(path, "--model", "any", "--save", "kept.json", given="hello?\n").stdout == "SECOND\n"

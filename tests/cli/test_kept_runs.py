@@ -20,7 +20,7 @@ from actum.execution.record.recovery import recovered
 from actum.schema.json import JsonObject as Json
 from actum.sources.run_log import RunLog
 
-from .. import by_hand, warm
+from .. import warm
 from ..effort import trials
 from .test_commands import actum
 
@@ -332,7 +332,7 @@ def test_a_fork_takes_no_input_that_its_schema_refuses(
     match way:
         case "python":
             with pytest.raises(errors.MessageError, match="doesn't fit its schema"):
-                by_hand.fork("runs/one.json", "two.json", at=1, input={"mood": 7})
+                kept.fork("runs/one.json", "two.json", at=1, input={"mood": 7})
         case "handle":
             with pytest.raises(errors.MessageError, match="doesn't fit its schema"):
                 asyncio.run(fork_by_handle({"mood": 7}))

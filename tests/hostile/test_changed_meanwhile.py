@@ -11,8 +11,6 @@ import pytest
 from actum import Agent, Idea, Tools, kept
 from actum.approvals import pending
 
-from .. import by_hand
-
 PLAN = [{"type": "text", "text": "go"}, {"type": "plan", "plan": [{"_tool": "go"}], "output": "†calls.0"}]
 
 
@@ -40,7 +38,7 @@ async def held(file: Path, agent: Agent, context: Any = None) -> str:
     """Begin a run that is kept in a file, and approve its call; the call's place."""
     result = await kept.start(file, Idea(context=context or PLAN, schema=str), agent)
     (asked,) = pending(result.context)
-    by_hand.approve(file, asked.of)
+    kept.approve(file, asked.of)
     return asked.of
 
 
@@ -63,7 +61,7 @@ async def test_a_tool_that_has_changed_since_its_call_was_approved(after: str, i
     assert result.output == (None if is_asked else "fine")
     assert [one.of for one in pending(result.context)] == ([of] if is_asked else [])
     if is_asked:
-        by_hand.approve(file, of)
+        kept.approve(file, of)
         done = await kept.resume(file, agent_of(module))
         assert done.output == ("other" if "other" in after else "fine")
 
@@ -92,7 +90,7 @@ async def test_an_idea_whose_file_has_changed_goes_on_as_it_was_approved(tmp_pat
     agent = agent_of(module)
     result = await kept.start(file, Idea.load(idea), agent)
     (asked,) = pending(result.context)
-    by_hand.approve(file, asked.of)
+    kept.approve(file, asked.of)
     other = [*PLAN[:1], {"type": "plan", "plan": [{"_tool": "go"}], "output": "replaced"}]
     idea.write_text(json.dumps({"context": other, "schema": {"type": "string"}}))
     assert (await kept.resume(file, agent)).output == "fine"

@@ -17,7 +17,6 @@ from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import decode
 
-from .. import by_hand
 from .keeping import KILLED, ONCE, deep_tools, drained, killed_run, nested
 
 pytestmark = pytest.mark.rule("L8")
@@ -72,7 +71,7 @@ async def test_whatever_a_run_writes_can_be_read_again(tmp_path: Path, name: str
     with suppress(errors.ActumError):
         await kept.start(path, Idea(context=Context(given), schema={}), agent)
     if path.exists():  # else the run was refused before it began: not even what was given could be read again
-        by_hand.waiting(path)
+        kept.waiting(path)
     stream = agent.stream(given, record=lambda entry: entries.append(decode_object(json.dumps(entry))))
     with suppress(errors.ActumError):
         await drained(stream)
@@ -172,8 +171,8 @@ def test_a_run_is_kept_in_a_file(tmp_path: Path) -> None:
     killed_run(tmp_path / "r.json", "old")
     os.mkfifo(tmp_path / "pipe.json")
     with pytest.raises(errors.IdeaError, match="kept in a regular file"):
-        by_hand.waiting(tmp_path / "pipe.json")
-    assert [one.id for one in by_hand.listed(tmp_path)] == ["r"]
+        kept.waiting(tmp_path / "pipe.json")
+    assert [one.path.name for one in kept.listed(tmp_path)] == ["r.json"]
     (tmp_path / "link.json").symlink_to(tmp_path / "r.json")
     result = asyncio.run(kept.resume(tmp_path / "link.json", Agent(None, tools=deep_tools())))
     assert result.output == "old", "its log is beside the file, not beside the link"

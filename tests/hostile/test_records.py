@@ -22,7 +22,7 @@ from actum.schema.json import JsonObject as Json
 from actum.schema.json import is_list, is_object
 from actum.sources.run_log import RunLog
 
-from .. import by_hand, warm
+from .. import warm
 from ..effort import trials
 from .charging import agent_of, charged, fails_of
 from .keeping import ONCE, deep_tools, drained, killed_run
@@ -240,13 +240,13 @@ async def replay(path: Path) -> None:
 
 USES: list[Callable[[Path], Any]] = [
     use,
-    by_hand.waiting,
-    by_hand.approve,
-    by_hand.deny,
-    lambda path: by_hand.listed(path.parent),
+    kept.waiting,
+    kept.approve,
+    kept.deny,
+    lambda path: kept.listed(path.parent),
     lambda path: asyncio.run(replay(path)),
-    lambda path: by_hand.fork(path, path.with_name("fork.json"), at=1),
-    lambda path: by_hand.open_gate(path, "†state.approvals.x", 1),
+    lambda path: kept.fork(path, path.with_name("fork.json"), at=1),
+    lambda path: kept.open_gate(path, "†state.approvals.x", 1),
     inspection.why,
     lambda path: inspection.why(path, "†result"),
     lambda path: inspection.why(path, "†results.0"),

@@ -12,7 +12,6 @@ import pytest
 from actum import HOLD, Agent, Idea, Limits, Run, Runs, Worker, errors, kept, models
 from actum.runs.queue import Delivery
 
-from .. import by_hand
 from .desks import PATIENCE, Desk, chain, plan, serving, until
 
 pytestmark = pytest.mark.rule("L8", "X5")
@@ -41,8 +40,8 @@ async def test_a_run_that_was_saved_waits_in_its_folder_and_a_worker_goes_on_wit
             await until(lambda: _is_over(run))
         assert (await run.result()).output == "go.."
         assert run.row.lease == 1
-    (one,) = by_hand.listed(tmp_path)
-    assert (one.state, one.row.output) == ("done", "go..")
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.output) == ("finished", "go..")
 
 
 async def test_a_run_that_was_saved_and_has_ended_is_over(tmp_path: Path) -> None:
@@ -96,10 +95,10 @@ async def test_a_submitted_run_can_be_shown_replayed_and_forked_as_a_kept_one(tm
         run = await runs.submit({"context": [{"type": "text", "text": "go"}], "schema": {"type": "string"}}, id="r")
         async with serving(runs, desk.agent(model=model)):
             await run.result(timeout=PATIENCE)
-    (one,) = by_hand.listed(tmp_path)
-    assert (one.state, one.row.output) == ("done", "a.")
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.output) == ("finished", "a.")
     assert (await kept.replay(tmp_path / "r.json")).is_same_output
-    by_hand.fork(tmp_path / "r.json", tmp_path / "again.json", at=1)
+    kept.fork(tmp_path / "r.json", tmp_path / "again.json", at=1)
     async with Runs(tmp_path) as runs:
         assert {one.id for one in await runs.list()} == {"r", "again"}
 
@@ -259,7 +258,7 @@ async def test_a_submitted_run_that_its_user_goes_on_with_says_so_in_its_folder(
         run = await runs.submit(chain(2), id="r")
         async with serving(runs, desk.agent(approve=hold)) as worker:
             await until(lambda: is_waiting(run, worker))
-        by_hand.approve(tmp_path / "r.json", "0.0")
+        kept.approve(tmp_path / "r.json", "0.0")
         assert ((await run.refresh()).state, await run.pending()) == ("queued", [])
         result = await kept.resume(tmp_path / "r.json", desk.agent())
         assert (result.output, desk.made) == ("go..", [("step", "go"), ("step", "go.")])
@@ -281,9 +280,9 @@ async def test_nobody_goes_on_by_hand_with_a_run_that_was_cancelled_and_it_can_b
         assert (await runs.get("mine")).state == "cancelled"
     with pytest.raises(errors.IdeaError, match="the run was cancelled"):
         await kept.resume(tmp_path / "mine.json", desk.agent())
-    assert [one.of for one in by_hand.waiting(tmp_path / "mine.json")] == ["0.0"]
+    assert [one.of for one in kept.waiting(tmp_path / "mine.json")] == ["0.0"]
     with pytest.raises(errors.RunError, match="run mine is cancelled"):
-        by_hand.approve(tmp_path / "mine.json")
+        kept.approve(tmp_path / "mine.json")
     assert desk.made == []
 
 
@@ -297,14 +296,14 @@ async def test_a_kept_file_is_read_and_decided_on_while_its_run_is_carried_out(t
     own = idea(**plan(*calls, output=["†calls.0", "†calls.1"]))
     task = asyncio.create_task(kept.start(path, own, desk.agent(approve=hold_steps)))
     await asyncio.wait_for(desk.begun.wait(), PATIENCE)
-    assert [one.of for one in by_hand.waiting(path)] == ["0.0"]
-    assert by_hand.approve(path, "0.0") != []
-    assert by_hand.waiting(path) == []
+    assert [one.of for one in kept.waiting(path)] == ["0.0"]
+    assert kept.approve(path, "0.0") != []
+    assert kept.waiting(path) == []
     with pytest.raises(errors.IdeaError, match="another process has this run open"):
         await kept.resume(path, desk.agent())
     desk.hold.set()
     assert list((await task).waiting) == ["approval 0.0"]
-    assert by_hand.waiting(path) == []
+    assert kept.waiting(path) == []
     assert (await kept.resume(path, desk.agent())).output == ["a.", "b…"]
     assert desk.made == [("wait", "b"), ("step", "a")]
 
@@ -314,7 +313,7 @@ async def test_a_run_is_kept_in_a_file_of_any_name(tmp_path: Path, name: str) ->
     desk = Desk()
     await kept.start(tmp_path / name, idea(**chain(2)), desk.agent(approve=hold))
     for of in ("0.0", "0.1"):
-        assert [one.of for one in by_hand.approve(tmp_path / name)] == [of]
+        assert [one.of for one in kept.approve(tmp_path / name)] == [of]
         result = await kept.resume(tmp_path / name, desk.agent(approve=hold))
     assert (result.output, len(desk.made)) == ("go..", 2)
     assert beside(tmp_path, name) == []

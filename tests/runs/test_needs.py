@@ -119,7 +119,7 @@ async def test_a_run_that_is_released_goes_on_with_what_there_is(place: str) -> 
                 await run.result(timeout=PATIENCE)
         assert failed.value.code in {"unknown_tool", "plan_failed"}
         with pytest.raises(errors.RunError, match="run a is failed"):
-            await run.release()
+            await runs.release("a")
 
 
 @pytest.mark.parametrize("place", ["folder", "sqlite", "postgres"], indirect=True)

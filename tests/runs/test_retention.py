@@ -11,7 +11,6 @@ from actum import Runs, errors, kept, models
 from actum.runs.retention import sweep_runs
 from actum.runs.sql_store import SqlStore
 
-from .. import by_hand
 from .desks import PATIENCE, Desk, chain, plan, serving, sql, until
 
 pytestmark = pytest.mark.rule("L8")
@@ -89,10 +88,10 @@ async def test_a_run_is_written_into_a_file_that_is_read_replayed_and_forked(pla
         async with serving(runs, desk.agent(model=model)):
             await run.result(timeout=PATIENCE)
         await run.save(tmp_path / "run.json")
-    (one,) = by_hand.listed(tmp_path)
-    assert (one.state, one.row.output) == ("done", "a.")
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.output) == ("finished", "a.")
     assert (await kept.replay(tmp_path / "run.json")).is_same_output
-    by_hand.fork(tmp_path / "run.json", tmp_path / "forked.json", at=1)
+    kept.fork(tmp_path / "run.json", tmp_path / "forked.json", at=1)
     other = models.Scripted([{"calls": [], "output": "other"}])
     assert (await kept.resume(tmp_path / "forked.json", desk.agent(model=other))).output == "other"
 

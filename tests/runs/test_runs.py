@@ -20,7 +20,6 @@ from actum.runs import Entry
 from actum.runs.queue import Delivery
 from actum.runs.sending import DEADLINE, decision, with_sent
 
-from .. import by_hand
 from .desks import PATIENCE, Desk, Json, chain, plan, serving, until
 
 pytestmark = pytest.mark.rule("L8")
@@ -469,8 +468,8 @@ async def test_a_run_is_also_a_kept_run_that_a_file_can_hold(place: str, tmp_pat
         async with serving(runs, desk.agent(model=model)):
             await run.result(timeout=PATIENCE)
         (await run.idea()).save(tmp_path / "run.json")
-    (one,) = by_hand.listed(tmp_path)
-    assert (one.state, one.row.output) == ("done", "a.")
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.output) == ("finished", "a.")
     again = await kept.replay(tmp_path / "run.json")
     assert [one.is_same for one in again.requests] == [False]  # the tools are not those of its Idea
     assert again.is_same_output

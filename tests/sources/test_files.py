@@ -15,8 +15,6 @@ from actum import Agent, Context, Idea, Tools, errors, kept, models
 from actum.cli.server_options import token_of
 from actum.models import ModelRequest, Recording, Scripted
 
-from .. import by_hand
-
 IDEA = Idea(context=Context("go"), schema={})
 RUN = Idea(context=Context("go"), schema={}, meta={"run": {"id": "1"}})
 
@@ -96,7 +94,7 @@ async def test_a_link_of_somebody_else_in_a_shared_folder_is_not_followed(tmp_pa
 
 @pytest.mark.parametrize("given", ["", 5, None, b"x", ["x"], "a\0b", "\ud800"])
 def test_what_is_no_path_is_said(given: Any) -> None:
-    for use in (IDEA.save, Idea.load, by_hand.waiting):
+    for use in (IDEA.save, Idea.load, kept.waiting, kept.listed):
         with pytest.raises(errors.IdeaError, match="named by its path"):
             use(given)
 
@@ -132,7 +130,7 @@ async def test_what_can_hold_no_run_and_no_recording_is_said(tmp_path: Path, nam
     for use in (kept.start(path, IDEA, agent), kept.resume(path, agent), kept.replay(path)):
         with pytest.raises(errors.IdeaError):
             await use
-    for look in (by_hand.waiting, by_hand.approve, by_hand.deny, Idea.load):
+    for look in (kept.waiting, kept.approve, kept.deny, kept.listed, Idea.load):
         with pytest.raises(errors.IdeaError):
             look(path)
     assert models.Replay(path).dialect is None

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, overload
 
-from typing_extensions import deprecated
-
 from ..errors import RunError, RunNotFound
 from ..protocol.approvals import Ruling
 from ..protocol.solution import Result
@@ -232,9 +230,8 @@ class Runs:
         """
         await (await self.get(id)).cancel()
 
-    @deprecated("use `await (await runs.get(id)).release()`")
     async def release(self, id: str) -> None:
-        """As `Run.release`."""
+        """Let a run go on with any worker, whatever that lacks of what it needs; raises as `Run.release`."""
         await (await self.get(id)).release()
 
     async def result(self, id: str, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from actum import HOLD, Agent, Call, Context, Idea, Reply, Runs, Tool, Tools, approvals, models
+from actum import HOLD, Agent, Call, Context, Idea, Reply, Tool, Tools, approvals, kept, models
 
 tools = Tools()
 sent: list[str] = []
@@ -45,6 +45,5 @@ async def team() -> object:
     tools.register(first.as_tool("write"))
     agent = Agent(models.load("openai:gpt-5.2"), tools=tools, delegates={"editor": second}, roots=["ideas/"])
     found = await second.run(agent, input={"text": "…"})
-    async with Runs("runs") as runs:
-        await runs.decide("run", "0.0", "approve", parameters={"text": "…"})
+    kept.approve("run.json", parameters={"text": "…"})
     return found.output
