@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from actum import Agent, Idea, Runs, Worker, errors, models
+from actum.cli.render.matrix import LiveMatrix
 from actum.evals import Eval, gate, junit
 from actum.evals.gating import baseline
 from actum.evals.report_text import report_lines
@@ -126,6 +129,24 @@ async def test_versions_and_models_are_compared_case_by_case(folder: Path) -> No
     )
     assert strict.state == "failed"
     assert "expect: 1 cases became worse, at most 0 may: bo" in strict.why
+
+
+@pytest.mark.rule("V1", "V24")
+async def test_tables_of_many_cells_fit_a_terminal_and_tell_them_apart(folder: Path) -> None:
+    Idea.load("desk.json").save("desk-with-a-prompt-that-is-brief.json")
+    seen = LiveMatrix(is_shown=False)
+    tried = [model(name, PLAN) for name in ("openai-gpt-5-mini", "openai-gpt-5.2")]
+    versions = ["desk.json", "desk-with-a-prompt-that-is-brief.json"]
+    report = await suite(folder).run(models=tried, versions=versions, show=seen.add)
+    cells = [f"{version}·{one.name}" for version in versions for one in tried]
+    told = list(report_lines(report, 80))
+    assert max(map(len, told)) <= 80
+    assert [sum(cell in line for line in told) for cell in cells] == [1] * 4
+    with Console(width=80, file=StringIO()) as console, console.capture() as drawn:
+        console.print(seen.drawn())
+    heads = "".join(drawn.get().partition("expect")[0].split())
+    assert all(part in heads for part in ("openai-gpt-5-mini", "openai-gpt-5.2", "desk.json·"))
+    assert "…" not in drawn.get()
 
 
 @pytest.mark.rule("V23", "V25")

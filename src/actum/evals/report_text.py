@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from ..schema.quoting import printable
 from .report import CellReport, Report
@@ -12,8 +13,11 @@ _MOST_CASES = 10
 _MOST_REASONS = 20
 
 
-def report_lines(report: Report) -> Iterator[str]:
-    """The matrix, what it has cost, and the cases that matter most: first those that became worse."""
+def report_lines(report: Report, width: int | None = None) -> Iterator[str]:
+    """The matrix, what it has cost, and the cases that matter most: first those that became worse.
+
+    Cells that don't fit beside each other into `width` follow below each other.
+    """
     cells = list(report.cells.values())
     if not cells:
         yield "nothing was judged"
@@ -30,7 +34,7 @@ def report_lines(report: Report) -> Iterator[str]:
             column.append(rate if one is None else f"{rate}  +{one.better} −{one.worse}  p={one.p:.2f}")
     for column, cell in zip(columns, cells, strict=True):
         column.append(_cost(cell))
-    yield from _table(["", *checks, "requests, $"], columns)
+    yield from _table(["", *checks, "requests, $"], columns, width)
     yield from _worse(report, first, others)
     yield from _wrong(report)
     yield from _flaky(cells)
@@ -46,9 +50,15 @@ def _first(most: int, lines: Sequence[str]) -> Iterator[str]:
         yield f"{len(lines) - most} more: --html tells all"
 
 
-def _table(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(names: Sequence[str], columns: Sequence[Sequence[str]], most: int | None) -> Iterator[str]:
     width = max(_NAME, *(len(name) for name in names)) if max(map(len, names)) <= 2 * _NAME else 2 * _NAME
     widths = [max(len(cell) for cell in column) for column in columns]
+    if most is not None and len(columns) > 1 and width + sum(widths) + 2 * len(widths) > most:
+        fit = max(1, sum(width + total + 2 * n <= most for n, total in enumerate(accumulate(widths), 1)))
+        yield from _table(names, columns[:fit], most)
+        yield ""
+        yield from _table(names, columns[fit:], most)
+        return
     for name, *cells in zip(names, *columns, strict=True):
         shown = name if len(name) <= width else f"{name[: width - 1]}…"
         padded = "  ".join(f"{cell:<{size}}" for cell, size in zip(cells, widths, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,6 +25,7 @@ from ..given_deps import DepsNames, given_deps
 from ..questions import Questions
 from ..render.matrix import LiveMatrix
 from ..render.terminal import say, say_json, tell
+from ..render.tree import tree_width
 
 
 async def actum_eval(
@@ -117,7 +119,7 @@ async def actum_eval(
             tell(f"actum: error: {problem}")
         raise EvalError(error.problems[-1:]) from None
     if not json:
-        for line in report_lines(report):
+        for line in report_lines(report, tree_width() if sys.stdout.isatty() else None):
             say(line)
     if junit_file is not None:
         write_text(Path(junit_file), junit(report))
