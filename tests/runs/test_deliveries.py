@@ -73,7 +73,7 @@ async def test_the_queue_notes_the_history_of_other_jobs_and_none_of_deliveries_
             noted = await within.rows(
                 "SELECT task_name, type::text FROM procrastinate_events JOIN procrastinate_jobs job ON job.id = job_id"
             )
-    assert sorted(noted) == [("theirs", "deferred"), ("theirs", "scheduled"), ("theirs", "started")]
+    assert sorted(map(tuple, noted)) == [("theirs", "deferred"), ("theirs", "scheduled"), ("theirs", "started")]
 
 
 async def _taken(runs: Runs) -> bool:

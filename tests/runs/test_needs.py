@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from actum.cli.dispatch import run_command
 from actum.runs.row import Row
 
 from ..connections.starting import command
+from ..docs.pages import ROOT, blocks
 from ..effort import EFFORT, cases
 from .desks import PATIENCE, Desk, chain, plan, serving, until
 from .tally import Tally
@@ -224,29 +226,37 @@ def test_an_operator_sees_what_is_missing_and_lets_the_run_go_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = str(tmp_path / "runs.db")
+    (block,) = (one.text for one in blocks(ROOT / "docs" / "operating.md") if "runs release" in one.text)
+    listing, showing, releasing = (shlex.split(line, comments=True) for line in block.splitlines())
+
+    def executed(words: list[str]) -> int:
+        own = [word for word in words[1:] if word not in {"--store", "URL"}]
+        return run_command([*own, "--store", place])
 
     async def wait(patience: float) -> None:
         async with Runs(place) as runs:
-            await runs.submit(chain(1), id="a")
+            await runs.submit(plan({"_tool": "refund", "of": "x"}, output="†calls.0"), id="order-7")
             async with serving(runs, Other(idle=_idle).agent(), patience=patience):
-                await (_waiting(runs, "a") if patience > 1 else _over(runs))
+                await (_waiting(runs, "order-7") if patience > 1 else _over(runs))
 
     asyncio.run(wait(60))
-    assert run_command(["runs", "--store", place]) == 0
-    assert capsys.readouterr().out == "a  waits for a worker that has the tool 'step'\n"
-    assert run_command(["runs", "show", "a", "--store", place]) == 0
+    assert executed(listing) == 0
+    waits = capsys.readouterr().out
+    assert waits == "order-7  waits for a worker that has the tool 'refund'\n"
+    assert f"# {waits}" in block
+    assert executed(showing) == 0
     told = capsys.readouterr().out
-    assert told.startswith("a  waits for a worker that has the tool 'step'\n  submitted  2")
+    assert told.startswith("order-7  waits for a worker that has the tool 'refund'\n  submitted  2")
     assert "\n  waits since  2" in told
-    assert run_command(["runs", "release", "a", "--store", place]) == 0
-    assert run_command(["runs", "release", "a", "--store", place]) == 2
+    assert executed(releasing) == 0
+    assert executed(releasing) == 2
     assert "doesn't wait for a worker" in capsys.readouterr().err
     assert run_command(["runs", "release"]) == 2
     asyncio.run(wait(0.1))
     assert run_command(["runs", "failed", "--store", place]) == 0
-    assert "a  " in capsys.readouterr().out
+    assert "order-7  " in capsys.readouterr().out
 
 
 async def _over(runs: Runs) -> None:
     with pytest.raises(errors.RunEnded):
-        await runs.result("a", timeout=PATIENCE)
+        await runs.result("order-7", timeout=PATIENCE)
