@@ -122,12 +122,11 @@ class RunBatches:
             return kept_object(found[0][0]) if found[0][0] is not None else None
         own = await batching.encoded(request, name)
         kind = sha256(f"{model.name}\0{own['group']}".encode()).hexdigest()
-        async with self._database.transaction() as within_this:
-            await within_this.rows(
-                "INSERT INTO actum_asked (id, run, kind, model, body, asked, due) VALUES (?, ?, ?, ?, ?, now(), "
-                "now() + ?) ON CONFLICT (id) DO NOTHING RETURNING id",
-                *(name, run, kind, model.name, encode(own), within),
-            )
+        await self._database.single(
+            "INSERT INTO actum_asked (id, run, kind, model, body, asked, due) VALUES (?, ?, ?, ?, ?, now(), "
+            "now() + ?) ON CONFLICT (id) DO NOTHING RETURNING id",
+            *(name, run, kind, model.name, encode(own), within),
+        )
         return None
 
     async def look(self) -> None:
@@ -293,7 +292,4 @@ class RunBatches:
         )
         for (run,) in runs:
             await self._store.send(run, [BATCH])
-        await self._over(key)
-
-    async def _over(self, key: str) -> None:
         await self._database.single("DELETE FROM actum_batches WHERE key = ? RETURNING key", key)

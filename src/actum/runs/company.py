@@ -138,9 +138,7 @@ class Company:
             words = f"waits for a worker that has what is missing here: {', '.join(missing)}"
             tell_event("missing", row, words, logging.WARNING, worker=self._worker, missing=list(missing))
         pause = min(max(_LATER, waited / 4), _LATEST) * random.uniform(1.0, 1.5)
-        if (
-            waited < _LONGEST and random.random() < _SOON
-        ):  # who has all may carry much, and take it later than who lacks
+        if waited < _LONGEST and random.random() < _SOON:  # who has all may carry much, and take it later
             pause = random.uniform(0.25, 1.0) * _LATER
         await self._leases.put_off(row.id, self._worker, kept_lacks(missing, since), pause, lease)
         return True

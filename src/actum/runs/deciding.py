@@ -14,7 +14,7 @@ from ..protocol.approvals import Pending, Ruling
 from ..schema.json import Json, JsonObject
 from . import given
 from .row import Taken
-from .run_record import RunRecord, context_of, found_row
+from .run_record import RunRecord, context_of, found_run
 from .run_spreading import parts_waited_for
 from .run_store import RunStore
 from .sending import decision, result_given, signal, with_item, with_sent
@@ -99,7 +99,7 @@ class RunDecisions:
             NotWaiting: a call was decided on already.
             RunError: it is over.
         """
-        row = found_row(await self._store.send(self.run, items, due, lambda known: check_sent(known, items)), self.run)
+        row = found_run(await self._store.send(self.run, items, due, lambda known: check_sent(known, items)), self.run)
         if row.is_over:
             raise RunError(f"run {self.run} is {row.state}: nothing can be sent to it any more")
         for one in items:

@@ -45,13 +45,7 @@ class FolderLeases:
         return await self._files.off_loop(lambda: self._claim(run, worker, tags, needs, is_beside=is_beside))
 
     def _claim(
-        self,
-        run: str,
-        worker: str,
-        tags: Collection[str] | None = None,
-        needs: JsonObject | None = None,
-        *,
-        is_beside: bool = False,
+        self, run: str, worker: str, tags: Collection[str] | None, needs: JsonObject | None, *, is_beside: bool
     ) -> Row | None:
         before = self._files.row(run)
         if before is not None and before.tag is not None and tags is not None and before.tag not in tags:
@@ -84,7 +78,10 @@ class FolderLeases:
         """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds."""
 
         def leave() -> Row | None:
-            if (self._claim(run, worker) is None) if lease is None else (self._open.lease(run) != lease):
+            if lease is None:
+                if self._claim(run, worker, None, None, is_beside=False) is None:
+                    return None
+            elif self._open.lease(run) != lease:
                 return None
             return self._open.let_go(run, lacks=lacks, attempts=max(0, self._open[run].row.get("attempts", 0) - 1))
 

@@ -27,7 +27,7 @@ from .deciding import RunDecisions
 from .following import LOOK, Entry, Live, entries_and_live, entries_written
 from .kept_run import with_origin
 from .row import Row, State, check_id, new_id
-from .run_record import RunRecord, found_row
+from .run_record import RunRecord, found_run
 from .run_store import RunStore
 from .sending import ANEW, RESUME
 
@@ -215,7 +215,7 @@ class Run:
 
     async def cancel(self) -> None:
         """End it for good; raises as `Runs.cancel`."""
-        found_row(await self._store.cancel(self.id), self.id)
+        found_run(await self._store.cancel(self.id), self.id)
 
     async def release(self) -> None:
         """Let it go on with any worker, whatever that lacks of what it needs (`Row.missing`).
@@ -226,7 +226,7 @@ class Run:
         row = await self.refresh()
         if row.uncarried is None or row.state != "queued":
             raise RunError(f"run {self.id} is {row.state}: it doesn't wait for a worker that has what it needs")
-        self.row = found_row(await self._store.waive(self.id), self.id)
+        self.row = found_run(await self._store.waive(self.id), self.id)
 
     async def idea(self) -> Idea:
         """The run as an Idea whose context is what it has left: saved to a file, it is a kept run (`actum.kept`)."""

@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -23,13 +24,6 @@ _LONGEST = 8_192
 """How many bytes a request may have."""
 _PATIENCE = 5.0
 """Seconds that a request may take to arrive."""
-_REASONS = {
-    200: "OK",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    421: "Misdirected Request",
-    503: "Service Unavailable",
-}
 _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _ANOTHER: tuple[int, JsonObject] = 421, {"error": "this port doesn't answer to that name"}
 
@@ -85,5 +79,5 @@ def _judged(worker: Worker, method: bytes, path: bytes) -> tuple[int, JsonObject
 
 def _reply(status: int, body: JsonObject) -> bytes:
     text = encode(body).encode()
-    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: application/json\r\nContent-Length: {len(text)}"
-    return f"{head}\r\nConnection: close\r\n\r\n".encode() + text
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json"
+    return f"{head}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n".encode() + text

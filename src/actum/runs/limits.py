@@ -69,21 +69,18 @@ class PlaceLimits:
         own = Limit(tenant=tenant, model=model, runs=runs, weight=weight, requests=requests, tokens=tokens)
         self._check(own)
         values = [*own.key, own.runs, own.weight, own.requests, own.tokens]
-        async with self._database.transaction() as within:
-            await within.rows(
-                f"INSERT INTO actum_limits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (kind, name) DO UPDATE SET runs = excluded.runs, weight = excluded.weight, "
-                "requests = excluded.requests, tokens = excluded.tokens RETURNING kind",
-                *values,
-            )
+        await self._database.single(
+            f"INSERT INTO actum_limits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (kind, name) DO UPDATE SET runs = excluded.runs, weight = excluded.weight, "
+            "requests = excluded.requests, tokens = excluded.tokens RETURNING kind",
+            *values,
+        )
         return own
 
     async def list(self) -> Sequence[Limit]:
         """All of them."""
-        async with self._database.transaction() as within:
-            return [
-                limit_of(one) for one in await within.rows(f"SELECT {_COLUMNS} FROM actum_limits ORDER BY kind, name")
-            ]
+        found = await self._database.single(f"SELECT {_COLUMNS} FROM actum_limits ORDER BY kind, name")
+        return [limit_of(one) for one in found]
 
     async def remove(self, *, tenant: str | None = None, model: str | None = None) -> None:
         """Limit a tenant or a model no longer.
@@ -92,9 +89,8 @@ class PlaceLimits:
             RunError: it has no limit of its own.
         """
         key = Limit(tenant=tenant, model=model).key
-        async with self._database.transaction() as within:
-            if not await within.rows("DELETE FROM actum_limits WHERE kind = ? AND name = ? RETURNING kind", *key):
-                raise RunError(f"{key[0]} {key[1]!r} has no limit of its own")
+        if not await self._database.single("DELETE FROM actum_limits WHERE kind = ? AND name = ? RETURNING kind", *key):
+            raise RunError(f"{key[0]} {key[1]!r} has no limit of its own")
 
     def _check(self, own: Limit) -> None:
         if (own.tenant is None) == (own.model is None):

@@ -14,7 +14,9 @@ from .handle import Run
 from .row import Row, sought
 from .run_folder import RunFolder
 from .runs import Runs
-from .sql_rows import SOURCE, kept_text
+from .sql_deliveries import SEND
+from .sql_leases import ADD_ENTRY
+from .sql_rows import SOURCE, kept_text, source_values
 from .sql_store import SqlStore
 
 _PAGE = 200
@@ -72,11 +74,10 @@ async def _kept(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Seque
     if known is None:
         raise RunError(f"run {run.id} has gone while it was moved")
     row, one = run.row, known.source
-    made = [one.id, encode(one.idea), one.origin, kept_text(one.input), kept_text(one.child), *one.standing.values()]
     result = [row.name, sought(row.id, row.name), "queued" if row.state == "running" else row.state, *_result(row)]
     numbered = enumerate(known.entries, known.seq - len(known.entries) + 1)
     entries = [(number, int(is_note(entry)), encode(entry)) for number, entry in numbered]
-    return [*made, *result], entries, await _sent(source, run.id)
+    return [*source_values(one), *result], entries, await _sent(source, run.id)
 
 
 def _result(row: Row) -> list[Any]:
@@ -93,12 +94,8 @@ async def _sent(source: Runs, run: str) -> Sequence[Any]:
 
 
 async def _add(within: Transaction, run: str, lease: int, entries: Sequence[Any], sent: Sequence[Any]) -> None:
-    rows = [(run, number, lease, is_tick, text) for number, is_tick, text in entries]
-    if rows:
-        await within.each("INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)", rows)
-    items = [(run, *one) for one in sent]
-    if items:
-        await within.each("INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)", items)
+    await within.each(ADD_ENTRY, [(run, number, lease, is_tick, text) for number, is_tick, text in entries])
+    await within.each(SEND, [(run, *one) for one in sent])
 
 
 async def _take_beside(source: Runs, target: SqlStore) -> None:
@@ -107,5 +104,4 @@ async def _take_beside(source: Runs, target: SqlStore) -> None:
         rows = await source.store.database.single(f"SELECT {names} FROM {table}")
         marks = ", ".join("?" * (names.count(",") + 1))
         async with target.database.transaction() as within:
-            if rows:
-                await within.each(f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING", rows)
+            await within.each(f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING", rows)

@@ -13,7 +13,7 @@ from typing import Any
 from .database import Database, Transaction
 from .limits import Limit, limit_for
 from .row import Row
-from .sql_rows import COLUMNS, row_from
+from .sql_rows import COLUMNS, IS_CALLED, row_from
 
 Push = Callable[[Row, Transaction], Awaitable[None]]
 _SHARE = 4
@@ -28,8 +28,8 @@ _LOCK = (
 )
 _RUNNING = "SELECT count(*) FROM actum_runs WHERE tenant = ? AND state = 'running' AND id <> ?"
 _PARK = (
-    "UPDATE actum_runs SET state = 'parked' WHERE id = ? AND (state = 'queued' OR (state = 'waiting' AND EXISTS "
-    "(SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= now())))) RETURNING id"
+    "UPDATE actum_runs SET state = 'parked' "
+    f"WHERE id = ? AND (state = 'queued' OR (state = 'waiting' AND {IS_CALLED})) RETURNING id"
 )
 _QUEUED = (
     "SELECT count(*) FROM (SELECT 1 FROM actum_runs WHERE tenant = ? AND state = 'queued' AND queue = ? "

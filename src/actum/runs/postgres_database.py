@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from ..errors import RunError, StoreUnavailable, concealed
+from ..errors import RunError, StoreUnavailable
 from ..schema.installing import pip_install
+from ..storage.postgres import is_postgres_url, said_by_postgres
 from .database import Transaction
 from .live.channel import Channel
 from .live.notices import NoticeChannel
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 _TABLES = Tables(
     counting="BIGSERIAL PRIMARY KEY",
     real="DOUBLE PRECISION",
-    roomy=";ALTER TABLE actum_runs SET (fillfactor = 50)",
-    free="ALTER TABLE actum_entries DROP CONSTRAINT IF EXISTS actum_entries_run_fkey",
+    roomy=";ALTER TABLE actum_runs SET (fillfactor = 50)"
+    ";ALTER TABLE actum_entries DROP CONSTRAINT IF EXISTS actum_entries_run_fkey",
 )
 _LOCK = 0x41637452
 """The advisory lock under which tables are made: `ActR`."""
@@ -161,15 +162,9 @@ class PostgresDatabase:
             psycopg.InterfaceError,
             psycopg.errors.IdleInTransactionSessionTimeout,
         ) as error:
-            raise StoreUnavailable(f"the runs in PostgreSQL: {self._said(error)}") from error
+            raise StoreUnavailable(f"the runs in PostgreSQL: {said_by_postgres(error, self._url)}") from error
         except psycopg.Error as error:
-            raise RunError(f"the runs in PostgreSQL: {self._said(error)}") from error
-
-    def _said(self, error: Exception) -> str:
-        """What the database says, without any part of the URL: where that is malformed, any may be the password."""
-        from psycopg.conninfo import conninfo_to_dict
-
-        return concealed(" ".join(str(error).split()), conninfo_to_dict(self._url).values())[:300]
+            raise RunError(f"the runs in PostgreSQL: {said_by_postgres(error, self._url)}") from error
 
     async def pool(self) -> AsyncConnectionPool[Any]:
         """The connections, opened when they are first asked for; raises as the driver does."""
@@ -180,14 +175,10 @@ class PostgresDatabase:
 
     async def _opened(self) -> AsyncConnectionPool[Any]:
         import psycopg
-        from psycopg.conninfo import conninfo_to_dict
         from psycopg_pool import AsyncConnectionPool
 
-        try:
-            conninfo_to_dict(self._url)
-        except psycopg.ProgrammingError:
-            # What is wrong with it is told in its own words, and they may hold a password.
-            raise RunError("the runs in PostgreSQL: their URL can't be read") from None
+        if not is_postgres_url(self._url):
+            raise RunError("the runs in PostgreSQL: their URL can't be read")
         database = await psycopg.AsyncConnection.connect(self._url, connect_timeout=int(_PATIENCE))
         async with database:
             await self._migrate(database)

@@ -58,6 +58,8 @@ class LeasedRecord:
         """What the idempotency keys of its calls begin with (C9)."""
         self.has_progress = False
         """Whether anything is kept of it that wasn't when it was taken up."""
+        self._note: Told | None = None
+        """The course that was noted last: it is in no hurry, and goes with what follows, or with the end."""
         self.failure: RunError | None = None
         """Why an entry can't be kept at all."""
         self._committer = committer
@@ -80,33 +82,37 @@ class LeasedRecord:
             raise IdeaError(f"{self.run}: an entry that could not be read again is not written") from None
         self.seq += 1
         consumed = self._consumed if "began" in entry and not entry["at"] else None
-        told = Told(
-            run=self.run,
-            seq=self.seq,
-            lease=self.lease,
-            text=text,
-            is_tick=is_note(entry),
-            is_course=bool(entry.get(COURSE)),
-            consumed=consumed,
-        )
+        told = Told(run=self.run, seq=self.seq, lease=self.lease, text=text, is_tick=is_note(entry), consumed=consumed)
         if consumed is not None:
             self._consumed = None
-        self._committer.add(self, told)
+        self._tell_note()
+        if entry.get(COURSE):
+            self._note = told
+        else:
+            self._committer.add(self, told)
+
+    def _tell_note(self) -> None:
+        note, self._note = self._note, None
+        if note is not None:
+            self._committer.add(self, note)
 
     async def closed(self) -> Sequence[Told]:
-        """What of a run that has come to its end is to be kept with that: its last notes; all else is `settled`."""
-        notes = self._committer.notes_left(self)
-        await self.settled(len(notes))
+        """What of a run that has come to its end is to be kept with that: its course; all else is `settled`."""
+        notes, self._note = [] if self._note is None else [self._note], None
+        await self._settled(self.seq - len(notes))
         return notes
 
-    async def settled(self, left: int = 0) -> None:
-        """Wait until all that was told, but for so many entries, is kept and the run is known to be this one's still.
+    async def settled(self) -> None:
+        """Wait until all that was told is kept and the run is known to be this one's still.
 
         Raises:
             Fenced: another process owns the run by now.
             RunError: what was told can't be kept.
         """
-        told = self.seq - left
+        self._tell_note()
+        await self._settled(self.seq)
+
+    async def _settled(self, told: int) -> None:
         while not self.is_lost and self.failure is None:
             if self.kept >= told and self._committer.is_fresh(self.confirmed):
                 return
@@ -114,10 +120,6 @@ class LeasedRecord:
         if self.failure is not None:
             raise RunError(self.failure.message)
         raise Fenced(f"{self.run}: another process owns the run by now")
-
-    def leaves(self, told: Told) -> bool:
-        """Whether an entry may be committed later, since it is a note, and the last."""
-        return told.is_course and told.seq == self.seq
 
     def judge(self, lease: int | None, asked: float) -> None:
         """Take in which lease the run had, asked for at that time."""
@@ -154,16 +156,9 @@ class Committer:
         return LeasedRecord(self, run, lease, seq, consumed, on_loss)
 
     def add(self, record: LeasedRecord, told: Told) -> None:
-        """Have an entry committed soon; the course that is noted at the end, with what comes then."""
+        """Have an entry committed soon."""
         self._told.append((record, told))
-        if not told.is_course:
-            self._wake.set()
-
-    def notes_left(self, record: LeasedRecord) -> Sequence[Told]:
-        """What is noted of a run's course and not committed yet: it is left to whoever asks."""
-        notes = [one for of, one in self._told if of is record and record.leaves(one)]
-        self._told = [one for one in self._told if one[1] not in notes]
-        return notes
+        self._wake.set()
 
     def is_fresh(self, confirmed: float) -> bool:
         """Whether what was asked for at that time still counts."""
@@ -183,9 +178,8 @@ class Committer:
         while True:
             await self._wake.wait()
             self._wake.clear()
+            told, self._told = self._told, []
             asked, self._asked = self._asked, {}
-            left = [(record, one) for record, one in self._told if record.leaves(one) and record.run not in asked]
-            told, self._told = [one for one in self._told if one not in left], left
             self._under_way, self._round = self._round, asyncio.Event()
             for record, one in told:
                 record.sent = one.seq

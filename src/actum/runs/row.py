@@ -180,8 +180,6 @@ class Told:
     lease: int
     text: str
     is_tick: bool = False
-    is_course: bool = False
-    """Whether it notes calls of the course: that is in no hurry."""
     consumed: int | None = None
 
 

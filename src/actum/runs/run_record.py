@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..app.idea import Idea
 from ..errors import RunNotFound
@@ -17,6 +17,8 @@ from .progress import damaged, ticks_in
 from .row import Row, Taken
 from .run_store import RunStore
 from .sending import with_sent
+
+T = TypeVar("T")
 
 
 class RunRecord:
@@ -32,14 +34,11 @@ class RunRecord:
         Raises:
             RunNotFound: there is none (any more).
         """
-        return found_row(await self._store.get(self._run), self._run)
+        return found_run(await self._store.get(self._run), self._run)
 
     async def known(self) -> Taken:
         """What it was made of, all that it has told, and what it was sent; raises as `row`."""
-        known = await self._store.known(self._run)
-        if known is None:
-            raise _missing(self._run)
-        return known
+        return found_run(await self._store.known(self._run), self._run)
 
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed; that of its Idea if it hasn't begun."""
@@ -90,16 +89,12 @@ def context_of(known: Taken) -> Context:
         raise damaged(known.source.id, error) from None
 
 
-def found_row(row: Row | None, run: str) -> Row:
-    """How far a run is, if there is one.
+def found_run(found: T | None, run: str) -> T:
+    """What is known of a run, if there is one.
 
     Raises:
         RunNotFound: there is none (any more).
     """
-    if row is None:
-        raise _missing(run)
-    return row
-
-
-def _missing(run: str) -> RunNotFound:
-    return RunNotFound(f"there is no run {run}")
+    if found is None:
+        raise RunNotFound(f"there is no run {run}")
+    return found

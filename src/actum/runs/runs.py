@@ -25,7 +25,7 @@ from .retention import sweep_runs
 from .row import QUEUE, Row, RunPage, State, check_id, new_id
 from .run_folder import RunFolder
 from .run_places import open_runs
-from .run_record import found_row
+from .run_record import found_run
 from .run_store import RunStore
 from .schedules import Missed, Schedule, Schedules
 from .submitting import Given, submission_of
@@ -179,7 +179,7 @@ class Runs:
         Raises:
             RunNotFound: there is none.
         """
-        return self.run_of(found_row(await self.store.get(check_id(id)), id))
+        return self.run_of(found_run(await self.store.get(check_id(id)), id))
 
     async def decide(
         self,

@@ -120,8 +120,7 @@ class Schedules:
 
     async def list(self) -> Sequence[Schedule]:
         """All of them, by name."""
-        async with self._store.database.transaction() as within:
-            found = await within.rows(f"SELECT {_COLUMNS} FROM actum_schedules ORDER BY name")
+        found = await self._store.database.single(f"SELECT {_COLUMNS} FROM actum_schedules ORDER BY name")
         return [_schedule(one) for one in found]
 
     async def remove(self, name: str) -> None:
@@ -130,9 +129,9 @@ class Schedules:
         Raises:
             RunError: there is none of this name.
         """
-        async with self._store.database.transaction() as within:
-            if not await within.rows("DELETE FROM actum_schedules WHERE name = ? RETURNING name", check_id(name)):
-                raise _none(name)
+        gone = "DELETE FROM actum_schedules WHERE name = ? RETURNING name"
+        if not await self._store.database.single(gone, check_id(name)):
+            raise RunError(f"there is no schedule {name}")
 
     async def pause(self, name: str) -> None:
         """Let it submit nothing until `go_on`. What ticks meanwhile is not missed, but left out.
@@ -174,12 +173,11 @@ class Schedules:
         """
         while await self._fire_one(now):
             pass
-        async with self._store.database.transaction() as within:
-            marks = ", ".join("?" * len(self._passed_over)) or "''"
-            found = await within.rows(
-                f"SELECT min(comes) FROM actum_schedules WHERE is_paused = 0 AND name NOT IN ({marks})",
-                *self._passed_over,
-            )
+        marks = ", ".join("?" * len(self._passed_over)) or "''"
+        found = await self._store.database.single(
+            f"SELECT min(comes) FROM actum_schedules WHERE is_paused = 0 AND name NOT IN ({marks})",
+            *self._passed_over,
+        )
         return found[0][0]
 
     async def _fire_one(self, now: float) -> bool:
@@ -253,9 +251,5 @@ def _schedule(values: Sequence[Any]) -> Schedule:
 
 def _there(found: Schedule | None, name: str) -> Schedule:
     if found is None:
-        raise _none(name)
+        raise RunError(f"there is no schedule {name}")
     return found
-
-
-def _none(name: str) -> RunError:
-    return RunError(f"there is no schedule {name}")

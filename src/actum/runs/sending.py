@@ -50,9 +50,9 @@ def decision(
         "reason": given.as_text(reason, "a reason", most=_LONGEST_REASON),
         "by": given.as_text(by, "who decides"),
     }
-    return (
-        own if parameters is None else {**own, "parameters": given.as_members(parameters, "the parameters of a call")}
-    )
+    if parameters is not None:
+        own["parameters"] = given.as_members(parameters, "the parameters of a call")
+    return own
 
 
 def stamped(items: Sequence[JsonObject], now: float) -> list[JsonObject]:

@@ -24,8 +24,6 @@ _CANCEL = (
     "UPDATE actum_runs SET state = 'cancelled', lease = lease + 1, worker = NULL, ended = now() "
     f"WHERE id = ? AND {_OPEN} RETURNING id"
 )
-IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= now()))"
-"""Whether a run was sent something that it is to take up now."""
 _SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= now()) ORDER BY number"
 SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 

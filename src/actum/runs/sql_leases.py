@@ -18,13 +18,13 @@ from .losses import involved, losses_from, with_loss
 from .row import Ending, Row, Submission, Taken, Told
 from .run_spreading import parts_waited_for
 from .sending import deadlines
-from .sql_deliveries import IS_CALLED, SqlDeliveries, taken_at
-from .sql_rows import COLUMNS, kept_text, row_at, row_from
+from .sql_deliveries import SqlDeliveries, taken_at
+from .sql_rows import COLUMNS, IS_OWED, kept_text, row_at, row_from
 
 _CLAIM = (
     "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + ?, state = 'running', waiting = NULL, "
     "former = CASE WHEN state = 'running' THEN worker END, worker = ?, needs = coalesce(?, needs), lacks = NULL "
-    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
+    f"WHERE id = ? AND {IS_OWED}"
 )
 _IS_SUSPECT = (
     "(losses IS NOT NULL OR (state = 'running' AND worker <> ? AND (SELECT count(*) FROM "
@@ -39,14 +39,14 @@ _END = (
 _PUT_OFF = (
     "UPDATE actum_runs SET lease = lease + CASE WHEN state = 'running' THEN 1 ELSE 0 END, state = 'queued', "
     "attempts = CASE WHEN ? = 1 AND attempts > 0 THEN attempts - 1 ELSE attempts END, worker = NULL, lacks = ? "
-    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
+    f"WHERE id = ? AND {IS_OWED}"
 )
 """Whoever had it has lost it by then, or gives it back."""
 _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL, attempts = 0 "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
-_INSERT = "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)"
+ADD_ENTRY = "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)"
 _CLEAR = "UPDATE actum_runs SET losses = NULL, attempts = 0"
 _FORGIVE = f"{_CLEAR} WHERE id = ?"
 _SUSPECTS = "SELECT id, losses FROM actum_runs WHERE losses IS NOT NULL AND id <> ?"
@@ -96,8 +96,7 @@ class SqlLeases:
         if taken is None:
             return row
         losses = with_loss(row, taken, await time_of(within))
-        noted = "UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING losses"
-        await within.send(noted, encode(losses) if losses else None, row.id)
+        await _keep_losses(within, row.id, losses)
         if row.attempts > 1 and row.losses:
             workers = involved(row.losses)
             suspects = await within.rows(_SUSPECTS, row.id)
@@ -167,7 +166,9 @@ class SqlLeases:
                     await _compact(within, one)
             if kept:
                 # Not at first: to look for a conflict is one more record of the log, an entry.
-                await within.each(_INSERT + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), _entries(kept))
+                await within.each(
+                    ADD_ENTRY + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), _entries(kept)
+                )
                 await self._database.tell(within, {one.run for one in kept})
         return leases
 
@@ -190,8 +191,8 @@ class SqlLeases:
             if parent is not None:
                 await row_at(within, parent, self._database.update)
             found = await within.rows(_END, ending.state, *map(kept_text, said), ended, run, lease)
-            if found and told:
-                await within.each(_INSERT, _entries(told))
+            if found:
+                await within.each(ADD_ENTRY, _entries(told))
             if found and ending.state == "waiting":
                 await self._wait(within, row_from(found[0]))
             elif found:
@@ -234,15 +235,16 @@ class SqlLeases:
             elif worker is not None and (row := await row_at(within, run, self._database.update)) is not None:
                 left = [asdict(one) for one in row.losses if one.worker != worker]
                 if len(left) < len(row.losses):
-                    await within.send(
-                        "UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING id",
-                        encode(left) if left else None,
-                        run,
-                    )
+                    await _keep_losses(within, run, left)
         return bool(found)
 
     async def forget(self, run: str, lease: int) -> None:
         """Nothing is held for a run that was claimed: the lease alone says whose it is."""
+
+
+async def _keep_losses(within: Transaction, run: str, losses: Sequence[JsonObject]) -> None:
+    kept = encode([*losses]) if losses else None
+    await within.send("UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING id", kept, run)
 
 
 def _entries(told: Sequence[Told]) -> list[Sequence[Any]]:

@@ -24,6 +24,10 @@ cancelled once it is so of all its requests."""
 FORGET_ASKED = "DELETE FROM actum_asked WHERE run = ?"
 IN_BATCHES = "SELECT run FROM actum_asked WHERE batch IS NOT NULL AND result IS NULL"
 """The runs that lie in batches that aren't over: those are looked after by what they were made of."""
+IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= now()))"
+"""Whether a run was sent something that it is to take up now."""
+IS_OWED = f"(state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
+"""Whether somebody is to carry a run out."""
 _DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
 
 
@@ -60,6 +64,12 @@ def _made_of(idea: Any, origin: Any, given: Any, child: Any) -> dict[str, Any]:
         "input": None if given is None else kept_object(given),
         "child": None if child is None else kept_object(child),
     }
+
+
+def source_values(one: Submission) -> list[Any]:
+    """What a run was made of, as the columns of `SOURCE`."""
+    given = kept_text(one.input), kept_text(one.child)
+    return [one.id, encode(one.idea), one.origin, *given, *one.standing.values()]
 
 
 async def secret_of(within: Transaction) -> str:

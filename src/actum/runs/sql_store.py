@@ -10,20 +10,21 @@ from .finding import listing
 from .queue import Queue
 from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by, name_in, sought
 from .sending import stamped
-from .sql_deliveries import IS_CALLED, SEND, SqlDeliveries, taken_at
+from .sql_deliveries import SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
 from .sql_rows import (
     COLUMNS,
     FORGET_ASKED,
     IN_BATCHES,
+    IS_OWED,
     SOURCE,
     kept_object,
-    kept_text,
     looked_at,
     row_at,
     row_from,
     secret_of,
     source_at,
+    source_values,
 )
 
 _ADD = (
@@ -72,17 +73,9 @@ class SqlStore:
         secret = self._secret or await secret_of(within)
         one = keyed_by(secret, one)
         name = name_in(one.idea.get("meta"))
-        source = [
-            one.id,
-            encode(one.idea),
-            one.origin,
-            kept_text(one.input),
-            kept_text(one.child),
-            *one.standing.values(),
-        ]
         if one.parent is not None and lease is not None:
             await self._deliveries.check_lease(within, one.parent, lease)
-        is_new = bool(await within.rows(_ADD, *source, name, sought(one.id, name)))
+        is_new = bool(await within.rows(_ADD, *source_values(one), name, sought(one.id, name)))
         row = await row_at(within, one.id)
         assert row is not None
         return (await self._admitted(within, row) if is_new else row), is_new, secret
@@ -192,10 +185,7 @@ class SqlStore:
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
         found = await self.database.single(
-            f"SELECT {COLUMNS} FROM actum_runs WHERE id > ? AND (state IN ('queued', 'running') "
-            f"OR (state = 'waiting' AND {IS_CALLED})) ORDER BY id LIMIT ?",
-            after,
-            most,
+            f"SELECT {COLUMNS} FROM actum_runs WHERE id > ? AND {IS_OWED} ORDER BY id LIMIT ?", after, most
         )
         return [row_from(one) for one in found]
 

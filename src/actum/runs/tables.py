@@ -16,7 +16,7 @@ from ..errors import RunError
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablesVersion:
     """What a version adds, as statements; `{real}` and `{counting}` are types that databases name differently,
-    `{roomy}` and `{free}` are statements that only some have."""
+    `{roomy}` is a statement that only some have."""
 
     adds: str
     oldest: int = 0
@@ -107,8 +107,6 @@ VERSIONS = (
     ),
     # `actum_runs_sought` begins with the same columns.
     TablesVersion(adds="DROP INDEX actum_runs_by_time{roomy}"),
-    # Entries are written under the lock of their run, and deleted behind it.
-    TablesVersion(adds="{free}"),
 )
 """The versions of the tables from the baseline on. One that was released is never changed: the next one adds."""
 
@@ -122,9 +120,8 @@ class Tables:
     real: str
     """The type of a column of floats."""
     roomy: str = ""
-    """What lets a row of `actum_runs` be written anew where it lies: only what is new of it is logged then."""
-    free: str = ""
-    """What lets an entry be written without a look whether its run is there."""
+    """What lets a row of `actum_runs` be written anew where it lies, so that only what is new of it is logged; and an
+    entry without a look whether its run is there: it is written under the lock of that, and deleted behind it."""
     versions: Sequence[TablesVersion] = VERSIONS
 
     @property
@@ -152,8 +149,8 @@ class Tables:
         if not added:
             return []
         adds = ";".join(version.adds for version in added).format(
-            counting=self.counting, real=self.real, roomy=self.roomy, free=self.free
+            counting=self.counting, real=self.real, roomy=self.roomy
         )
         needed = max(oldest, *(version.oldest for version in self.versions), 0)
         told = ["DELETE FROM actum_oldest", f"INSERT INTO actum_oldest (version) VALUES ({needed})"]
-        return [*filter(None, map(str.strip, adds.split(";"))), *told]
+        return [*(one.strip() for one in adds.split(";")), *told]

@@ -30,9 +30,8 @@ def tell_begin(row: Row, worker: str) -> None:
     if row.former in {None, worker}:
         tell_event("begun", row, "begun", worker=worker, lease=row.lease)
     else:
-        tell_event(
-            "taken_over", row, f"taken over from {row.former}", worker=worker, lease=row.lease, former=row.former
-        )
+        words = f"taken over from {row.former}"
+        tell_event("taken_over", row, words, worker=worker, lease=row.lease, former=row.former)
 
 
 def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:

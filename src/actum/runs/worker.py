@@ -175,10 +175,9 @@ class Worker:
         beside: list[asyncio.Task[None]] = []
         try:
             async with asyncio.TaskGroup() as tasks:
-                commits, tells = self._committer.commit(), self._live.send()
                 works = (
-                    commits,
-                    tells,
+                    self._committer.commit(),
+                    self._live.send(),
                     self._watchdog.watch(self._owned),
                     self._reconcile(),
                     self._tick(),

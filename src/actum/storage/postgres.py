@@ -20,6 +20,25 @@ _LOCK = 0x41637475
 """The advisory lock that writers take: `Actu`."""
 
 
+def is_postgres_url(url: str) -> bool:
+    """Whether a URL can be read: the driver says what is wrong with it in words that may hold a password."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return False
+    return True
+
+
+def said_by_postgres(error: Exception, url: str) -> str:
+    """What a database says, without any part of the URL: where that is malformed, any may be the password."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    return concealed(" ".join(str(error).split()), conninfo_to_dict(url).values())[:300]
+
+
 class PostgresStore(DatabaseStore):
     """A database, on one connection."""
 
@@ -56,24 +75,13 @@ class PostgresStore(DatabaseStore):
             except psycopg.Error as error:
                 if self._open is not None and self._open.broken:
                     self._open = None
-                said = self._without_secrets(" ".join(str(error).split()))
-                raise IdeaError(f"the store in PostgreSQL: {said[:300]}") from error
-
-    def _without_secrets(self, text: str) -> str:
-        """What the database says, without any part of the URL: where that is malformed, any may be the password."""
-        from psycopg.conninfo import conninfo_to_dict
-
-        return concealed(text, conninfo_to_dict(self._url).values())
+                raise IdeaError(f"the store in PostgreSQL: {said_by_postgres(error, self._url)}") from error
 
     async def _opened(self) -> AsyncConnection[Any]:
         import psycopg
-        from psycopg.conninfo import conninfo_to_dict
 
-        try:
-            conninfo_to_dict(self._url)
-        except psycopg.ProgrammingError:
-            # What is wrong with it is told in its own words, and they may hold a password.
-            raise IdeaError("the store in PostgreSQL: its URL can't be read") from None
+        if not is_postgres_url(self._url):
+            raise IdeaError("the store in PostgreSQL: its URL can't be read")
         database = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
         try:
             async with database.transaction():
