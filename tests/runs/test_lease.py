@@ -287,6 +287,24 @@ async def test_the_course_that_is_noted_last_is_left_to_the_end_and_committed_wh
         assert [one.seq for one in store.told] == [1, 3, 4, 5]
 
 
+async def test_who_is_cut_while_a_run_is_closed_or_just_behind_it_lets_it_go() -> None:
+    note: dict[str, Any] = {"at": [], "course": [{"call": "0.0"}]}
+    store = Frozen([0.0], [0.0] * 9, [1] * 9)
+    async with committing(store, lambda: 0.0, 2.0) as record:
+        record({"at": [], "message": {}})
+        record(note)
+        closing = asyncio.create_task(record.closed())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait([closing])
+        await asyncio.wait_for(record.settled(), PATIENCE)
+        assert [one.seq for one in store.told] == [1, 2]
+        record(note)
+        await record.closed()
+        await asyncio.wait_for(record.settled(), PATIENCE)
+        assert [one.seq for one in store.told] == [1, 2]
+
+
 async def test_what_many_runs_tell_at_once_is_committed_together() -> None:
     committed: list[int] = []
 

@@ -98,8 +98,9 @@ class LeasedRecord:
 
     async def closed(self) -> Sequence[Told]:
         """What of a run that has come to its end is to be kept with that: its course; all else is `settled`."""
-        notes, self._note = [] if self._note is None else [self._note], None
+        notes = [] if self._note is None else [self._note]
         await self._settled(self.seq - len(notes))
+        self._note, self.kept = None, self.seq  # with the end, or not at all: nobody waits for it
         return notes
 
     async def settled(self) -> None:
