@@ -67,6 +67,11 @@ def test_exit_codes_say_what_a_gate_and_a_must_found(folder: Path) -> None:
     for file in ("--junit", "--html"):
         lost = actum("eval", "desk.eval.yaml", file, "runs", cwd=folder)
         assert (lost.returncode, "runs: Is a directory" in lost.stderr, "expect" in lost.stdout) == (2, True, True)
+    for checks, why in (("[]", "it has no checks"), ("[†output.mean > 0]", "its cases bring no runs: --versions or")):
+        text = f"idea: desk.json\ncases: [{{input: {{email: ana@example.com}}}}]\nchecks: {checks}\n"
+        (folder / "none.yaml").write_text(text, encoding="utf-8")
+        none = actum("eval", "none.yaml", cwd=folder)
+        assert (none.returncode, f"nothing was judged: {why}" in none.stderr) == (3, True), none.stderr
     (folder / "bad.yaml").write_text("idea: desk.json\ncases: [none.json]\nchecks: [1]", encoding="utf-8")
     bad = actum("eval", "bad.yaml", cwd=folder)
     assert bad.returncode == 2

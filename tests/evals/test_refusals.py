@@ -111,14 +111,84 @@ def line(**more: Any) -> str:
         ("c.csv", 'input.email,name\n"a\nb",x\n,y\n', 'c.csv:4: input: "email" is a required property'),
         ("c.csv", "input,input.email\n{},a\n", "c.csv:2: input.email: another column says what it is a part of"),
         ("c.csv", "inputs.email\na\n", 'c.csv:2: there is no key "inputs"; did you mean "input"?'),
-        ("c.yaml", "- input: {email: 7}\n", "c.yaml[0]: input.email: 7 is not"),
+        ("c.yaml", "- input: {email: 7}\n", "c.yaml:1: input.email: 7 is not"),
         ("c.yaml", "- [\n", "c.yaml"),
+        ("c.yaml", "cases:\n- input:\n    email: a\n- 3\n", "c.yaml:4: a case is an object"),
+        ("c.jsonl", "", "cases: there is nothing to try"),
+        ("c.csv", "input.email\n", "cases: there is nothing to try"),
+        ("c.csv", "input.email,input.email\na,b\n", "c.csv:1: it names 'input.email' twice"),
+        ("c.csv", "input.email,expect.mean\na,warm\n", 'c.csv:2: expect.mean: "warm" is not of type "number"'),
+        ("c.jsonl", line() + line(run="desk.json"), "c.jsonl:2: no run is kept there"),
+        ("c.jsonl", line(tags=[1]), "c.jsonl:1: tags: this is a list of words"),
+        ("c.jsonl", line(calls={}), "c.jsonl:1: calls: calls says one of want"),
+        (
+            "c.jsonl",
+            line(calls={"want": [{"weather": {"city": {"from": "find.city"}}}]}),
+            'from: there is no tool "find"',
+        ),
+        ("c.json", "[]", "c.json:1:1: an Idea must be a JSON object"),
     ],
 )
 def test_a_malformed_case_is_told_with_its_line(folder: Path, file: str, text: str, told: str) -> None:
     (folder / file).write_text(text, encoding="utf-8")
     found = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{file}]\n")
     assert any(told in one for one in found), found
+
+
+@pytest.mark.rule("V6")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("c.jsonl", line() + line().replace('"a"', '"b"')),
+        ("c.csv", "input.email,expect.mean\na,2\nb,\n"),
+        ("c.yaml", "- input: {email: a}\n- input: {email: b}\n"),
+    ],
+)
+def test_lines_may_end_as_they_do_elsewhere_and_begin_with_a_mark(folder: Path, file: str, text: str, end: str) -> None:
+    (folder / file).write_bytes(f"\ufeff{text.replace(chr(10), end)}".encode())
+    assert [one.input for one in Eval("desk.json", cases=[file], folder=folder).cases] == [
+        {"email": "a"},
+        {"email": "b"},
+    ]
+
+
+@pytest.mark.rule("V10")
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("unknown: -3", 'unknown: this is a share, 0.1 or "10%"'),
+        ("unknown: 500%", 'unknown: this is a share, 0.1 or "10%"'),
+        ("worse: -1", "worse: this is a whole number from 0 on"),
+        ("parallel: 2.0", "parallel: this is a whole number from 1 on"),
+        ("expect: yes please", 'expect: this is "recorded": what the runs came to'),
+        ("take: nothing", 'take: this is "input": of the runs their input alone'),
+        ("budget: {usd: -1}", "budget.usd: this is a number that is not negative, of requests whole"),
+        ("tools: {live: everything}", "tools.live: this is none, reads or all"),
+        ("checks: [{limits: {requests: -1}}]", "checks[0].limits.requests: a limit is a number that is not negative"),
+        ("checks: [{python: 'leaves.py:x'}]", "checks[0].python: 'leaves.py' can't be imported: SystemExit: 3"),
+        ("checks: [{judge: {idea: desk.json, kappa: 2}}]", "checks[0].judge.kappa: this is a share, such as 0.8"),
+        ("attacks: [{name: a}]", "attacks[0].wins: this is a text, and has to be said"),
+    ],
+)
+def test_a_value_that_means_nothing_is_told(folder: Path, said: str, told: str) -> None:
+    (folder / "leaves.py").write_text("raise SystemExit(3)", encoding="utf-8")
+    found = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{{input: {{email: a}}}}]\n{said}\n")
+    assert f"desk.eval.yaml: {told}" in found
+
+
+@pytest.mark.rule("V10")
+def test_of_a_check_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
+    check = "{that: '†output.mean >', must: 1, at_least: x, nmae: y}"
+    found = problems(
+        folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{{input: {{email: a}}}}]\nchecks: [{check}]\n"
+    )
+    assert [one.removeprefix("desk.eval.yaml: checks[0]")[:12] for one in found] == [
+        ": there is n",
+        ".must: `must",
+        ".at_least: t",
+        ".that: this ",
+    ]
 
 
 WORDS = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Literal, get_args
@@ -13,10 +13,15 @@ from ..errors import ActumError
 from ..ideas.file import parse_text
 from ..schema.json import Json, JsonObject, copy, is_list, is_object
 from ..sources.files import read_text
-from .complaints import Complaint
+from .complaints import WORDS, Complaint, Form
 
 How = Literal["append", "prepend", "replace"]
-KEYS = ("name", "plant", "into", "at", "how", "wins")
+_WORDS = (WORDS, "this is a text, and has to be said")
+FORM: Form = {
+    **dict.fromkeys(("name", "plant", "into", "wins"), _WORDS),
+    "at": (WORDS, "this is a path in the result: body.text"),
+    "how": ({"enum": [*get_args(How)]}, f"this is one of {', '.join(get_args(How))}"),
+}
 """What an attack in a file says."""
 _SUITES = FilePath(__file__).with_name("suites")
 
@@ -114,16 +119,12 @@ def _of_suite(told: JsonObject, folder: FilePath, wrong: Complaint) -> list[Json
     return [{**own, **one, "plant": one["plant"].replace("{goal}", goal)} for one in texts]
 
 
-def _parsed(told: Any, wrong: Complaint) -> Attack | None:
-    own: Mapping[str, Any] = told if is_object(told) else {}
-    if own.keys() - set(KEYS):
-        wrong.keys(own, KEYS)
-        return None
-    if missing := [key for key in ("name", "plant", "into", "wins") if not isinstance(own.get(key), str)]:
-        wrong.at(missing[0])("this is a text, and has to be said")
-        return None
-    if own.get("how", "append") not in get_args(How):
-        wrong.at("how")(f"this is one of {', '.join(get_args(How))}")
+def _parsed(told: Json, wrong: Complaint) -> Attack | None:
+    noted = len(wrong.noted)
+    own = wrong.form(told, FORM, "an attack is an object: {name: forward, plant: …, into: newest_mail, wins: …}")
+    for key in [key for key in ("name", "plant", "into", "wins") if key not in told] if is_object(told) else []:
+        wrong.at(key)(_WORDS[1])
+    if len(wrong.noted) > noted:
         return None
     attack = Attack(**own)
     try:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from ..app.idea import Idea
 from ..app.recorded import RecordedCall, calls_on_record
 from ..dataflow.expression import MISSING
-from ..schema.json import Json, JsonObject, encode, is_list, is_object, plain
+from ..schema.json import Json, JsonObject, encode, is_object, plain
 from .attacks import Attack
-from .complaints import Complaint
+from .complaints import ANY, WORDS, Complaint, Form
 
 _NOT_IDENTITY = frozenset({"name", "tags"})
 
@@ -56,7 +56,7 @@ class Case:
     @cached_property
     def identity(self) -> str:
         """The SHA-256 of all that it says but its name and tags, in hex."""
-        said: JsonObject = {key: getattr(self, key) for key in KEYS if key not in _NOT_IDENTITY}
+        said: JsonObject = {key: getattr(self, key) for key in FORM if key not in _NOT_IDENTITY}
         said["attack"] = None if self.attack is None else self.attack.told()
         said["run"] = None if self.run is None else self.run.text.to_dict()
         said["expect"] = None if self.expect is MISSING else [self.expect]
@@ -64,34 +64,33 @@ class Case:
 
     def told(self) -> JsonObject:
         """The case as it stands in a file, without its run."""
-        own: JsonObject = {key: getattr(self, key) for key in KEYS if key != "run"}
+        own: JsonObject = {key: getattr(self, key) for key in FORM if key != "run"}
         left = {key: value for key, value in own.items() if value is not None and value is not MISSING}
         return {key: value for key, value in left.items() if value not in ("", (), {}, [])}
 
 
-_OBJECTS = ("input", "calls", "within")
-_LISTS = ("messages", "effects", "record", "tags")
-KEYS = tuple(one.name for one in fields(Case) if one.name not in {"attack", "dropped"})
+_OBJECT, _LIST = ({"type": "object"}, "this is an object"), ({"type": "array"}, "this is a list")
+FORM: Form = {
+    "name": (WORDS, "a name is a text"),
+    "input": _OBJECT,
+    "messages": _LIST,
+    "run": (ANY, ""),
+    "expect": (ANY, ""),
+    "calls": _OBJECT,
+    "effects": _LIST,
+    "within": _OBJECT,
+    "record": _LIST,
+    "tags": ({"type": "array", "items": WORDS}, "this is a list of words"),
+}
 """What a case in a file may say."""
 
 
 def parsed_case(told: Json, wrong: Complaint, run: Idea | None = None) -> Case | None:
     """A case as it stands in a file; `run` is the run that it names. None where something was wrong, which was told."""
-    if not is_object(told):
-        wrong("a case is an object: {input: {…}, expect: {…}}")
-        return None
     noted = len(wrong.noted)
-    wrong.keys(told, KEYS)
-    for names, is_fit, what in ((_OBJECTS, is_object, "an object"), (_LISTS, is_list, "a list")):
-        for key in names:
-            if key in told and not is_fit(told[key]):
-                wrong.at(key)(f"this is {what}")
-    if not isinstance(told.get("name", ""), str):
-        wrong.at("name")("a name is a text")
-    if len(wrong.noted) > noted:
-        return None
-    own: dict[str, Any] = {key: value for key, value in told.items() if key != "run"}
-    return Case(run=run, **own)
+    own: dict[str, Any] = wrong.form(told, FORM, "a case is an object: {input: {…}, expect: {…}}")
+    own.pop("run", None)
+    return None if len(wrong.noted) > noted else Case(run=run, **own)
 
 
 def recorded_for(case: Case, reads: Collection[str]) -> list[RecordedCall]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -14,18 +14,18 @@ from typing import Any
 from ..app.idea import Idea
 from ..errors import ActumError
 from ..ideas.file import parse_text
+from ..ideas.yaml_text import item_lines
 from ..inspection.account import Account, account_of
+from ..inspection.wording import short
 from ..protocol.context import Context
 from ..schema.json import Json, JsonObject, NotJson, decode, decoded, encode, is_list, is_object
 from ..schema.types import Type
 from ..schema.validator import Validator
 from ..sources.files import read_text
 from .case import Case, parsed_case
-from .complaints import Complaint
+from .complaints import RECORDED, Complaint
 from .judged import unfit_of
 from .sampling import sampled
-
-RECORDED = "recorded"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,19 +73,20 @@ class CaseReader:
         name = str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)
         own = Complaint(name, wrong.noted)
         try:
-            text = read_text(path)
+            text = read_text(path).removeprefix("\ufeff")
             match path.suffix:
                 case ".jsonl":
                     yield from self._lines(text, path.stem, own)
                 case ".csv":
                     yield from self._table(text, path.stem, own)
                 case ".yaml" | ".yml":
-                    yield from self._list(parse_text(text, name), path.stem, own)
+                    yield from self._list(parse_text(text, name), text, path.stem, own)
                 case _:
                     yield from self._of_run(Idea.load(path), {"name": path.stem}, own)
         except (ActumError, NotJson) as error:
             told = error.message if isinstance(error, ActumError) else str(error)
-            own.noted.append(f"{name}: {told.removeprefix(f'{path}: ').removeprefix(f'{name}: ')}")
+            said = (told.removeprefix(one) for one in (str(path), name, path.name) if told.startswith(f"{one}:"))
+            own.noted.append(f"{name}{next(said, f': {told}')}")
 
     def _lines(self, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
         for number, line in enumerate(text.split("\n"), 1):
@@ -98,17 +99,21 @@ class CaseReader:
                     continue
                 yield from self._case(told, f"{stem}-{number}", own)
 
-    def _list(self, told: Json, stem: str, wrong: Complaint) -> Iterator[Case]:
+    def _list(self, told: Json, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
         listed: Any = told.get("cases") if is_object(told) else told
         if not is_list(listed):
             wrong("cases are a list")
             return
-        for number, one in enumerate(listed, 1):
-            yield from self._case(one, f"{stem}-{number}", wrong.at(number - 1))
+        for number, (one, line) in enumerate(zip(listed, item_lines(text, "cases"), strict=True), 1):
+            yield from self._case(one, f"{stem}-{number}", Complaint(f"{wrong.where}:{line}", wrong.noted))
 
     def _table(self, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
-        rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         try:
+            named = Counter(rows.fieldnames or ())
+            if twice := [column for column, count in named.items() if count > 1]:
+                wrong.noted.append(f"{wrong.where}:1: it names {', '.join(map(repr, twice))} twice")
+                return
             for number, row in enumerate(rows, 2):
                 own = Complaint(f"{wrong.where}:{rows.line_num}", wrong.noted)
                 if None in row or None in row.values():
@@ -130,15 +135,19 @@ class CaseReader:
         if not is_object(at) or is_object(at.get(last)):
             wrong(f"{'.'.join(column)}: another column says what it is a part of, or holds")
             return False
-        at[last] = cell.split() if column == ["tags"] else cell if self._is_text(column) else decoded(cell, cell)
+        types = self._types_at(column)
+        at[last] = cell.split() if column == ["tags"] else cell if "string" in types else decoded(cell, cell)
+        if types and "string" not in types and isinstance(at[last], str):
+            wrong(f'{".".join(column)}: {short(cell, 40)} is not of type "{types[0]}"')
         return True
 
-    def _is_text(self, column: list[str]) -> bool:
+    def _types_at(self, column: list[str]) -> Sequence[str]:
+        """The types that the schemas have where a column says, if they do; a column of one word is text."""
         root: Any = self._input if column[0] == "input" else self.idea.text.schema if column[0] == "expect" else None
         for key in column[1:]:
             root = root.get("properties", {}).get(key) if is_object(root) else None
-        types: Any = root.get("type") if is_object(root) else None
-        return len(column) == 1 or types == "string" or (is_list(types) and "string" in types)
+        types: Any = "string" if len(column) == 1 else root.get("type", []) if is_object(root) else []
+        return [types] if isinstance(types, str) else types
 
     def _case(self, told: Json, name: str, wrong: Complaint) -> Iterator[Case]:
         path: Any = told.get("run") if is_object(told) else None
@@ -167,7 +176,11 @@ class CaseReader:
 
     def _of_run(self, run: Idea, own: JsonObject, wrong: Complaint) -> Iterator[Case]:
         """A run as a case: its input and what else it was given, its results as the first record."""
-        account = account_of(run, wrong.where)
+        try:
+            account = account_of(run, wrong.where)
+        except ActumError as error:
+            wrong.noted.append(error.message)
+            return
         if (unfit := unfit_of(account)) is not None:
             wrong(unfit)
             return

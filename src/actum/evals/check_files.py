@@ -13,11 +13,11 @@ from ..schema.types import Type
 from ..schema.validator import Validator
 from ..sources.modules import function_named, load_activities
 from .checks import LIMITS, OutputSchema, PythonCheck, RunCheck, Spending, condition
-from .complaints import Complaint
+from .complaints import AMOUNT, ANY, WORDS, Complaint, Form
 from .judges import read_judge
 from .patterns import parsed_calls
 
-_BESIDE = ("name", "must", "at_least")
+_LIMITS: Form = dict.fromkeys(LIMITS, (AMOUNT, "a limit is a number that is not negative"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,12 @@ class CheckReader:
             return None
         if isinstance(must := told.get("must"), str):
             told = {**{key: value for key, value in told.items() if key != "must"}, "that": must, "must": True}
-        kinds = [key for key in _KINDS if key in told]
-        if told.keys() - {*_KINDS, *_BESIDE}:
-            wrong.keys(told, (*_KINDS, *_BESIDE))
-        elif len(kinds) != 1:
+        noted, kinds = len(wrong.noted), [key for key in _KINDS if key in told]
+        wrong.form(told, _FORM, "")
+        if len(kinds) > 1 or (not kinds and len(wrong.noted) == noted):
             wrong(f"a check says one of {', '.join(_KINDS)}")
-        elif not isinstance(told.get("must", False), bool):
-            wrong.at("must")("`must` is an expression, or true")
-        else:
-            return self._named(_KINDS[kinds[0]](self, told, wrong.at(kinds[0])), told)
-        return None
+        read = [self._named(_KINDS[kind](self, told, wrong.at(kind)), told) for kind in kinds]
+        return read[0] if len(wrong.noted) == noted else None
 
     def _named(self, check: Any, told: JsonObject) -> Any:
         """The check under the name that it was given, if any."""
@@ -74,14 +70,8 @@ class CheckReader:
 
     def of_limits(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
         """What one run may cost, `{limits: {requests: 1}}`."""
-        most: Any = told["limits"]
-        if not is_object(most) or not most:
-            wrong(f"limits say at most what a run may cost: {', '.join(LIMITS)}")
-            return None
-        wrong.keys(most, LIMITS)
-        for key, value in most.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                wrong.at(key)("a limit is a number")
+        words = f"limits say at most what a run may cost: {', '.join(LIMITS)}"
+        most: Any = wrong.form(told["limits"] or None, _LIMITS, words)
         return Spending(name="limits", must=_must(told), most=most)
 
     def of_calls(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
@@ -116,4 +106,10 @@ _KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], RunCheck | N
     "calls": CheckReader.of_calls,
     "python": CheckReader.of_python,
     "judge": CheckReader.of_judge,
+}
+_FORM: Form = {
+    **dict.fromkeys(_KINDS, (ANY, "")),
+    "name": (WORDS, "a name is a text"),
+    "must": ({"type": "boolean"}, "`must` is an expression, or true"),
+    "at_least": ({"type": "number"}, "this is a number"),
 }

@@ -274,8 +274,11 @@ def _told(one: Difference) -> str:
 
 def _is_near(wanted: Any, found: Any, tolerance: Any) -> bool:
     if _is_number(wanted) and _is_number(found):
-        most = margin(tolerance, wanted)
-        return wanted == found if most is None else abs(wanted - found) <= most
+        try:
+            most = margin(tolerance, wanted)
+            return wanted == found if most is None else abs(wanted - found) <= most
+        except OverflowError:  # a whole number beyond all others
+            return False
     return type(wanted) is type(found) and encode(wanted, sort_keys=True) == encode(found, sort_keys=True)
 
 

@@ -19,7 +19,7 @@ from ..schema.infer import shape_of
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
 from ..sources.files import read_text
 from .checks import Verdict
-from .complaints import Complaint
+from .complaints import SHARE, WORDS, Complaint, Form
 from .judged import JudgedRun
 from .paid import PaidAnswers, RepeatedModel
 from .statistics import Agreement
@@ -122,18 +122,24 @@ def digest_of_output(output: Json) -> str:
     return hashlib.sha256(encode(output, sort_keys=True).encode()).hexdigest()
 
 
+_FORM: Form = {
+    **dict.fromkeys(("idea", "rubric", "labels"), (WORDS, "this is a text")),
+    **dict.fromkeys(("at_least", "kappa"), (SHARE, "this is a share, such as 0.8")),
+}
+
+
 def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) -> JudgeIdea | None:
     """A judge as it stands in a file: {judge: {idea: judges/tone.json, labels: tone.labels.jsonl, at_least: 0.8}}."""
     own: Any = told["judge"]
     own = {"idea": own} if isinstance(own, str) else own
-    known = ("idea", "rubric", "labels", "at_least", "kappa")
-    if not is_object(own) or not isinstance(own.get("idea"), str):
-        wrong(f"a judge is an Idea, {{idea: judges/tone.json}}; it may say {', '.join(known[1:])}")
+    noted = len(wrong.noted)
+    words = f"a judge is an Idea, {{idea: judges/tone.json}}; it may say {', '.join([*_FORM][1:])}"
+    own = wrong.form(own if is_object(own) and "idea" in own else None, _FORM, words)
+    if "idea" not in own:
         return None
-    wrong.keys(own, known)
     try:
         idea = Idea.load(folder / own["idea"])
-        labels = labels_in(folder / str(own["labels"])) if "labels" in own else dict[str, bool]()
+        labels = labels_in(folder / own["labels"]) if "labels" in own else dict[str, bool]()
         model = ready(idea, own["idea"], code=Code.to_read()).model
     except ActumError as error:
         wrong(error.message)
@@ -141,6 +147,7 @@ def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) 
     properties: Any = shape_of(idea.schema).schema.get("properties", {})
     if not {"score", "pass"} & properties.keys():
         wrong.noted.append(f'{own["idea"]}: its output has neither "score" nor "pass"')
+    if len(wrong.noted) > noted:
         return None
     limits: Mapping[str, float] = {key: own[key] for key in ("at_least", "kappa") if key in own}
     name = Path(own["idea"]).stem

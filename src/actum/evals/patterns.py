@@ -217,6 +217,8 @@ def parsed_calls(told: Json, wrong: Complaint, tools: Sequence[str] | None, *, m
         wrong("calls is an object: {want: […], never: […]}")
         return Calls(most={})
     wrong.keys(told, _OF_CALLS)
+    if not told:
+        wrong(f"calls says one of {', '.join(_OF_CALLS)}")
     patterns: dict[str, Any] = {}
     for key in ("want", "never", "only", "order"):
         listed: Any = told.get(key, [])
@@ -245,7 +247,8 @@ def parsed_pattern(told: Json, wrong: Complaint, tools: Sequence[str] | None) ->
         return None
     ((tool, told_parameters),) = told.items()
     _known(tool, wrong, tools)
-    parameters = {name: _parsed_parameter(value, wrong.at(tool).at(name)) for name, value in told_parameters.items()}
+    own = wrong.at(tool)
+    parameters = {name: _parsed_parameter(value, own.at(name), tools) for name, value in told_parameters.items()}
     return CallPattern(tool=tool, parameters=parameters)
 
 
@@ -254,7 +257,7 @@ def _known(tool: str, wrong: Complaint, tools: Sequence[str] | None) -> None:
         wrong.unknown("tool", tool, tools)
 
 
-def _parsed_parameter(told: Json, wrong: Complaint) -> _Equal | _Holding | _From:
+def _parsed_parameter(told: Json, wrong: Complaint, tools: Sequence[str] | None) -> _Equal | _Holding | _From:
     match told:
         case {"if": str(text), **rest} if not rest:
             try:
@@ -268,6 +271,7 @@ def _parsed_parameter(told: Json, wrong: Complaint) -> _Equal | _Holding | _From
             return _Holding(computed)
         case {"from": str(text), **rest} if not rest:
             tool, *path = text.split(".")
+            _known(tool, wrong.at("from"), tools)
             return _From(_Source(tool, tuple(path)))
         case _:
             return _Equal(told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
@@ -16,10 +15,20 @@ from ..runs.runs import Runs
 from ..schema.json import JsonObject
 from .case import Case
 from .checks import Condition, condition
-from .complaints import Complaint
+from .complaints import INPUT_ALONE, RECORDED_ALONE, WORDS, Complaint, Form
 from .judged import judged_run
 
-_KEYS = ("runs", "idea", "tenant", "since", "where", "sample", "seed", "scan", "expect", "take", "drop")
+_WORDS = (WORDS, "this is a text")
+_FORM: Form = {
+    **dict.fromkeys(("runs", "idea", "tenant", "where"), _WORDS),
+    "since": ({"type": "string", "pattern": "^[0-9]{1,6}[mhdw]$"}, 'this is how long ago, for example "7d" or "12h"'),
+    "sample": ({"type": "integer", "minimum": 1}, "a sample is a number of runs"),
+    "seed": ({"type": "integer"}, "this is a whole number"),
+    "scan": ({"type": "integer", "minimum": 1}, "this is a whole number from 1 on"),
+    "drop": ({"anyOf": [WORDS, {"type": "array", "items": WORDS}]}, "these are paths of texts: [input.email]"),
+    "expect": RECORDED_ALONE,
+    "take": INPUT_ALONE,
+}
 _SPANS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_SCANNED = 10_000
 _PAGE = 200
@@ -27,24 +36,20 @@ _PAGE = 200
 
 def sampled(told: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
     """The runs of a store that match, each with its id: all of them, or a sample that is the same for a seed."""
-    wrong.keys(told, _KEYS)
-    since = _since(told.get("since"), wrong)
-    most: Any = told.get("sample")
-    if most is not None and (type(most) is not int or most < 1):
-        wrong.at("sample")("a sample is a number of runs")
-        return
-    for key in ("seed", "scan"):
-        if type(told.get(key, 0)) is not int:
-            wrong.at(key)("this is a whole number")
-            return
+    noted = len(wrong.noted)
+    said = wrong.form(told, _FORM, "")
+    since = None if "since" not in said else time.time() - int(said["since"][:-1]) * _SPANS[said["since"][-1]]
+    most: int | None = said.get("sample")
+    where: Condition | None = None
     try:
-        where = None if "where" not in told else condition(str(told["where"]), types)
+        where = condition(said["where"], types) if "where" in said else None
     except ValueError as error:
         wrong.at("where")(str(error))
+    if len(wrong.noted) > noted:
         return
 
     def drawn(ids: list[str]) -> list[str]:
-        return ids if most is None or most >= len(ids) else random.Random(told.get("seed", 0)).sample(ids, most)
+        return ids if most is None or most >= len(ids) else random.Random(said.get("seed", 0)).sample(ids, most)
 
     try:
         yield from blocking(_found(told, since, where, drawn, wrong))
@@ -60,10 +65,10 @@ async def _found(
     wrong: Complaint,
 ) -> list[tuple[str, Idea]]:
     """The runs of one tenant that are over and match, those that are drawn of them; one by one, since they are long."""
-    named: Any = told.get("idea")
+    named: str | None = told.get("idea")
     matching: list[str] = []
     tenants: set[str] = set()
-    async with Runs(str(told["runs"])) as runs:
+    async with Runs(told["runs"]) as runs:
         async for run in _listed(runs, told.get("tenant"), told.get("scan", _MOST_SCANNED)):
             if since is not None and run.row.created < since:
                 break
@@ -74,7 +79,7 @@ async def _found(
                 wrong('several tenants have runs there: say whose, tenant: "acme"')
                 return []
             idea = await run.idea()
-            is_wanted = named is None or _is_called(idea, str(named))
+            is_wanted = named is None or _is_called(idea, named)
             if is_wanted and (where is None or _holds(where, run.id, idea)):
                 matching.append(run.id)
         return [(one, await (await runs.get(one)).idea()) for one in sorted(drawn(sorted(matching)))]
@@ -98,13 +103,3 @@ def _is_called(run: Idea, name: str) -> bool:
 def _holds(where: Condition, name: str, run: Idea) -> bool:
     verdict = where.verdict(judged_run(run, name, Case(name=name)))
     return verdict is not None and verdict.state == "pass"
-
-
-def _since(told: Any, wrong: Complaint) -> float | None:
-    if told is None:
-        return None
-    match = re.fullmatch(r"(\d+)([mhdw])", str(told))
-    if match is None:
-        wrong.at("since")('this is how long ago, for example "7d" or "12h"')
-        return None
-    return time.time() - int(match[1]) * _SPANS[match[2]]

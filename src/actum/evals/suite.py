@@ -22,25 +22,48 @@ from ..ideas.file import parse_text, write_idea
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..schema.infer import shape_of
-from ..schema.json import JsonObject, encode, is_list, is_object, plain
+from ..schema.json import Json, JsonObject, encode, is_list, is_object, plain
 from ..schema.type_reading import type_of
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, union
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
 from .case import Case, recorded_for
-from .case_files import RECORDED, CaseReader
+from .case_files import CaseReader
 from .check_files import CheckReader
 from .checks import Columns, Expected, PythonCheck, RunCheck, Withstood, condition, margin
-from .complaints import Complaint
+from .complaints import AMOUNT, ANY, COUNT, INPUT_ALONE, RECORDED_ALONE, SHARE, Complaint, Form
 from .judges import JudgeIdea
 from .patterns import CaseCalls, Effects, parsed_calls, parsed_pattern
 
-_GATED = ("unknown", "alpha", "worse")
-KEYS = ("idea", "cases", "checks", "attacks", "expect", "take", "tools", "budget", "parallel", "seed", *_GATED)
-"""What the file of an eval may say."""
+FORM: Form = {
+    "idea": (ANY, ""),
+    "cases": (ANY, ""),
+    "checks": (ANY, ""),
+    "attacks": (ANY, ""),
+    "expect": RECORDED_ALONE,
+    "take": INPUT_ALONE,
+    "tools": (ANY, ""),
+    "budget": (ANY, ""),
+    "parallel": ({"type": "integer", "minimum": 1}, "this is a whole number from 1 on"),
+    "seed": (COUNT, "this is a whole number from 0 on"),
+    "unknown": (
+        {"anyOf": [SHARE, {"type": "string", "pattern": r"^(100|[0-9]{1,2}(\.[0-9]+)?)%$"}]},
+        'this is a share, 0.1 or "10%"',
+    ),
+    "alpha": ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "this is a probability, such as 0.05"),
+    "worse": (COUNT, "this is a whole number from 0 on"),
+}
+"""What the file of an eval may say; what is more than a number or a word is judged where it is read."""
 TOOLS = "tools"
 """Under this the digests of an eval have that of all tools."""
-_BUDGET = ("usd", "requests", "tokens", "seconds")
+_BUDGET: Form = {
+    key: (AMOUNT if key in ("usd", "seconds") else COUNT, "this is a number that is not negative, of requests whole")
+    for key in ("usd", "requests", "tokens", "seconds")
+}
+_BEYOND: Form = {
+    "live": ({"enum": ["none", "reads", "all"]}, "this is none, reads or all"),
+    "simulate": ({"type": "array"}, "this is a list of tools"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +126,8 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
     Raises:
         EvalError: naming all that is wrong.
     """
-    wrong.keys(told, KEYS)
-    idea, name = _idea_of(told.get("idea"), folder, wrong)
+    said = wrong.form(told, FORM, "")
+    idea, name = _idea_of(said.get("idea"), folder, wrong)
     if idea is None:
         wrong.check()
     assert idea is not None
@@ -116,17 +139,19 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         name=name,
         folder=folder,
         judge=partial(_judge_case, tools),
-        takes_input_alone=told.get("take") == "input",
-        expects_recorded=told.get("expect") == RECORDED,
+        takes_input_alone="take" in said,
+        expects_recorded="expect" in said,
     )
-    cases, notes = _once_each(_named_apart(list(_cases_of(told.get("cases"), reader, wrong))))
-    attacks = parsed_attacks(told.get("attacks", []), folder, wrong.at("attacks"))
+    cases, notes = _once_each(_named_apart(list(_cases_of(said.get("cases"), reader, wrong))))
+    if not (cases or wrong.noted):
+        wrong.at("cases")("there is nothing to try")
+    attacks = parsed_attacks(said.get("attacks", []), folder, wrong.at("attacks"))
     if not wrong.noted:  # what is wrong with a record is told first
         cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, toolset.reading))]
     own = list(_own_checks(cases, toolset, all_known=tools is not None))
-    named = list(_checks_of(told.get("checks", []), CheckReader(types, tools, folder), wrong))
+    named = list(_checks_of(said.get("checks", []), CheckReader(types, tools, folder), wrong))
     columns = _named_apart([*own, *named, *_withstood(attacks, types, wrong.at("attacks"))])
-    checks: Any = told.get("checks")
+    checks: Any = said.get("checks")
     suite = Suite(
         folder=folder,
         idea=idea,
@@ -134,11 +159,11 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         toolset=toolset,
         cases=cases,
         columns=Columns(checks=columns),
-        gates=_gates_of(told, wrong),
-        budget=_budget_of(told.get("budget", {}), wrong.at("budget")),
-        **_beyond_record(told.get("tools", {}), tools, wrong.at("tools")),
-        parallel=_count_of(told, "parallel", 8, wrong, least=1),
-        seed=_count_of(told, "seed", 0, wrong),
+        gates=_gates_of(said),
+        budget=_budget_of(said.get("budget", {}), wrong.at("budget")),
+        **_beyond_record(said.get("tools", {}), tools, wrong.at("tools")),
+        parallel=said.get("parallel", 8),
+        seed=said.get("seed", 0),
         notes=notes,
         file=wrong.where,
         digests=_digests(columns, [*(None for _ in own), *(checks if is_list(checks) else ()), *attacks], toolset),
@@ -152,6 +177,9 @@ def _idea_of(told: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, st
         return told, told.file.name if told.file is not None else "the Idea"
     if told is None:
         wrong('"idea" is missing: the file of the Idea that is tried')
+        return None, ""
+    if not isinstance(told, str | Path):
+        wrong.at("idea")("this is a file or an address")
         return None, ""
     name = str(told)
     try:
@@ -183,8 +211,6 @@ def _cases_of(told: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]
             yield one if one.name else replace(one, name=f"case {index + 1}")
         else:
             yield from reader.read(one, wrong.at("cases").at(index), f"case {index + 1}")
-    if not told:
-        wrong.at("cases")("there is nothing to try")
 
 
 def _attacked(cases: Sequence[Case], attack: Attack, reads: Collection[str]) -> Iterator[Case]:
@@ -314,50 +340,23 @@ def _judge_record(told: Any, tools: Sequence[str] | None, wrong: Complaint) -> N
     parsed_pattern({tool: told[tool]}, wrong, tools)
 
 
-def _gates_of(told: JsonObject, wrong: Complaint) -> Gates:
-    unknown: Any = told.get("unknown", 0.1)
-    try:
-        share = float(unknown[:-1]) / 100 if isinstance(unknown, str) and unknown.endswith("%") else float(unknown)
-    except (TypeError, ValueError):
-        wrong.at("unknown")(f'this is a share, 0.1 or "10%", not {unknown!r}')
-        share = 0.1
-    alpha: Any = told.get("alpha", 0.05)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        wrong.at("alpha")("this is a probability, such as 0.05")
-        alpha = 0.05
-    worse = _count_of(told, "worse", -1, wrong)
-    return Gates(alpha=alpha, worse=None if worse < 0 else worse, unknown=share)
+def _gates_of(said: JsonObject) -> Gates:
+    own = {key: said[key] for key in ("alpha", "worse", "unknown") if key in said}
+    if isinstance(share := own.get("unknown"), str):
+        own["unknown"] = float(share.removesuffix("%")) / 100
+    return Gates(**own)
 
 
-def _count_of(told: JsonObject, key: str, default: int, wrong: Complaint, *, least: int = 0) -> int:
-    value: Any = told.get(key, default)
-    if type(value) is not int or (value < least and value != default):
-        wrong.at(key)(f"this is a whole number from {least} on")
-        return default
-    return value
+def _budget_of(told: Json, wrong: Complaint) -> Limits:
+    own = wrong.form(told, _BUDGET, f"a budget says at most what all may cost: {', '.join(_BUDGET)}")
+    return Limits(**{one.name: own.get(one.name) for one in fields(Limits)})
 
 
-def _budget_of(told: Any, wrong: Complaint) -> Limits:
-    if not is_object(told):
-        wrong(f"a budget says at most what all may cost: {', '.join(_BUDGET)}")
-        return Limits()
-    wrong.keys(told, _BUDGET)
-    own = {one.name: None for one in fields(Limits)}
-    try:
-        return Limits(**{**own, **{key: told[key] for key in _BUDGET if key in told}})
-    except SchemaError as error:
-        wrong(error.message)
-        return Limits()
-
-
-def _beyond_record(told: Any, tools: Sequence[str] | None, wrong: Complaint) -> Mapping[str, Any]:
+def _beyond_record(told: Json, tools: Sequence[str] | None, wrong: Complaint) -> Mapping[str, Any]:
     """What is done where a call isn't recorded, as fields of a suite."""
-    live: Any = told.get("live", "none") if is_object(told) else None
-    named: Any = told.get("simulate", []) if is_object(told) else None
-    if not is_object(told) or live not in ("none", "reads", "all") or not is_list(named):
-        wrong("tools say what is done where a call isn't recorded: {live: reads, simulate: [weather]}")
-        return {}
-    wrong.keys(told, ("live", "simulate"))
+    words = "tools say what is done where a call isn't recorded: {live: reads, simulate: [weather]}"
+    own = wrong.form(told, _BEYOND, words)
+    named: list[Any] = own.get("simulate", [])
     for index, name in enumerate(named):
         parsed_pattern(str(name), wrong.at("simulate").at(index), tools)
-    return {"live": live, "simulated": frozenset(map(str, named))}
+    return {"live": own.get("live", "none"), "simulated": frozenset(map(str, named))}

@@ -48,6 +48,14 @@ def parse_yaml(text: str) -> Json:
         raise NotYaml(f"{getattr(error, 'problem', None) or 'not YAML'}{where}") from None
 
 
+def item_lines(text: str, member: str) -> list[int]:
+    """In which lines the items of a list begin, of a text that was read: all of it, or this member of an object."""
+    root: Any = _loader()(text).get_single_node()
+    members = root.value if root.id == "mapping" else ()
+    listed = next((value for key, value in members if key.value == member), root)
+    return [item.start_mark.line + 1 for item in listed.value]
+
+
 _OPENING = ("[", "{", "<block sequence start>", "<block mapping start>")
 _CLOSING = ("]", "}", "<block end>")
 

@@ -77,7 +77,7 @@ def load_activities(name: str, base: Path, roots: Sequence[Path] | None = None) 
         raise
     except ModuleNotFoundError as error:
         raise ModuleMissing(_wrong(name, f"no module {error.name!r}").message) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise IdeaError(f"the Activities {name!r} can't be imported: {type(error).__name__}: {error}") from error
 
 

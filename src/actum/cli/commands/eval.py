@@ -181,4 +181,7 @@ def _code(suite: Eval, report: Report, old: str | CellReport | None) -> int:
             tell(f"actum: {found.state}: {why}")
         if found.state != "passed":
             return 1 if found.state == "failed" else 3
-    return 3 if report.left else 0
+    if not report.cells:
+        no_runs = "its cases bring no runs: --versions or --models has some made"
+        tell(f"actum: nothing was judged: {no_runs if suite.checks else 'it has no checks'}")
+    return 3 if report.left or not report.cells else 0
