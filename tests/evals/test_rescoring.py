@@ -205,8 +205,8 @@ oracle: x
         Eval.load(folder / "desk.eval.yaml")
     told = raised.value.problems
     assert [one for one in told if one.startswith("desk.eval.yaml: there is no key")] == [
-        'desk.eval.yaml: there is no key "oracle"; it has idea, cases, checks, attacks, expect, take, tools, budget, '
-        "parallel, seed, unknown, alpha, worse"
+        'desk.eval.yaml: there is no key "oracle"; it has idea, cases, checks, attacks, tools, budget, seed, '
+        "worse, expect, take, parallel, unknown, alpha"
     ]
     for part in (
         'cases.jsonl:1: there is no key "expected"; did you mean "expect"?',

@@ -16,10 +16,8 @@ from ..sources.files import read_text
 from .complaints import WORDS, Complaint, Form
 
 How = Literal["append", "prepend", "replace"]
-_WORDS = (WORDS, "this is a text, and has to be said")
 FORM: Form = {
-    **dict.fromkeys(("name", "plant", "into", "wins"), _WORDS),
-    "at": (WORDS, "this is a path in the result: body.text"),
+    **dict.fromkeys(("name", "plant", "into", "wins", "at"), WORDS),
     "how": ({"enum": [*get_args(How)]}, f"this is one of {', '.join(get_args(How))}"),
 }
 """What an attack in a file says."""
@@ -123,7 +121,7 @@ def _parsed(told: Json, wrong: Complaint) -> Attack | None:
     noted = len(wrong.noted)
     own = wrong.form(told, FORM, "an attack is an object: {name: forward, plant: …, into: newest_mail, wins: …}")
     for key in [key for key in ("name", "plant", "into", "wins") if key not in told] if is_object(told) else []:
-        wrong.at(key)(_WORDS[1])
+        wrong.at(key)("this has to be said")
     if len(wrong.noted) > noted:
         return None
     attack = Attack(**own)

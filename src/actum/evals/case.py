@@ -69,18 +69,12 @@ class Case:
         return {key: value for key, value in left.items() if value not in ("", (), {}, [])}
 
 
-_OBJECT, _LIST = ({"type": "object"}, "this is an object"), ({"type": "array"}, "this is a list")
 FORM: Form = {
-    "name": (WORDS, "a name is a text"),
-    "input": _OBJECT,
-    "messages": _LIST,
-    "run": (ANY, ""),
-    "expect": (ANY, ""),
-    "calls": _OBJECT,
-    "effects": _LIST,
-    "within": _OBJECT,
-    "record": _LIST,
-    "tags": ({"type": "array", "items": WORDS}, "this is a list of words"),
+    "name": WORDS,
+    **dict.fromkeys(("run", "expect"), ANY),
+    **dict.fromkeys(("input", "calls", "within"), ({"type": "object"}, "this is an object")),
+    **dict.fromkeys(("messages", "effects", "record"), ({"type": "array"}, "this is a list")),
+    "tags": ({"type": "array", "items": WORDS[0]}, "this is a list of words"),
 }
 """What a case in a file may say."""
 

@@ -17,7 +17,7 @@ from .complaints import AMOUNT, ANY, WORDS, Complaint, Form
 from .judges import read_judge
 from .patterns import parsed_calls
 
-_LIMITS: Form = dict.fromkeys(LIMITS, (AMOUNT, "a limit is a number that is not negative"))
+_LIMITS: Form = dict.fromkeys(LIMITS, AMOUNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ _KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], RunCheck | N
     "judge": CheckReader.of_judge,
 }
 _FORM: Form = {
-    **dict.fromkeys(_KINDS, (ANY, "")),
-    "name": (WORDS, "a name is a text"),
+    **dict.fromkeys(_KINDS, ANY),
+    "name": WORDS,
     "must": ({"type": "boolean"}, "`must` is an expression, or true"),
     "at_least": ({"type": "number"}, "this is a number"),
 }

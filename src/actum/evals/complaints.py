@@ -12,17 +12,19 @@ from ..schema.naming import instead
 from ..schema.quoting import printable
 from ..schema.validator import Validator
 
-Form: TypeAlias = Mapping[str, tuple[Json, str]]
-"""What an object may say: of each key the schema of its value, and what it is, in words."""
-COUNT: JsonObject = {"type": "integer", "minimum": 0}
-AMOUNT: JsonObject = {"type": "number", "minimum": 0}
-SHARE: JsonObject = {"type": "number", "minimum": 0, "maximum": 1}
-WORDS: JsonObject = {"type": "string"}
-ANY = None
-"""Whatever it is, it is judged elsewhere."""
+Member: TypeAlias = tuple[JsonObject | None, str]
+"""The schema of a member, None where it is judged elsewhere, and what it is, in words."""
+Form: TypeAlias = Mapping[str, Member]
+"""What an object may say, by key."""
+ANY: Member = (None, "")
+WORDS: Member = ({"type": "string"}, "this is a text")
+AMOUNT: Member = ({"type": "number", "minimum": 0}, "this is a number that is not negative")
+SHARE: Member = ({"type": "number", "minimum": 0, "maximum": 1}, "this is a share, such as 0.8")
+COUNT: Member = ({"type": "integer", "minimum": 0}, "this is a whole number from 0 on")
+FROM_ONE: Member = ({"type": "integer", "minimum": 1}, "this is a whole number from 1 on")
 RECORDED = "recorded"
-RECORDED_ALONE = ({"const": RECORDED}, f'this is "{RECORDED}": what the runs came to')
-INPUT_ALONE = ({"const": "input"}, 'this is "input": of the runs their input alone')
+RECORDED_ALONE: Member = ({"const": RECORDED}, f'this is "{RECORDED}": what the runs came to')
+INPUT_ALONE: Member = ({"const": "input"}, 'this is "input": of the runs their input alone')
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,13 @@ class Complaint:
             self(words)
             return {}
         self.keys(told, form)
-        judged = {key: schema for key, (schema, _) in form.items() if key in told and schema is not ANY}
-        misfits = [key for key, schema in judged.items() if not _fits(told[key], schema)]
-        for key in misfits:
-            self.at(key)(form[key][1])
-        return {key: told[key] for key in form if key in told and key not in misfits}
+        fit: JsonObject = {}
+        for key, (schema, what) in form.items():
+            if key in told and (schema is None or _fits(told[key], schema)):
+                fit[key] = told[key]
+            elif key in told:
+                self.at(key)(what)
+        return fit
 
     def at(self, key: str | int) -> Complaint:
         """The place of a member, or of an item."""
@@ -77,6 +81,6 @@ class Complaint:
             raise EvalError([printable(line) for line in self.noted])
 
 
-def _fits(value: Json, schema: Json) -> bool:
-    is_count = is_object(schema) and schema.get("type") == "integer"  # 2.0 is none: it is counted with
-    return Validator(schema).accepts(value) and not (is_count and isinstance(value, float))
+def _fits(value: Json, schema: JsonObject) -> bool:
+    is_like_whole = schema.get("type") == "integer" and isinstance(value, float)  # as 2.0: nothing counts with that
+    return not is_like_whole and Validator(schema).accepts(value)

@@ -122,10 +122,7 @@ def digest_of_output(output: Json) -> str:
     return hashlib.sha256(encode(output, sort_keys=True).encode()).hexdigest()
 
 
-_FORM: Form = {
-    **dict.fromkeys(("idea", "rubric", "labels"), (WORDS, "this is a text")),
-    **dict.fromkeys(("at_least", "kappa"), (SHARE, "this is a share, such as 0.8")),
-}
+_FORM: Form = {**dict.fromkeys(("idea", "rubric", "labels"), WORDS), **dict.fromkeys(("at_least", "kappa"), SHARE)}
 
 
 def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) -> JudgeIdea | None:

@@ -41,6 +41,7 @@ from .verdicts import (
     judged_again,
     judged_rows,
     noted_in,
+    report_of,
     rescored,
     results_lines,
     with_judges,
@@ -152,15 +153,9 @@ class _Going:
                     group.create_task(self._tried(trial, trials, gate))
         except* ActumError as failures:
             raise EvalError([str(one) for one in failures.exceptions]) from failures
-        return Report(
-            rows=[row for trial in every for row in self.rows.get(trial.key, ())],
-            musts=self.suite.columns.musts,
-            seed=self.suite.seed,
-            left=self.left,
-            notes=[*notes, *self._under_attack()],
-            changes=dict(self._changes()),
-            digests=self.suite.digests,
-        )
+        rows = [row for trial in every for row in self.rows.get(trial.key, ())]
+        notes += self._under_attack()
+        return report_of(self.suite, rows, left=self.left, notes=notes, changes=dict(self._changes()))
 
     def _trials(self) -> list[Trial]:
         """All trials: case by case, and all cells of one before the next."""

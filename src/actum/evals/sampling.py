@@ -15,17 +15,15 @@ from ..runs.runs import Runs
 from ..schema.json import JsonObject
 from .case import Case
 from .checks import Condition, condition
-from .complaints import INPUT_ALONE, RECORDED_ALONE, WORDS, Complaint, Form
+from .complaints import FROM_ONE, INPUT_ALONE, RECORDED_ALONE, WORDS, Complaint, Form
 from .judged import judged_run
 
-_WORDS = (WORDS, "this is a text")
 _FORM: Form = {
-    **dict.fromkeys(("runs", "idea", "tenant", "where"), _WORDS),
+    **dict.fromkeys(("runs", "idea", "tenant", "where"), WORDS),
     "since": ({"type": "string", "pattern": "^[0-9]{1,6}[mhdw]$"}, 'this is how long ago, for example "7d" or "12h"'),
-    "sample": ({"type": "integer", "minimum": 1}, "a sample is a number of runs"),
+    **dict.fromkeys(("sample", "scan"), FROM_ONE),
     "seed": ({"type": "integer"}, "this is a whole number"),
-    "scan": ({"type": "integer", "minimum": 1}, "this is a whole number from 1 on"),
-    "drop": ({"anyOf": [WORDS, {"type": "array", "items": WORDS}]}, "these are paths of texts: [input.email]"),
+    "drop": ({"type": ["string", "array"], "items": WORDS[0]}, "these are paths of texts: [input.email]"),
     "expect": RECORDED_ALONE,
     "take": INPUT_ALONE,
 }

@@ -31,35 +31,24 @@ from .case import Case, recorded_for
 from .case_files import CaseReader
 from .check_files import CheckReader
 from .checks import Columns, Expected, PythonCheck, RunCheck, Withstood, condition, margin
-from .complaints import AMOUNT, ANY, COUNT, INPUT_ALONE, RECORDED_ALONE, SHARE, Complaint, Form
+from .complaints import AMOUNT, ANY, COUNT, FROM_ONE, INPUT_ALONE, RECORDED_ALONE, SHARE, Complaint, Form
 from .judges import JudgeIdea
 from .patterns import CaseCalls, Effects, parsed_calls, parsed_pattern
 
+_PERCENT = {"type": "string", "pattern": r"^(100|\d{1,2}(\.\d+)?)%$"}
 FORM: Form = {
-    "idea": (ANY, ""),
-    "cases": (ANY, ""),
-    "checks": (ANY, ""),
-    "attacks": (ANY, ""),
+    **dict.fromkeys(("idea", "cases", "checks", "attacks", "tools", "budget"), ANY),
+    **dict.fromkeys(("seed", "worse"), COUNT),
     "expect": RECORDED_ALONE,
     "take": INPUT_ALONE,
-    "tools": (ANY, ""),
-    "budget": (ANY, ""),
-    "parallel": ({"type": "integer", "minimum": 1}, "this is a whole number from 1 on"),
-    "seed": (COUNT, "this is a whole number from 0 on"),
-    "unknown": (
-        {"anyOf": [SHARE, {"type": "string", "pattern": r"^(100|[0-9]{1,2}(\.[0-9]+)?)%$"}]},
-        'this is a share, 0.1 or "10%"',
-    ),
+    "parallel": FROM_ONE,
+    "unknown": ({"anyOf": [SHARE[0], _PERCENT]}, 'this is a share, 0.1 or "10%"'),
     "alpha": ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "this is a probability, such as 0.05"),
-    "worse": (COUNT, "this is a whole number from 0 on"),
 }
 """What the file of an eval may say; what is more than a number or a word is judged where it is read."""
 TOOLS = "tools"
 """Under this the digests of an eval have that of all tools."""
-_BUDGET: Form = {
-    key: (AMOUNT if key in ("usd", "seconds") else COUNT, "this is a number that is not negative, of requests whole")
-    for key in ("usd", "requests", "tokens", "seconds")
-}
+_BUDGET: Form = {**dict.fromkeys(("usd", "seconds"), AMOUNT), **dict.fromkeys(("requests", "tokens"), COUNT)}
 _BEYOND: Form = {
     "live": ({"enum": ["none", "reads", "all"]}, "this is none, reads or all"),
     "simulate": ({"type": "array"}, "this is a list of tools"),

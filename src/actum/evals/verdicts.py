@@ -42,7 +42,13 @@ async def rescored(suite: Suite, cell: Cell, show: Show | None) -> Report:
         rows += new
         if show is not None:
             show(new)
-    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=notes, digests=suite.digests)
+    return report_of(suite, rows, notes=notes)
+
+
+def report_of(suite: Suite, rows: Sequence[Judgement], **more: Any) -> Report:
+    """What an eval has found, with what the report has of the eval itself."""
+    own: dict[str, Any] = {"musts": suite.columns.musts, "seed": suite.seed, "digests": suite.digests}
+    return Report(rows=rows, **own, **more)
 
 
 async def judged_again(suite: Suite, folder: Path) -> Report:
@@ -63,7 +69,7 @@ async def judged_again(suite: Suite, folder: Path) -> Report:
             run = await trials.again(trial, told)
             found[trial.key] = await judged_rows(suite, trial, run, str(trial.file(Path())))
     rows = in_order(folder, [row for rows in found.values() for row in rows])
-    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, notes=suite.notes, digests=suite.digests)
+    return report_of(suite, rows, notes=suite.notes)
 
 
 async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | None) -> list[Judgement]:
