@@ -6,9 +6,11 @@ import asyncio
 import importlib
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, cast
 
@@ -475,3 +477,36 @@ async def test_a_context_that_was_kept_as_json_is_decided_on_as_it_is() -> None:
 def test_an_idea_is_saved_with_the_schema_of_its_type(tmp_path: Path) -> None:
     Idea(context="go", schema=list[int]).save(tmp_path / "idea.json")
     assert Idea.load(tmp_path / "idea.json").schema == {"type": "array", "items": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("tool", "Agent has no 'tool'; did you mean 'tools'?"),
+        ("deps_type", "did you mean 'deps'?"),
+        ("system_prompt", "say it by `@agent.instructions`, or in a system message of the context"),
+        ("output_type", "give the type to run(context, type)"),
+    ],
+)
+def test_an_option_of_another_library_says_what_stands_for_it_here(named: str, said: str) -> None:
+    given: dict[str, Any] = {named: None}
+    with pytest.raises(TypeError, match=re.escape(said)):
+        Agent(None, **given)
+    assert [*signature(Agent).parameters][:3] == ["model", "tools", "config"]
+
+
+@pytest.mark.parametrize("schema", ["string", 5, [str], (str, int)])
+def test_what_is_no_type_is_no_schema(schema: Any) -> None:
+    with pytest.raises(errors.SchemaError, match="the schema of an output is a type or a JSON Schema, as str"):
+        agent().run_sync("Hi", schema)
+
+
+def test_an_unknown_type_of_a_schema_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(errors.SchemaError, match=r'schema\.type: .*"strng" is none of array, boolean, .* and string$'):
+        agent().run_sync("Hi", {"type": "strng"})
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5.2", "opnai:gpt-5.2", "gpt-5.2"])
+def test_a_model_is_told_with_the_provider_that_is_meant(name: str) -> None:
+    with pytest.raises(errors.ModelError, match=f"no provider is known for the model '{name}', use openai:gpt-5.2$"):
+        Agent(name)

@@ -27,6 +27,7 @@ from ..protocol.message import DATA_KINDS
 from ..protocol.registry import AnyTools
 from ..protocol.solution import Result, Solution
 from ..schema.json import JsonObject
+from ..schema.naming import options_nearest
 from ..sources.fetch import Fetcher
 from ..sources.roots import folders
 from ..storage.open import check_store, open_store
@@ -61,6 +62,14 @@ Instruct: TypeAlias = "Callable[[Ctx[Deps]], Said] | Callable[[], Said]"
 """Says instructions; nothing where it returns None."""
 
 
+_SAID = "say it by `@agent.instructions`, or in a system message of the context"
+_OF_PEERS = {
+    **dict.fromkeys(("instructions", "system_prompt"), _SAID),
+    **dict.fromkeys(("output_type", "response_format", "result_type"), "give the type to run(context, type)"),
+}
+"""What other libraries' agents are given, and what stands for it here."""
+
+
 class _Public(ABCMeta):
     """Lists what users call of a class, in `help()` and completion, and nothing that Python brings."""
 
@@ -86,6 +95,7 @@ class Agent(Generic[Deps], metaclass=_Public):
     malformed, and nothing was asked; any other ActumError ended the run, and its `result` is what had been done.
     """
 
+    @options_nearest(_OF_PEERS)
     def __init__(
         self,
         model: Model | str | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,8 +142,12 @@ def provider_of(name: str, *, has_url: bool = False) -> ModelHost | None:
         return None
     host = HOSTS.get(prefix) or (_registered("hosts", prefix, ModelHost) if prefix and rest else None)
     if host is None or not rest:
-        meant = next((one for family, one in _FAMILIES.items() if name.startswith(family) and not rest), None)
-        known = f"{meant}:{name}" if meant else ", ".join(f"{known}:…" for known in (*HOSTS, "replay"))
+        meant = next((f"{one}:{name}" for family, one in _FAMILIES.items() if name.startswith(family) and not rest), "")
+        typed, _, model = name.replace("/", ":", 1).partition(":")
+        near = get_close_matches(typed, HOSTS, 1, 0.8) if model else []
+        known = (
+            meant or ", ".join(f"{one}:{model}" for one in near) or ", ".join(f"{one}:…" for one in (*HOSTS, "replay"))
+        )
         hint = f"; a host that speaks OpenAI's is openai:{name} with its base_url" if has_url and not rest else ""
         raise ModelError(f"no provider is known for the model {name!r}, use {known}{hint}", code="model_unknown")
     return host

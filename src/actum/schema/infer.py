@@ -46,6 +46,10 @@ def shape_of(schema: object) -> Shape[Any]:
         return Shape({}, _same, typed=False)
     if is_object(schema):
         return Shape(schema, _same, typed=False)
+    if isinstance(schema, str | int | list | tuple):
+        raise SchemaError(
+            f"the schema of an output is a type or a JSON Schema, as str or list[str] are, not {schema!r}"
+        )
     # Only classes are kept: `int | str` and `str | int` are equal, and not the same.
     return _of_class(schema) if isinstance(schema, type) else _typed(schema)
 

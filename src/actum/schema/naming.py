@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, TypeVar
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
 
 
 def instead(key: str, names: Iterable[str]) -> str:
@@ -25,6 +28,24 @@ def instead(key: str, names: Iterable[str]) -> str:
 
 def _bare(name: str) -> str:
     return name.replace("_", "").lower()
+
+
+def options_nearest(of_others: Mapping[str, str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A method that, told an option that it lacks, names the near one, or what stands for that of another library."""
+
+    def telling(method: Callable[P, R]) -> Callable[P, R]:
+        known = [*signature(method).parameters][1:]
+
+        @wraps(method)
+        def told(*given: P.args, **named: P.kwargs) -> R:
+            for name in named.keys() - set(known):
+                of = type(given[0]).__name__
+                raise TypeError(f"{of} has no {name!r}; {of_others.get(name) or instead(name, known)}")
+            return method(*given, **named)
+
+        return told
+
+    return telling
 
 
 def names_nearest(cls: type[T]) -> type[T]:
