@@ -121,11 +121,11 @@ def _scheduled(scheduling: dict[str, Any]) -> Iterable[Goal]:
 
 
 def _found_first(first: dict[str, Any]) -> str:
-    shown = [
-        f"a token every {token}: {one['actum']['p99'] * 1e3:.1f} ms (no HTTP {one['inside']['p99'] * 1e3:.1f} ms)"
-        for token, one in first.items()
-    ]
-    return "; ".join(shown)
+    late = {token: {way: f"{found['p99'] * 1e3:.1f} ms" for way, found in one.items()} for token, one in first.items()}
+    return "; ".join(
+        f"a token every {token}: {one['actum']}, as servers have it {one['tuned']} (no HTTP {one['inside']})"
+        for token, one in late.items()
+    )
 
 
 def tables(results: Results) -> dict[str, str]:
@@ -146,19 +146,19 @@ def _by_scenario(results: Results, shown: Callable[[dict[str, Any]], str], *, li
     return _table(["", *scenarios], [_bold(row) for row in rows])
 
 
-def _installs(results: Results) -> str:
+def _beside(results: Results) -> str:
+    """A hundred runs at once, of what was measured; what is installed, which settings of a system share."""
+    at_once, installs = results["concurrent"], results["installs"]
     rows: list[list[str]] = []
-    for name, one in results["installs"].items():
-        size = f"{one['bytes'] / 2**20:.0f}"
-        rows.append(_bold([name, f"{one['import']:.2f}", str(one["count"]), size, f"{one['peak']:.0f}"]))
-    return _table(["", "import, s of processor time", "distributions", "installed, MiB", "peak memory, MiB"], rows)
-
-
-def _concurrent(results: Results) -> str:
-    scenarios = list(results["concurrent"])
-    there = [name for name in results["systems"] if all(name in results["concurrent"][one] for one in scenarios)]
-    rows = [[name, *(f"{results['concurrent'][one][name]:,.0f}" for one in scenarios)] for name in there]
-    return _table(["", *(f"{one}, runs/s" for one in scenarios)], [_bold(row) for row in rows])
+    for name in results["systems"]:
+        speeds = [f"{one[name]:,.0f}" if name in one else "" for one in at_once.values()]
+        own = installs.get(name)
+        told = ["", "", "", ""]
+        if own is not None:
+            told = [f"{own['import']:.2f}", str(own["count"]), f"{own['bytes'] / 2**20:.0f}", f"{own['peak']:.0f}"]
+        rows.append(_bold([name, *speeds, *told]))
+    head = [f"{one}, runs/s" for one in at_once]
+    return _table(["", *head, "import, s", "distributions", "installed, MiB", "peak memory, MiB"], rows)
 
 
 def _scheduling(results: Results) -> str:
@@ -198,8 +198,7 @@ _TABLES: Mapping[str, tuple[str, Callable[[Results], str]]] = {
     "cpu": ("figures", lambda found: _by_scenario(found, lambda one: f"{one['cpu']['median'] * 1e3:.1f}")),
     "requests": ("figures", lambda found: _by_scenario(found, lambda one: str(one["requests"]))),
     "tokens": ("figures", lambda found: _by_scenario(found, lambda one: f"{_sum(one):,} ({one['completion']:,})")),
-    "installs": ("installs", _installs),
-    "concurrent": ("concurrent", _concurrent),
+    "beside": ("concurrent", _beside),
     "scheduling": ("scheduling", _scheduling),
     "first": ("first", _first),
     "machine": ("versions", _machine),

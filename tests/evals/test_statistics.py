@@ -1,4 +1,4 @@
-"""What small numbers allow to say (evals.md V26), held against scipy."""
+"""What small numbers allow to say, held against scipy (V26), and how large what many come to is (V32)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from actum.evals.checks import Verdict
+from actum.evals.report import Judgement, Report
 from actum.evals.statistics import Agreement, bootstrapped, holm, sign_test, wilson, worse_test
+from actum.studio.eval_file import eval_page
 
 from ..effort import thorough
 
@@ -77,3 +80,21 @@ def test_kappa_of_cohens_own_kind() -> None:
     assert found.share == pytest.approx(0.7)
     assert found.kappa == pytest.approx(0.4)
     assert Agreement(both_pass=30).kappa == 0.0
+
+
+@pytest.mark.rule("V32")
+def test_a_page_of_1_200_results_that_nearly_all_changed_has_at_most_2_mb() -> None:
+    cells = [f"v{version}.json·model-{model}" for version in range(4) for model in range(3)]
+    verdict = Verdict(state="fail", why="note: A text of some length stands here, another was expected")
+    rows = [
+        Judgement(
+            case=f"c-{n}", identity=f"{n:064x}", cell=cell, repeat=1, check="expect", verdict=verdict, run="r.json"
+        )
+        for n in range(100)
+        for cell in cells
+    ]
+    lines = ["− weather(city=Lisbon, days=3)", "+ weather(city=Lisbon, days=30)", "output.mean: 4 → 3"]
+    changes = {f"{cells[0]} → {cell}: c-{n}": lines for n in range(100) for cell in cells[1:]}
+    page = eval_page(Report(rows=rows, changes=changes), "desk.eval.yaml", str)
+    assert all(f"c-{n}" in page and cells[-1] in page for n in range(100))
+    assert len(page.encode()) < 2_000_000
