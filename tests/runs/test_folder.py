@@ -322,3 +322,14 @@ async def test_a_run_is_kept_in_a_file_of_any_name(tmp_path: Path, name: str) ->
 def beside(folder: Path, name: str) -> list[str]:
     """What lies in a folder that isn't a file of this run."""
     return [path.name for path in folder.iterdir() if not path.name.startswith(name)]
+
+
+async def test_other_json_beside_runs_is_none_that_cant_be_read(tmp_path: Path) -> None:
+    await kept.start(tmp_path / "mine.json", idea(**chain(1)), Desk().agent())
+    for name, text in (("body", "[1]"), ("package", '{"name": "shop"}'), ("text", '"x"')):
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    (tmp_path / "cut.json").write_text((tmp_path / "mine.json").read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    async with Runs(tmp_path) as runs:
+        assert [run.id for run in await runs.list()] == ["mine"]
+        (told,) = await runs.damaged()
+    assert "cut.json: " in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import sys
@@ -108,7 +109,8 @@ class FolderFiles:
             try:
                 row = self._row_at(path)
             except ActumError as error:
-                damaged[path] = error.message
+                if not _is_no_idea(path):
+                    damaged[path] = error.message
                 continue
             rows += [] if row is None else [row]
         self.damaged = damaged
@@ -240,3 +242,12 @@ def known_of(idea: Idea, run: str) -> list[JsonObject]:
     ticks: list[JsonObject] = [{"at": [], "tick": {"number": at, **tick}} for at, tick in enumerate(told, 1)]
     course = [course_entry(about[COURSE])] if about.get(COURSE) else []
     return [{"at": [], "began": list(idea.context.messages), "run": about.get(ID, run)}, *ticks, *course]
+
+
+def _is_no_idea(path: Path) -> bool:
+    """Whether a file is JSON of something else: it is no run that can't be read, but never was one."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return not isinstance(found, dict) or "context" not in found
