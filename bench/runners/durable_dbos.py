@@ -45,9 +45,9 @@ def work(url: str, slots: int) -> None:
     assert flow is not one
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    print("up", flush=True)
-    DBOS.launch()
+    DBOS.launch()  # it makes the tables
     DBOS.register_queue("q", worker_concurrency=slots, polling_interval_sec=_POLL)
+    print("up", flush=True)
     stop.wait()
     DBOS.destroy()
 

@@ -76,6 +76,26 @@ async def test_the_queue_notes_the_history_of_other_jobs_and_none_of_deliveries_
     assert sorted(map(tuple, noted)) == [("theirs", "deferred"), ("theirs", "scheduled"), ("theirs", "started")]
 
 
+async def test_a_worker_ends_though_who_listens_for_it_misses_that_it_is_cancelled(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = pytest.importorskip("procrastinate.manager")
+    missed = list[str]()
+
+    async def listen(*_: Any, **__: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            missed.append("once")  # as `wait_for` does where a notice comes at that moment
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(manager.JobManager, "listen_for_jobs", listen)
+    async with Runs(database) as runs:
+        async with serving(runs, Desk().agent()):
+            assert (await (await runs.submit(chain(1))).result(timeout=PATIENCE)).output == "go."
+        assert missed == ["once"]
+
+
 async def _taken(runs: Runs) -> bool:
     async with sql(runs).database.transaction() as within:
         found = await within.rows("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")

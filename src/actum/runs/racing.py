@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def all_ended(*tasks: asyncio.Future[Any] | None) -> None:
-    """Cancel tasks, and wait until they have ended."""
-    own = [task for task in tasks if task is not None]
-    for task in own:
-        task.cancel()
-    if own:
-        await asyncio.wait(own)
+async def all_ended(*tasks: asyncio.Future[Any] | None, again: float | None = None) -> None:
+    """Cancel tasks, and wait until they have ended; those that haven't after so many seconds are cancelled `again`."""
+    left = {task for task in tasks if task is not None}
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=again)
 
 
 @asynccontextmanager

@@ -138,7 +138,8 @@ class ProcrastinateQueue:
                     heartbeat = Heartbeat(self._database, desk.beat, lease)
                     await Slots(slots, carry, take, desk.ended, heartbeat).until(stop, wait)
                 finally:
-                    await all_ended(listening)
+                    # Before Python 3.12 `wait_for`, by which it listens, may miss that as a notice comes.
+                    await all_ended(listening, again=_GLANCE)
                     with suppress(StoreUnavailable), _judged():
                         await jobs.unregister_worker(worker)
                         await desk.put_back(self._database)
