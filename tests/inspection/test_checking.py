@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import Context, Idea, errors, inspection
+from actum import Agent, Context, Idea, Tools, errors, inspection
 from actum.cli.dispatch import run_command
 from actum.inspection import Problem
 from actum.schema.json import JsonObject as Json
@@ -99,6 +100,22 @@ def test_an_element_that_is_no_object_is_told_and_looked_at_no_further(here: Pat
     assert found(path) == [("idea.json", ("solution", "calls", 0), "invalid_parameters")]
     with pytest.raises(errors.ActumError, match="element 0 is"):
         inspection.graph_of(Context(), Idea.load(path).solution)
+
+
+@pytest.mark.rule("D12")
+def test_a_delegate_that_its_own_server_carries_out_is_no_problem_and_what_crosses_is_known(here: Path) -> None:
+    def served(address: str) -> Path:
+        meta: Json = {"_output": {}, "_delegate": {"const": address}, "_scopes": {"const": ["state.style"]}}
+        context = [{"type": "tool", "tool": {"review": {"properties": meta}}}, {"type": "state", "style": "terse"}]
+        return write(here, context=context)
+
+    path = served("actum+https://agents.example.org/reviewer")
+    assert found(path) == []
+    agent = Agent(None, tools=Tools())
+    seen = asyncio.run(inspection.isolation(agent, Idea.load(path).context, "review"))
+    assert ([one["type"] for one in seen.crossing], seen.own) == (["state"], None)
+    assert [code for *_, code in found(served("actum+https://"))] == ["delegate_forbidden"]
+    assert [code for *_, code in found(served("actum+http://agents.example.org/x"))] == ["delegate_forbidden"]
 
 
 @pytest.mark.rule("P1")

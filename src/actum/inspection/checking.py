@@ -22,6 +22,7 @@ from ..protocol.context import is_url
 from ..protocol.declaration import tools_of
 from ..protocol.tool import ANONYMOUS, Tool, delegates_of
 from ..schema.json import JsonObject, is_object
+from ..sources.actum_server import SCHEMES, Remote
 from ..sources.files import read_text
 from ..sources.roots import default_roots, folders, locate, read_below
 from .forms import Form, forms
@@ -172,6 +173,10 @@ class _Checker:
     ) -> _File | None:
         """The file of a delegate that is still to be looked at; what is wrong with the reference is noted."""
         if is_url(reference) or self.agent.tools.find_activity(reference) is not None:
+            return None
+        if reference.startswith(SCHEMES):
+            allowed = self.agent.config.allow_hosts
+            found.attempt(lambda: Remote(address=reference, token=None, allow_hosts=allowed, most_bytes=0).base, *at)
             return None
         if "://" in reference or reference.startswith("idea:"):
             found.attempt(lambda: blocking(self._look_up(reference, tool)), *at)

@@ -17,6 +17,7 @@ from ..protocol.context import Context
 from ..protocol.scopes import scopes_of
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.json import JsonObject, is_list, is_object
+from ..sources.actum_server import SCHEMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +104,10 @@ def declared_scopes(tool: Tool) -> list[str]:
 
 
 async def _own(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple[JsonObject, ...] | None:
-    if not tool.is_delegated or call.get("_delegate") in {None, ANONYMOUS}:
+    reference = str(call.get("_delegate") or ANONYMOUS)
+    if not tool.is_delegated or reference == ANONYMOUS or reference.startswith(SCHEMES):
         return None
-    found = await assembled(agent).resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
+    found = await assembled(agent).resolver(crossing.data_kinds)(reference, tool)
     crosses = {id(message) for message in crossing}
     return tuple(one for one in handed(found.context, crossing, call) if id(one) not in crosses)
 

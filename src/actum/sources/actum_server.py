@@ -210,7 +210,9 @@ class Remote:
         if status in {408, 429} or status >= 500:
             raise Away
         if status in {401, 403, 421}:
-            raise DelegateForbidden("the server refuses the token for its host (ACTUM_TOKENS), or has none for it")
+            host = urlsplit(self.base).netloc
+            why = "there is no token for it" if self.token is None else "it refuses the token for it"
+            raise DelegateForbidden(f"the server {host}: {why}, as ACTUM_TOKENS has one by {host}=…")
         if status == 404:
             raise DelegateNotFound("nothing of that name is served there")
         raise DelegateError(f"the server refuses the call ({status})")
