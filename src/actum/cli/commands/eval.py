@@ -50,7 +50,8 @@ async def actum_eval(
 
     Without either the runs that the cases name are judged as they are kept: no model is asked. Runs that are made anew
     get their tools' results from the record of the case; no effect is made. The exit code is 1 where a check that has
-    to pass doesn't, or --against finds something worse, and 3 where too little is known or the budget has ended.
+    to pass doesn't, or --against finds something worse, and 3 where too little is known, nothing was judged or the
+    budget has ended.
 
     Parameters
     ----------
