@@ -78,10 +78,8 @@ class FolderLeases:
         """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds."""
 
         def leave() -> Row | None:
-            if lease is None:
-                if self._claim(run, worker, None, None, is_beside=False) is None:
-                    return None
-            elif self._open.lease(run) != lease:
+            is_claimed = lease is None and self._claim(run, worker, None, None, is_beside=False) is not None
+            if not is_claimed and (lease is None or self._open.lease(run) != lease):
                 return None
             return self._open.let_go(run, lacks=lacks, attempts=max(0, self._open[run].row.get("attempts", 0) - 1))
 

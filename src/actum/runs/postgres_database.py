@@ -277,11 +277,10 @@ async def _make_queue(database: AsyncConnection[Any]) -> None:
     """Make the tables of the queue, and the index by which live deliveries of a run are found; keep it fast."""
     from procrastinate.schema import SchemaManager
 
-    found = await (await database.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
-    if found is not None and found[0] is None:
+    if not await _number(database, "SELECT count(to_regclass('procrastinate_jobs'))"):
         await database.execute(SchemaManager.get_schema())
-    found = await (await database.execute("SELECT to_regclass('actum_live_deliveries')")).fetchone()
-    if found is not None and found[0] is None:  # asked first: to make it waits for all who write, if it is there, too
+    # Asked first: to make it waits for all who write, if it is there, too.
+    if not await _number(database, "SELECT count(to_regclass('actum_live_deliveries'))"):
         await database.execute(
             "CREATE INDEX actum_live_deliveries ON procrastinate_jobs ((args->>'run')) "
             "WHERE status IN ('todo', 'doing')"

@@ -193,12 +193,10 @@ class SqlLeases:
             found = await within.rows(_END, ending.state, *map(kept_text, said), ended, run, lease)
             if found:
                 await within.each(ADD_ENTRY, _entries(told))
-            if found and ending.state == "waiting":
-                await self._wait(within, row_from(found[0]))
-            elif found:
-                await self._over(within, row_from(found[0]))
-            if found and limit is not None:
-                await self._admission.go_on(within, limit)
+                go_on = self._wait if ending.state == "waiting" else self._over
+                await go_on(within, row_from(found[0]))
+                if limit is not None:
+                    await self._admission.go_on(within, limit)
             await self._database.tell(within, [run])
         return bool(found)
 

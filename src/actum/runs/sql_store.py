@@ -14,7 +14,6 @@ from .sql_deliveries import SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
 from .sql_rows import (
     COLUMNS,
-    FORGET_ASKED,
     IN_BATCHES,
     IS_OWED,
     SOURCE,
@@ -37,9 +36,8 @@ _IS_FREE = (
 )
 """Whether a run carries out a call of none that goes on: that one may still ask for its result."""
 _WAIVE = "UPDATE actum_runs SET needs = '{}', lacks = NULL WHERE id = ? AND lacks IS NOT NULL AND state = 'queued'"
-_FORGET_ENTRIES = "DELETE FROM actum_entries WHERE run = ?"
-_FORGET_SENT = "DELETE FROM actum_sent WHERE run = ?"
-_FORGET = "DELETE FROM actum_runs WHERE id = ?"
+_KEPT = ("actum_sent WHERE run", "actum_asked WHERE run", "actum_runs WHERE id", "actum_entries WHERE run")
+"""What is kept of a run, its entries last: they are written under the lock of its row."""
 
 
 class SqlStore:
@@ -200,8 +198,8 @@ class SqlStore:
                 most,
             )
             runs = [(run,) for (run,) in found]
-            for statement in (_FORGET_SENT, FORGET_ASKED, _FORGET, _FORGET_ENTRIES) if runs else ():
-                await within.each(statement, runs)
+            for own in _KEPT if runs else ():
+                await within.each(f"DELETE FROM {own} = ?", runs)
         return len(runs)
 
     async def review(self) -> None:
