@@ -251,12 +251,13 @@ async def test_an_activity_that_would_end_the_program_is_a_failed_call(*, is_asy
         return leave()
 
     tools = Tools()
-    tools.tool(leave_the_loop if is_async else leave, name="leave", retries=1, effects="none")
+    tools.register("leave", {"properties": {"_output": {"type": "string"}, "_effects": "none", "_retries": 1}})
+    tools.activity("leave", leave_the_loop if is_async else leave)
     told = "it would have ended the program: SystemExit: no such file"
     with pytest.raises(errors.ActivityError, match=told):
         await tools(call("leave"))
     assert len(tried) == 2
-    answers = [{"calls": [{"_tool": "leave"}], "output": "†calls.0"}, {"calls": [], "output": "gone on"}]
+    answers: list[Json] = [{"calls": [{"_tool": "leave"}], "output": "†calls.0"}, {"calls": [], "output": "gone on"}]
     result = await Agent(models.Scripted(answers), tools=tools).run("Leave.", str)
     assert (result.output, [one.tool for one in result.errors]) == ("gone on", ["leave"])
 
