@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import re
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 
 from actum import Agent, Config, Limits, Settings, Tools, models
 from actum.errors import ModelError, SchemaError
-from actum.models import ModelRequest
+from actum.models import ModelRequest, hosted
 from actum.models.hosts import HOSTS
 from actum.schema.installing import pip_install
 
@@ -309,3 +311,16 @@ async def test_a_model_of_the_library_is_asked_as_it_was_made(server: Server, en
         assert server.last.body["response_format"]["json_schema"]["schema"] == REQUEST.schema
     assert given.profile.get("json_schema_transformer") is not None, "the program's own model is left alone"
     await client.close()
+
+
+@pytest.mark.parametrize(("count", "frozen"), [(0, 0), (9, 1)])
+def test_what_the_first_request_loads_is_left_to_no_collection_where_the_rest_is(
+    monkeypatch: pytest.MonkeyPatch, count: int, frozen: int
+) -> None:
+    calls: list[None] = []
+    monkeypatch.setattr(hosted, "_imported", set[str]())
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: count)
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append(None))
+    model: Any = models.load("openai:gpt-4o", api_key="x")
+    asyncio.run(model.asked(REQUEST))
+    assert len(calls) == frozen

@@ -7,6 +7,7 @@ pool. What they need is imported by the first request, on a thread.
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import logging
 import os
@@ -248,6 +249,8 @@ class Hosted:
                 for name in self._wire.modules:
                     importlib.import_module(name)
                     _imported.add(name)
+                if gc.get_freeze_count():  # the process has its collector leave alone what is loaded: this, too
+                    gc.freeze()
         except ImportError as error:
             raise ModelError(f"{self.name}: {error}", code="model_not_installed") from error
 
