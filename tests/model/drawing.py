@@ -165,8 +165,6 @@ def talks(draw: st.DrawFn) -> Talk:
     context = [*CONTEXT, *(INSTANCES if instances else []), *draw(st.sampled_from([[], [META]]))]
     numbered = st.integers(0, len(turns) - 1)
     forks, limits = draw(st.frozensets(numbered, max_size=2)), draw(st.dictionaries(numbered, st.integers(0, 6)))
-    if any(one["calls"] for one in replies["helper"]):
-        limits = {}  # left open: whether a delegate that meets a limit fails its call, or waits with it (D11, L5)
     return Talk(context, turns, replies, held, cuts, of_turns, forks, limits)
 
 

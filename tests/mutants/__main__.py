@@ -8,12 +8,14 @@ with its reason.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -62,17 +64,23 @@ def main() -> int:
     folders = [str(ROOT / "src" / "actum" / one) for one in MUTATED]
     every, mutants = _made(own.seed, own.count, folders)
     print(f"{len(mutants)} of {every} mutants", flush=True)
-    ended: list[tuple[Mutant, int]] = []
+    kept = _Kept(OUT / "noticed.jsonl")
+    ended = [(mutant, kept.codes[key]) for mutant in mutants if (key := kept.key(mutant)) in kept.codes]
+    if ended:
+        print(f"{len(ended)} of them were tried before", flush=True)
     began = time.monotonic()
 
-    def told(mutant: Mutant, code: int) -> None:
+    def told(mutant: Mutant, code: int, noticed: str) -> None:
         ended.append((mutant, code))
+        if code != SURVIVED:
+            kept.keep(mutant, code, noticed)
         if code == SURVIVED and not _is_equivalent(mutant):
             print(_shown(mutant), flush=True)
         if not len(ended) % 25:
             print(f"{len(ended)} tried in {time.monotonic() - began:.0f} s", flush=True)
 
-    trying = Trying(folders, mutants, own.jobs, own.patience, told)
+    rest = [mutant for mutant in mutants if kept.key(mutant) not in kept.codes]
+    trying = Trying(folders, rest, OUT / "reached", own.jobs, own.patience, told, noticing=kept.noticing())
     os.environ["CI"] = "1"  # the same cases are drawn each time
     os.environ.setdefault("ACTUM_EFFORT", "little")
     pytest.main(["-p", "no:xdist", "-p", "no:cacheprovider", "-s", "-q", *own.tests], plugins=[trying])
@@ -92,6 +100,31 @@ def _made(seed: int, count: int, folders: Sequence[str]) -> tuple[int, list[Muta
     every, *lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     found = (mutant_of(**json.loads(line)) for line in lines)
     return int(every), [one for one in found if one is not None][:count]
+
+
+class _Kept:
+    """What has come of mutants before, by what their files hold: a line of JSON for each that was noticed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.told = [json.loads(line) for line in lines]
+        self.codes: dict[str, int] = {one["mutant"]: one["code"] for one in self.told}
+
+    def key(self, mutant: Mutant) -> str:
+        """What tells a mutant from others."""
+        held = hashlib.sha256(Path(mutant.path).read_bytes()).hexdigest()[:16]
+        return f"{Path(mutant.path).relative_to(ROOT)} {held} {mutant.number}"
+
+    def keep(self, mutant: Mutant, code: int, noticed: str) -> None:
+        """Keep what has come of one; `noticed` is the test that has failed."""
+        line = json.dumps({"mutant": self.key(mutant), "path": mutant.path, "code": code, "noticed": noticed})
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    def noticing(self) -> Counter[tuple[str, str]]:
+        """How many changes of a file a test has noticed."""
+        return Counter((one["path"], one["noticed"]) for one in self.told if one["noticed"])
 
 
 def _report(mutants: Sequence[Mutant], ended: Sequence[tuple[Mutant, int]], untried: Sequence[Mutant]) -> int:

@@ -1,15 +1,19 @@
 """Tries mutants: a plugin of pytest that runs, for each, the tests that reach it, forked from one warm process.
 
-A mutant is a function's code in place of another's, so nothing is imported anew for it.
+A mutant is a function's code in place of another's, so nothing is imported anew for it. Which lines tests reach, and
+which mutants were noticed, is kept by what files hold: what is tried again tries what is new, and what survived.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import _lru_cache_wrapper, partial  # pyright: ignore[reportPrivateUsage] -- it has no other name
@@ -25,7 +29,10 @@ from _pytest.runner import runtestprotocol
 SURVIVED, KILLED, OVERDUE, UNFIT = 0, 1, 3, 4
 """What a process ends with whose tests have noticed nothing, or something, or haven't ended, or where the mutant can't
 be put in place."""
-_Outcome: TypeAlias = Callable[["Mutant", int], None]
+_QUICK = 2
+"""So many seconds of the quickest tests come first, then what has noticed other changes of the same file."""
+_Outcome: TypeAlias = Callable[["Mutant", int, str], None]
+"""Told what a process has ended with, and the test that has noticed something."""
 
 
 @dataclass(frozen=True)
@@ -82,69 +89,130 @@ class Trying:
 
     folders: Sequence[str]
     mutants: Sequence[Mutant]
+    kept: Path
+    """The folder that keeps which lines tests reach."""
     jobs: int
     patience: float
-    """How many seconds of tests are tried on one mutant, the quickest first: what only longer ones notice survives."""
+    """How many seconds of tests are tried on one mutant: what only others notice survives."""
     told: _Outcome
-    reached: dict[tuple[str, int], set[str]] = field(default_factory=dict[tuple[str, int], set[str]])
+    reached: defaultdict[tuple[str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
     """The tests that reach a line."""
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     """How long the tests work that pass where nothing is changed."""
     untried: list[Mutant] = field(default_factory=list[Mutant])
     """Those that no test reaches."""
+    noticing: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """How many changes of a file a test has noticed."""
 
     @pytest.hookimpl
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        items = {item.nodeid: item for item in session.items}
-        self._learn(session.items)
         gc.unfreeze()
         functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
-        running: dict[int, Mutant] = {}
+        caches: list[Any] = [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]
+        gc.freeze()  # what processes share, their collectors don't touch
+        self._learn(session.items)
+        items = {item.nodeid: item for item in session.items}
+        running: dict[int, tuple[Mutant, int]] = {}
         for mutant in self.mutants:
-            names = self._reaching(mutant)
-            if not names:
+            if not self.reached.get((mutant.path, _beginning(mutant))):
                 self.untried.append(mutant)
                 continue
             while len(running) >= self.jobs:
                 self._wait(running)
-            work = partial(self._tried, mutant, [items[name] for name in names], functions)
-            running[_forked(work)] = mutant
+            reader, writer = os.pipe()
+            work = partial(self._tried, mutant, [items[name] for name in self._reaching(mutant)], functions, caches)
+            running[_forked(work, writer)] = mutant, reader
+            os.close(writer)
         while running:
             self._wait(running)
         return True
 
-    def _wait(self, running: dict[int, Mutant]) -> None:
+    def _wait(self, running: dict[int, tuple[Mutant, int]]) -> None:
         process, status = os.wait()
-        self.told(running.pop(process), os.waitstatus_to_exitcode(status))
+        mutant, reader = running.pop(process)
+        with os.fdopen(reader) as noticed:
+            name = noticed.read()
+        self.noticing[mutant.path, name] += 1
+        self.told(mutant, os.waitstatus_to_exitcode(status), name)
 
     def _learn(self, items: Sequence[pytest.Item]) -> None:
-        """Run all tests where nothing is changed: which lines they reach, and how long they take."""
+        """Run all tests where nothing is changed, those of a file in a process: which lines they reach, and how long
+        they take."""
+        files: dict[Path, list[pytest.Item]] = {}
+        for item in items:
+            files.setdefault(item.path, []).append(item)
+        source = _digest(sorted(one for folder in self.folders for one in Path(folder).rglob("*.py")))
+        kept = {
+            path: self.kept / f"{path.stem}-{_digest([path, *path.parent.glob('*.json')], source)}.json"
+            for path in files
+        }
+        running = 0
+        for path, own in files.items():
+            if kept[path].exists():
+                continue
+            if running == self.jobs:
+                os.wait()
+            else:
+                running += 1
+            _forked(partial(self._reach, own, kept[path]))
+        for _ in range(running):
+            os.wait()
+        wanted = {(mutant.path, _beginning(mutant)) for mutant in self.mutants}
+        for path in filter(Path.exists, kept.values()):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            self.seconds |= found["seconds"]
+            names = list(found["seconds"])
+            for one, line in wanted:
+                self.reached[one, line].update(names[at] for at in found["lines"].get(one, {}).get(str(line), ()))
+            for name in found["failing"]:
+                print(f"left out, it fails where nothing is changed: {name}", flush=True)
+
+    def _reach(self, items: Sequence[pytest.Item], kept: Path) -> int:
         tracing = coverage.Coverage(data_file=None, source=list(self.folders), config_file=False)
         tracing.start()
+        seconds: dict[str, float] = {}
+        failing: list[str] = []
         for item, following in zip(items, [*items[1:], None], strict=True):
             tracing.switch_context(item.nodeid)
             began = time.process_time()
             reports = runtestprotocol(item, log=False, nextitem=following)
             if all(one.passed or one.skipped for one in reports):
-                self.seconds[item.nodeid] = time.process_time() - began
+                seconds[item.nodeid] = time.process_time() - began
             else:
-                print(f"\nleft out, it fails where nothing is changed: {item.nodeid}")
+                failing.append(item.nodeid)
         tracing.stop()
-        data = tracing.get_data()
-        for path in data.measured_files():
-            for line, names in data.contexts_by_lineno(path).items():
-                self.reached[path, line] = {name for name in names if name in self.seconds}
+        data, numbers = tracing.get_data(), {name: at for at, name in enumerate(seconds)}
+        lines = {
+            path: {
+                line: [numbers[name] for name in names if name in numbers]
+                for line, names in data.contexts_by_lineno(path).items()
+            }
+            for path in data.measured_files()
+        }
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps({"seconds": seconds, "failing": failing, "lines": lines}), encoding="utf-8")
+        return 0
 
     def _reaching(self, mutant: Mutant) -> list[str]:
-        """The tests that reach the change; of one in the midst of a statement, those that reach where that begins."""
-        lines = sorted(line for line in set(_lines(mutant.old)) if line <= mutant.line)
-        reached = self.reached.get((mutant.path, lines[-1]), set[str]()) if lines else set[str]()
+        """The tests that reach the change: some quick ones, those that have noticed others, the rest."""
+        reached = self.reached[mutant.path, _beginning(mutant)]
         names = sorted(reached, key=self.seconds.__getitem__)
+        spent = accumulate(map(self.seconds.__getitem__, names))
+        quick = [name for name, total in zip(names, spent, strict=True) if total <= _QUICK]
+        known = [name for (path, name), _ in self.noticing.most_common() if path == mutant.path and name in reached]
+        names = list(dict.fromkeys([*quick, *known, *names]))
         spent = accumulate(map(self.seconds.__getitem__, names))
         return [name for name, total in zip(names, spent, strict=True) if name == names[0] or total <= self.patience]
 
-    def _tried(self, mutant: Mutant, items: Sequence[pytest.Item], functions: Sequence[FunctionType]) -> int:
-        """Whether one of these tests fails with the mutant in place."""
+    def _tried(
+        self,
+        mutant: Mutant,
+        items: Sequence[pytest.Item],
+        functions: Iterable[FunctionType],
+        caches: Iterable[Any],
+        writer: int,
+    ) -> int:
+        """Whether one of these tests fails with the mutant in place; its name is written."""
         own = mutant.old
         for function in functions:
             code = function.__code__
@@ -157,24 +225,32 @@ class Trying:
                     function.__code__ = mutant.new
                 except ValueError:  # it reads other variables of what it stands in
                     return UNFIT
-        _forget()
+        for one in caches:  # what was worked out before the change says nothing of it
+            one.cache_clear()
         signal.signal(signal.SIGALRM, _end)
         for item, following in zip(items, [*items[1:], None], strict=True):
             signal.setitimer(signal.ITIMER_REAL, 20 + 20 * self.seconds[item.nodeid])
             if any(one.failed for one in runtestprotocol(item, log=False, nextitem=following)):
+                os.write(writer, item.nodeid.encode())
                 return KILLED
         return SURVIVED
 
 
-def _forget() -> None:
-    """Empty the caches of functions: what was worked out before the change says nothing of it."""
-    for one in gc.get_objects():
-        if isinstance(one, _lru_cache_wrapper):
-            one.cache_clear()
+def _digest(paths: Iterable[Path], more: str = "") -> str:
+    """What files hold, in a few signs."""
+    found = hashlib.sha256(more.encode())
+    for path in paths:
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def _end(_signal: int, _frame: object) -> None:
     os._exit(OVERDUE)
+
+
+def _beginning(mutant: Mutant) -> int:
+    """The line of the change; of one in the midst of a statement, that where the statement begins."""
+    return max((line for line in _lines(mutant.old) if line <= mutant.line), default=0)
 
 
 def _lines(code: CodeType) -> Iterator[int]:
@@ -183,7 +259,7 @@ def _lines(code: CodeType) -> Iterator[int]:
         yield from _lines(one)
 
 
-def _forked(work: Callable[[], int]) -> int:
+def _forked(work: Callable[..., int], *given: Any) -> int:
     """The process that does this work, and is silent."""
     process = os.fork()
     if process:
@@ -193,6 +269,6 @@ def _forked(work: Callable[[], int]) -> int:
         silent = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silent, stream)
-        code = work()
+        code = work(*given)
     finally:
         os._exit(code)

@@ -67,7 +67,7 @@ class _Seldom:
     failure: ActumError | None = None
     """Why it has failed, where its `_else` stands for it, or is about to."""
     is_cut: bool = False
-    """Whether it was cancelled because the run was over (C8): nothing stands for that."""
+    """Whether it was cancelled because the run was over (C8), or its delegate by a limit: nothing stands for that."""
     condition: Template | None = None
     """What decides first whether it is made (C10); of a call for every item, where that doesn't read the item."""
     is_decided: bool = False

@@ -59,6 +59,9 @@ def delegating(ground: Ground, delegate: Delegate, effects: set[int]) -> Carry:
             return judged(returned, job.tool, ground.budget)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
+        except LimitExceeded:
+            job.is_cut = suspension.context is not before
+            raise
         finally:
             job.maker = suspension.maker
             if suspension.has_effects:
@@ -290,6 +293,8 @@ class Carrying:
                 self.endings.answer(job, carried.call)
             case Held():
                 self.endings.hold(job, carried)
+            case LimitExceeded() if job.is_cut:
+                self.stop = carried  # its delegate stays as it is, for a run that can afford it (L8)
             case _ if job.has_begun or job.is_edited:
                 self.endings.failed(job, carried)
             case _:
