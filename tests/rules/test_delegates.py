@@ -592,6 +592,33 @@ async def test_a_delegate_spends_from_its_parents_budget() -> None:
     assert "PRIVATE" not in text_of(exhausted.render(caught.value.result.context))
 
 
+@pytest.mark.rule("L5", "L8")
+@pytest.mark.parametrize(("limits", "answered"), [(Limits(requests=2), 1), (Limits(calls=2), 2)])
+async def test_a_delegate_that_meets_a_limit_of_the_run_goes_on_when_that_is_resumed(
+    limits: Limits, answered: int
+) -> None:
+    """The run was cut, so the call has neither failed nor begun anew: what its delegate has done isn't done again."""
+    done: list[int] = []
+    tools = Tools()
+
+    @tools.tool
+    async def step(n: int) -> int:
+        done.append(n)
+        return n
+
+    inner = [answer(call("step", n=1)), answer(call("step", n=2)), answer(output="both")]
+    delegates = {"d": idea(config={"tools": ["step"]})}
+    context = [tool_message(go={"_delegate": "d"})]
+    answers = [answer(call("go"), output="†calls.0"), *inner]
+    with pytest.raises(errors.LimitExceeded) as caught:
+        await agent(*answers, tools=tools, delegates=delegates, limits=limits).run(context)
+    kept = json.loads(json.dumps(list(caught.value.result.context)))
+    assert [one["type"] for one in kept if one["type"] in ("error", "suspended")] == ["suspended"]
+    assert done == [1]
+    result = await agent(*inner[answered:], tools=tools, delegates=delegates).run(kept)
+    assert (result.output, done) == ("both", [1, 2])
+
+
 @pytest.mark.rule("D11")
 @pytest.mark.parametrize("deep", [False, True])
 async def test_a_failure_names_the_chain_and_nothing_of_what_the_delegate_held(deep: bool) -> None:
