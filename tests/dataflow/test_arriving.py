@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.dataflow.arriving import ArrivingText
+from actum.dataflow.arriving import ArrivingText, shown_so_far
 from actum.dataflow.computing.text import Computed, read_computed
 from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.dataflow.expression import is_expression
@@ -54,3 +55,18 @@ def test_literal_text_is_shown_with_the_piece_that_brings_it() -> None:
 @pytest.mark.parametrize("text", ["(", "( ", "a (", "a††", "{", "a {"])
 def test_what_may_have_begun_a_reference_is_shown_once_the_text_is_whole(text: str) -> None:
     assert read(text, []) == (text.replace("††", "†"), False)
+
+
+@pytest.mark.rule("E1", "O9")
+@pytest.mark.parametrize(
+    ("output", "so_far", "whole"),
+    [
+        ({"a": "Hello", "b": ["††"]}, {"a": "Hello", "b": ["†"]}, {"a": "Hello", "b": ["†"]}),
+        ({"a": "It is {†calls.0}"}, {"a": "It is "}, {"a": "It is "}),
+        (["{†calls.0}", 1, "†calls.0"], [None, 1, None], [None, 1, None]),
+        ("open {", "open ", "open {"),
+    ],
+)
+def test_an_output_is_shown_as_far_as_its_texts_are_literal(output: Any, so_far: Any, whole: Any) -> None:
+    assert shown_so_far(output, is_whole=False) == so_far
+    assert shown_so_far(output, is_whole=True) == whole

@@ -21,7 +21,8 @@ def main(root: str, seed: str, count: str, *folders: str) -> None:
     made = {path: create_mutations(str(path), path.read_text(encoding="utf-8")) for path in paths}
     every = [(path, number) for path in paths for number in range(len(made[path][1]))]
     print(json.dumps(len(every)))
-    for path, number in random.Random(int(seed)).sample(every, min(int(count), len(every))):
+    random.Random(int(seed)).shuffle(every)  # of more mutants, fewer are the first
+    for path, number in every[: int(count)]:
         module, mutations, *_ = made[path]
         mutation = mutations[number]
         if mutation.contained_by_top_level_function is not None:

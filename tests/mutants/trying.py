@@ -77,6 +77,19 @@ def _inner(code: CodeType) -> list[CodeType]:
     return [one for one in code.co_consts if isinstance(one, CodeType)]
 
 
+def _name(code: CodeType) -> tuple[str, str, int]:
+    """What tells a function from others."""
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def _changes(old: CodeType, new: CodeType) -> Iterator[tuple[tuple[str, str, int], CodeType]]:
+    """The code of a function, and of those inside it that may have been made before, by the names that they had."""
+    yield _name(old), new
+    for one, other in zip(_inner(old), _inner(new), strict=False):
+        if _meaning(one) != _meaning(other):
+            yield from _changes(one, other)
+
+
 def _meaning(code: CodeType) -> Any:
     """What a code does, wherever it is written."""
     own: list[Any] = [_meaning(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
@@ -213,16 +226,11 @@ class Trying:
         writer: int,
     ) -> int:
         """Whether one of these tests fails with the mutant in place; its name is written."""
-        own = mutant.old
+        changed = dict(_changes(mutant.old, mutant.new))
         for function in functions:
-            code = function.__code__
-            if (code.co_filename, code.co_qualname, code.co_firstlineno) == (
-                own.co_filename,
-                own.co_qualname,
-                own.co_firstlineno,
-            ):
+            if (code := changed.get(_name(function.__code__))) is not None:
                 try:
-                    function.__code__ = mutant.new
+                    function.__code__ = code
                 except ValueError:  # it reads other variables of what it stands in
                     return UNFIT
         for one in caches:  # what was worked out before the change says nothing of it

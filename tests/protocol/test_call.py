@@ -31,7 +31,7 @@ def test_a_call_cannot_be_changed() -> None:
         lambda: call.__ior__({"a": 2}),
     ]
     for change in changes:
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"can't be changed; Call\(call, parameter=value\) makes another"):
             change()
     assert call == {"_tool": "it", "a": 1}
 

@@ -221,3 +221,11 @@ async def test_an_activity_that_does_not_fit_its_tool_is_told(schema: Json, said
     with pytest.raises(errors.SchemaError) as caught:
         await tools({"_tool": "t"})
     assert str(caught.value) == said
+
+
+@pytest.mark.rule("A1")
+async def test_where_no_activity_is_registered_that_is_said() -> None:
+    tools = Tools()
+    tools.register("t", {"_activity": "nobody"})
+    with pytest.raises(errors.SchemaError, match=r"no Activity 'nobody' is registered; there are: none$"):
+        await tools({"_tool": "t"})

@@ -128,6 +128,23 @@ async def test_numbers_are_in_the_log_of_a_run_that_was_killed() -> None:
     assert (await again.resume(recovered(entries))).output == ["a", "b", "b"]
 
 
+@pytest.mark.rule("O9", "L8")
+async def test_an_output_that_was_withheld_stays_so_in_the_log_of_a_run_that_was_killed() -> None:
+    entries: list[dict[str, Any]] = []
+    said = [answer(call("look", what="a"), call("fail"), output="†calls.0"), "broken"]
+    running = Agent(models.Scripted(said), tools=toolbox(), config=Config(retries=0))
+    with suppress(errors.SolutionError):
+        async with running.stream("go", record=entries.append) as stream:
+            async for _ in stream:
+                pass
+    outputs = [
+        [one.get("output") for one in recovered(entries[:count]) if one["type"] == "plan"]
+        for count in range(len(entries) + 1)
+    ]
+    assert ["†calls.0"] in outputs
+    assert all(not any(own) for own in outputs[-2:]), "what has failed stands, and no output beside it"
+
+
 @pytest.mark.rule("O10", "O1")
 @pytest.mark.parametrize("reference", ["†results.7", "†results.0.x", "†results", "†results.x"])
 async def test_a_result_that_is_not_there_is_refused_with_those_that_are(reference: str) -> None:

@@ -620,6 +620,24 @@ async def test_a_held_tool_waits_where_nobody_is_asked_and_runs_once_when_it_was
     assert await tools(call("send", to="d")) == "sent d"  # who writes a call in code has decided
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [{"_activity": "send"}, {"properties": {"_activity": {"enum": ["keep", "send"]}}, "required": ["_activity"]}],
+)
+async def test_what_holds_a_tool_holds_another_that_hands_calls_to_its_activity(schema: Json) -> None:
+    desk = Desk()
+    tools = desk.tools()
+    held = tools.find("send")
+    assert held is not None
+    tools.register(replace(held, is_held=True), replace=True)
+    tools.activity("keep", lambda to: to)  # pyright: ignore
+    schema = {**schema, "properties": {"to": {"type": "string"}, **schema.get("properties", {})}}
+    given = {"type": "tool", "tool": {"mail": {"type": "object", **schema}}}
+    made = call("mail", to="a", **({"_activity": "send"} if "required" in schema else {}))
+    waits = await Agent(models.Scripted([answer(made, output="done")]), tools=tools).run([given], str)
+    assert (waits.waiting, desk.ran) == (["approval 0.0"], [])
+
+
 @pytest.mark.rule("O8", "L8")
 async def test_a_call_that_waited_reads_what_was_left_before_it_whoever_has_written_since() -> None:
     tools = Tools()

@@ -9,7 +9,7 @@ import pytest
 
 from actum import Agent, Tools, events, models
 
-from .scripts import answer, call, run
+from .scripts import Json, answer, call, run
 
 pytestmark = pytest.mark.rule("O11", "E5")
 
@@ -69,6 +69,23 @@ async def test_what_a_call_for_every_item_gives_is_a_list_before_it_is_there() -
             assert not isinstance(event, events.RequestFinished), "it was let in"
             if isinstance(event, events.CallFailed):
                 assert "a list where a text is needed" in event.error.message
+                return
+
+
+@pytest.mark.rule("C10", "C12")
+@pytest.mark.parametrize("condition", [{}, {"_when": "{†each > 1}"}], ids=["all", "some"])
+async def test_the_item_of_a_list_may_be_null_where_its_call_may_be_skipped(condition: Json) -> None:
+    tools = silent()
+
+    @tools.tool
+    def take(x: None) -> None:
+        """Take nothing."""
+
+    calls = [call("name", _each=[1, 2], **condition), call(take.name, x="†calls.0[0]")]
+    async with Agent(models.Scripted([answer(*calls)]), tools=tools).stream("go") as running:
+        async for event in running:
+            if isinstance(event, events.CallFailed | events.RequestFinished):
+                assert isinstance(event, events.CallFailed) is (not condition)
                 return
 
 

@@ -214,6 +214,22 @@ async def test_what_is_erased_is_owed_again() -> None:
     assert (first.context.state, again.context.state, last.context.state) == ({"x": 1}, {"x": 1}, {"x": 2})
 
 
+@pytest.mark.rule("O4", "L8")
+async def test_a_call_that_has_erased_its_path_is_done_when_the_run_is_resumed() -> None:
+    tools = toolbox()
+    made: list[str] = []
+
+    @tools.tool(_outputPath="†state.x", _outputMethod="erase")
+    async def forget() -> None:  # pyright: ignore[reportUnusedFunction]
+        """Forget."""
+        made.append("forget")
+
+    plan = {"type": "plan", "plan": [call("forget"), call("fail")]}
+    first = await Agent(None, tools=tools).run([{"type": "state", "x": 1}, plan])
+    again = await Agent(None, tools=tools).run(first.context)
+    assert (made, again.context.state) == (["forget"], {})
+
+
 @pytest.mark.rule("O5")
 @pytest.mark.parametrize(
     ("expression", "value"),

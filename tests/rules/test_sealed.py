@@ -435,7 +435,9 @@ async def test_no_mark_depends_on_what_has_ended(ends_first: bool) -> None:
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-@pytest.mark.parametrize("way", ["parameter", "part of a parameter", "expression", "scope", "item", "the author's"])
+@pytest.mark.parametrize(
+    "way", ["parameter", "part of a parameter", "part of a list", "expression", "scope", "item", "the author's"]
+)
 async def test_what_was_derived_is_derived_in_a_delegate(sealed: bool, way: str) -> None:
     own, made = Tools(), list[str]()
     own.register("letter", {"properties": {"_output": {"type": "string"}}})
@@ -453,6 +455,7 @@ async def test_what_was_derived_is_derived_in_a_delegate(sealed: bool, way: str)
     handed: dict[str, tuple[Json, str]] = {
         "parameter": (call("office", to="†calls.1"), "†input.to"),
         "part of a parameter": (call("office", to={"of": ["†calls.1", "Ann"], "by": "Ann"}), "†input.to.of[0]"),
+        "part of a list": (call("office", to={"of": ["†calls.1", "Ann"]}), "{†input.to['of'][0]}"),
         "expression": (call("office", to="{†calls.0[-3:]}"), "†input.to"),
         "scope": (call("office", to="Ann"), "†state.who"),
         "item": (call("office", _each=["†calls.1"], to="†each"), "†input.to"),

@@ -102,7 +102,7 @@ class Catalog:
             return True
         names = [tool.name] if "_activity" not in tool.meta and tool.name not in self._closed else []
         for key in ("_activity", "_delegate"):
-            names += [tool.fixed(key), *(tool.choices(key) or [])] if key in tool.meta else []
+            names += [tool.fixed(key), *(tool.choices(key) or [])]
         return any((one := self._tools.get(name)) is not None and one.is_held for name in names if name)
 
     def _named(self, named: str, tool: Tool) -> Activity:

@@ -231,14 +231,14 @@ class Registry(Catalog):
 
     def _registered_by(self, module: str) -> Registry:
         """What a module has registered here that the program itself has imported before."""
-        own = Registry(backoff=self.backoff)
+        own = Registry()
         own._activities = {name: one for name, one in self._activities.items() if _is_of(one.function, [module])}
         own._tools = {name: one for name, one in self._tools.items() if name in own._activities}
         return own
 
     def _parted(self, module: str, tools: Mapping[str, Tool], activities: Mapping[str, Activity]) -> Registry:
         """Take out what a module has registered since these were all."""
-        own = Registry(backoff=self.backoff)
+        own = Registry()
         new = {name: one for name, one in self._activities.items() if activities.get(name) is not one}
         own._activities = {name: one for name, one in new.items() if _is_of(one.function, [module])}
         for name, one in self._tools.items():

@@ -94,7 +94,7 @@ def standing_plans(
             for index, call in enumerate(plan.calls)
         ]
         _check_output(plan.output, plan.start, reading)
-        done, failed, skipped, written = ending.of(plan, calls)
+        done, failed, skipped, written = ending.of(plan, len(calls))
         unusable = {
             index: found
             for index in range(len(calls))
@@ -134,7 +134,8 @@ def _call(call: Any, index: int, number: int) -> Call:
 class _Outcome:
     value: Any
     reference: Reference | None = None
-    instance: str | None = None
+    is_there: bool = True
+    """Whether what it has written has not been erased since."""
     written: Reference | None = None
 
 
@@ -153,9 +154,9 @@ class _Ending:
         """The highest number of an answer that has left anything from each message on."""
 
     def of(
-        self, plan: Authored, calls: Sequence[Call]
+        self, plan: Authored, count: int
     ) -> tuple[dict[int, Any], set[int], set[int], dict[int, Sequence[Reference]]]:
-        """The calls of a plan that are done, with their results, those that have failed for good, and the skipped.
+        """Of so many calls of a plan, those done with their results, those that have failed for good, the skipped.
 
         Last what those that are done have written.
         """
@@ -163,7 +164,7 @@ class _Ending:
         written: dict[int, Sequence[Reference]] = {}
         failed: set[int] = set()
         skipped: set[int] = set()
-        for index, call in enumerate(calls):
+        for index in range(count):
             left = [at for at in self._marks.left.get(plan.place(index), ()) if at > plan.start]
             if any(is_skip(self._messages[at]) for at in left):
                 skipped.add(index)
@@ -171,7 +172,7 @@ class _Ending:
             outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
             if outcomes and "_call" not in self._messages[left[-1]]:
                 failed.add(index)  # it was carried out, and its path couldn't take what it returned
-            elif outcomes and (call.get("_outputMethod") == "erase" or all(map(self._stands, outcomes))):
+            elif outcomes and all(one.is_there for one in outcomes):
                 values = [one.value for one in outcomes]
                 done[index] = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
                 written[index] = [one.written for one in outcomes if one.written is not None]
@@ -200,10 +201,8 @@ class _Ending:
             value = {key: value for key, value in message.items() if not key.startswith("_")}
             return _Outcome(value, written=None if write is None else write.reference)
         reference = write.reference if "_outputPath" in message else None
-        return _Outcome(write.value, reference, write.instance, reference)
-
-    def _stands(self, outcome: _Outcome) -> bool:
-        return outcome.reference is None or self._memory.read(outcome.reference, outcome.instance) is not MISSING
+        is_erased = reference is not None and self._memory.read(reference, write.instance) is MISSING
+        return _Outcome(write.value, reference, not is_erased or write.method == "erase", reference)
 
 
 def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, ItemResults]:
