@@ -17,7 +17,12 @@ from actum.cli.spelling import spelled
 pytestmark = pytest.mark.usefixtures("empty_registry")
 SOURCE = Path(__file__).parents[2] / "src" / "actum"
 IN_PYTHON = re.compile(r"\b(?:Agent|Config|Limits|Price|Runs|Served|Tools|Worker|load|run|kept\.\w+)\([^)]|\bmember=")
-OF_PROGRAMS = ("Agent(deps=…) names the type", "a worker serves Runs", "an Idea is run by `idea.run(agent)`")
+OF_PROGRAMS = (
+    "give the type to run(",
+    "Agent(deps=…) names the type",
+    "a worker serves Runs",
+    "an Idea is run by `idea.run(agent)`",
+)
 """How errors begin that only a program in Python can meet."""
 
 
