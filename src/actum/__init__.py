@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import approvals, connections, errors, events, inspection, kept, messages, models, serving, testing
     from .app.agent import Agent
-    from .app.conversation import Conversation
     from .app.idea import Idea
-    from .app.stream import Stream
+    from .app.stream import Conversation, Stream
     from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
     from .app.tools import Tools
     from .evals.evaluation import Eval
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
     from .execution.calls.invoking import Output
     from .models.prices import Price
     from .protocol.activity import Activity, Ctx
-    from .protocol.backoff import Backoff
     from .protocol.call import Call
     from .protocol.config import Config, Limits, Settings
     from .protocol.context import Context, Progress
+    from .protocol.registry import Backoff
     from .protocol.solution import CallAccount, Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
@@ -79,7 +78,7 @@ _HOMES = {
     "HOLD": "execution.calls.approval:HOLD",
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
-    "Backoff": "protocol.backoff:Backoff",
+    "Backoff": "protocol.registry:Backoff",
     "CallAccount": "protocol.solution:CallAccount",
     "Call": "protocol.call:Call",
     "Eval": "evals.evaluation:Eval",

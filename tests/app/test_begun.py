@@ -10,7 +10,7 @@ import pytest
 
 from actum import HOLD, Agent, Idea, errors, kept, models
 from actum.app.begun import approve_of
-from actum.app.forking import forked
+from actum.app.retracing import forked
 
 from .test_kept import CALLS, idea, tools
 

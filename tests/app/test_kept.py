@@ -11,7 +11,7 @@ import pytest
 
 from actum import Agent, Call, Context, Idea, Limits, Tools, errors, events, inspection, kept, models
 from actum.generation.offer import offered
-from actum.ideas.change import Change
+from actum.ideas.library import Change
 from actum.schema.json import JsonObject as Json
 
 TOOL: Json = {"properties": {"n": {"type": "integer"}, "_output": {"type": "integer"}}, "required": ["n"]}

@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 
 from actum import errors
-from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library, as_microseconds
-from actum.ideas.store import Draft, Line, Store, StoredVersion
-from actum.ideas.version import Version
+from actum.ideas.store import Address, Draft, Line, Store, StoredVersion, Version, parse_address
 from actum.storage.open import open_store
 
 from .. import warm
@@ -152,7 +150,7 @@ async def test_writers_at_once_in_one_process_lose_nothing(store: Store) -> None
 
 WRITER = """
 import asyncio, sys
-from actum.ideas.address import Address
+from actum.ideas.store import Address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
 from actum.storage.open import open_store

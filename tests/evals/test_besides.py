@@ -146,7 +146,7 @@ async def test_a_delegate_that_runs_asks_its_own_model_once_for_all_cells(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = model("own", {"output": {"note": "warm", "mean": 2}})
-    monkeypatch.setattr("actum.app.machine.as_model", {"test:own": own}.__getitem__)
+    monkeypatch.setattr("actum.app.assembly.as_model", {"test:own": own}.__getitem__)
 
     def say(text: str) -> None:
         context = [{"type": "input"}, {"type": "text", "text": text}]

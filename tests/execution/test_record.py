@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from actum import errors
-from actum.execution.record.log_entries import (
+from actum.execution.record.plans import standing_plans
+from actum.execution.record.recorder import (
     Appended,
     Arrived,
     Began,
@@ -21,7 +22,6 @@ from actum.execution.record.log_entries import (
     Restarted,
     parse_entry,
 )
-from actum.execution.record.plans import standing_plans
 from actum.execution.record.recovery import recovered
 from actum.protocol.approvals import approval
 from actum.protocol.call import Place

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from actum import Call, Context, Tools, errors
-from actum.execution.delegation.resolver import SavedRequest
-from actum.execution.delegation.spreading import Ancestor, context_of_item, failure_of
+from actum.execution.delegation.caller import Ancestor, SavedRequest, context_of_item, failure_of
 from actum.schema.json import JsonObject as Json
 
 ASK = Tools().register("ask", {"_delegate": "d", "properties": {"of": {}}})

@@ -15,8 +15,7 @@ from actum import Agent, Limits, Tools, errors, models
 from actum.execution import budget
 from actum.ideas.file import read_idea
 from actum.schema.json import JsonObject as Json
-from actum.schema.judging import judgements
-from actum.schema.validator import Validator, unsatisfiable
+from actum.schema.validator import Validator, judgements, unsatisfiable
 
 from .. import warm
 from ..effort import EFFORT, spread

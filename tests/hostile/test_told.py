@@ -18,9 +18,9 @@ from actum.cli.dispatch import run_command
 from actum.cli.render.lines import JsonLines, Lines, Renderer
 from actum.cli.render.tree import LiveTree
 from actum.events import CallFailed, CallStarted
-from actum.ideas.address import parse_address
 from actum.ideas.file import read_idea
 from actum.ideas.library import Library
+from actum.ideas.store import parse_address
 from actum.protocol.call import Call, Place
 from actum.schema.json import JsonObject as Json
 from actum.sources.fetch import Fetcher

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actum import errors
-from actum.ideas.address import Address, parse_address
-from actum.ideas.version import Version, numbers
+from actum.ideas.store import Address, Version, numbers, parse_address
 
 pytestmark = pytest.mark.rule("X3", "X4")
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum.ideas.change import change_between
 from actum.ideas.file import IdeaText
-from actum.schema.closing import closed
+from actum.ideas.library import change_between
 from actum.schema.containment import admits
+from actum.schema.gathering import closed
 from actum.schema.json import JsonObject as Json
 from actum.schema.validator import Validator
 

@@ -11,10 +11,10 @@ import pytest
 
 from actum import Agent, Context, Idea, Tools, errors, models
 from actum.app.agent import assembled
-from actum.execution.delegation.resolver import SavedRequest
-from actum.ideas.address import parse_address
+from actum.execution.delegation.caller import SavedRequest
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
+from actum.ideas.store import parse_address
 from actum.protocol.tool import Tool
 from actum.schema.gathering import linked, links_of, opened
 from actum.schema.json import JsonObject as Json

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import pytest
 
 from actum import Agent, Config, Tools, errors, events, models
-from actum.execution.threads import Threads
+from actum.execution.undoing import Threads
 
 from .scripts import agent, answer, call, run, sent, text_of
 

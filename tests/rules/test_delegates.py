@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from actum import Agent, Call, Config, Context, Idea, Limits, Tools, errors, events, models
-from actum.ideas.address import parse_address
 from actum.ideas.file import read_idea
 from actum.ideas.library import Library
+from actum.ideas.store import parse_address
 from actum.models.scripted import ScriptedAnswer
 from actum.storage.sqlite import SqliteStore
 
@@ -135,7 +135,7 @@ async def test_a_name_is_an_idea_a_dict_or_a_path(tmp_path: Path) -> None:
 
 @pytest.mark.rule("D2")
 async def test_the_resolver_can_be_replaced() -> None:
-    from actum.execution.delegation.resolver import SavedRequest
+    from actum.execution.delegation.caller import SavedRequest
 
     asked: list[tuple[str, str]] = []
 

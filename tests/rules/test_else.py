@@ -11,7 +11,7 @@ import pytest
 
 from actum import HOLD, Agent, Config, Limits, Result, Tools, approvals, errors, events, models
 from actum.execution.record.recovery import recovered
-from actum.protocol.backoff import Backoff
+from actum.protocol.registry import Backoff
 
 from .scripts import Json, agent, answer, call, left, run, sent, text_of
 

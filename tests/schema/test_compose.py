@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from actum.protocol.call_schema import Offer, call_schema
 from actum.protocol.declaration import parse_tool
-from actum.schema.closing import closed
 from actum.schema.compose import compose
+from actum.schema.gathering import closed, or_reference, takes_references
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import copy, encode
-from actum.schema.referring import or_reference, takes_references
 from actum.schema.validator import Validator
 from actum.schema.walk import with_ordered_required
 

@@ -18,11 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum import Agent, Runs, Tools, errors
-from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
-from actum.ideas.store import Draft, Line, Store, StoredVersion
-from actum.ideas.version import Version
+from actum.ideas.store import Address, Draft, Line, Store, StoredVersion, Version, parse_address
 from actum.storage import rows
 from actum.storage.folder import FolderStore
 from actum.storage.open import open_store
@@ -347,7 +345,7 @@ FULL = """
 import asyncio, resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 from actum.errors import IdeaError
-from actum.ideas.address import Address
+from actum.ideas.store import Address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
 from actum.storage.open import open_store

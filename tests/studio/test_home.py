@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from actum import Idea, Runs
-from actum.ideas.address import parse_address
 from actum.ideas.library import Library
+from actum.ideas.store import parse_address
 from actum.storage.open import open_store
 
 from .rooms import INPUT, idea_file, room

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack
 from ..errors import MessageError, SchemaError
 from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve, check_approver
-from ..execution.delegation.resolver import Resolver
-from ..execution.delegation.spreading import Ancestor
+from ..execution.delegation.caller import Ancestor, Resolver
 from ..execution.ground import Ring
 from ..execution.record.recorder import Record, Tell
 from ..generation.compile import Handler
@@ -35,14 +34,12 @@ from ..tracing.trace import Trace
 from .assembly import Assembly, Reach, declared_deps
 from .begun import as_begun
 from .coercion import Given, as_model, blocking
-from .conversation import Conversation, ConversationOptions
 from .delegate_resolver import AnyDelegate
 from .idea_agent import fitted
 from .instructions import check_instructions
-from .output_text import member_of, text_pieces
 from .planned import PlanShelf
 from .saved import SavedIdea
-from .stream import Stream
+from .stream import Conversation, ConversationOptions, Stream, member_of, text_pieces
 from .summary import check_unused
 from .tools import DEFAULT, Tools
 

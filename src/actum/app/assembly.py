@@ -14,11 +14,9 @@ from ..errors import SchemaError
 from ..events import AnyEvent
 from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve
-from ..execution.delegation.caller import Caller
+from ..execution.delegation.caller import Ancestor, Caller, Linking, Resolver, SavedRequest, has_links
 from ..execution.delegation.delegation import Delegation
-from ..execution.delegation.linking import Linking, has_links
-from ..execution.delegation.resolver import Resolver, SavedRequest
-from ..execution.delegation.spreading import Ancestor
+from ..execution.delegation.machine import Machine
 from ..execution.emitter import Emitter
 from ..execution.ground import Ring
 from ..execution.loop import Loop, request_once
@@ -28,13 +26,12 @@ from ..execution.undoing import Doings
 from ..generation.compile import Frame, Handler
 from ..generation.model import Model, ModelRequest
 from ..ideas.store import Store
-from ..protocol.catalog import Catalog
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
+from ..protocol.marks import cut_to
 from ..protocol.message import DATA_KINDS
-from ..protocol.registry import Registry
+from ..protocol.registry import Catalog, Registry
 from ..protocol.solution import Solution
-from ..protocol.turns import cut_to
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
@@ -42,10 +39,9 @@ from ..sources.fetch import Fetcher
 from ..sources.media_reader import MediaReader
 from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
-from .coercion import Given, as_context, blocking, with_input
+from .coercion import Given, as_context, as_model, blocking, with_input
 from .delegate_resolver import AnyDelegate, DelegateResolver
 from .instructions import instructed
-from .machine import LocalMachine
 from .stream import Stream
 from .summary import shortened
 
@@ -313,11 +309,12 @@ class Assembly:
             ring=self.ring,
             deps=self.deps,
         )
-        machine = LocalMachine(
+        around = self.reach.around
+        machine = Machine(
             registered=self.reach.registered,
+            load=as_model if around is None else lambda name: around(as_model(name)),
             delegates=self.delegates,
             tokens=self.reach.tokens,
-            around=self.reach.around,
         )
         return Caller(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())
 

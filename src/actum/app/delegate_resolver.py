@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError, MessageError
-from ..execution.delegation.resolver import SavedRequest
-from ..ideas.address import Address, parse_address
+from ..execution.delegation.caller import SavedRequest
 from ..ideas.file import IdeaText, idea_of, read_idea
 from ..ideas.library import Library
-from ..ideas.store import Store
+from ..ideas.store import Address, Store, parse_address
 from ..protocol.config import Config
 from ..protocol.context import Context, is_url, told
 from ..protocol.declaration import tools_of

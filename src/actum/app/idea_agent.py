@@ -7,11 +7,12 @@ from copy import copy
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from ..execution.delegation.machine import Machine
 from ..generation.model import Model
 from ..protocol.config import Config, Limits
 from ..protocol.context import is_url
 from .assembly import Reach
-from .machine import LocalMachine
+from .coercion import as_model
 from .saved import SavedIdea
 from .tools import DEFAULT
 
@@ -46,7 +47,7 @@ def fitted(agent: A, idea: SavedIdea, *, is_own: bool = False, roots: Sequence[P
     """
     has_model = agent.model is not None
     asked = idea.settings("own" if is_own else "local", has_model=has_model, grants=agent.config.grants)
-    machine = LocalMachine(registered=DEFAULT)
+    machine = Machine(registered=DEFAULT, load=as_model)
     fitting = copy(agent)
     fitting.config = asked.over(agent.config)
     fitting.limits = (asked.limits or agent.limits) if is_own else idea.narrowed(agent.limits)

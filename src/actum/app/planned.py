@@ -7,7 +7,7 @@ from os import urandom
 from typing import Any, Protocol
 
 from ..execution.budget import Budget
-from ..execution.delegation.spreading import Ancestor
+from ..execution.delegation.caller import Ancestor
 from ..execution.record.recorder import Record, Tell
 from ..protocol.approvals import approval
 from ..protocol.context import Context

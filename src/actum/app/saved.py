@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from ..errors import DelegateError, IdeaError
-from ..ideas.address import parse_address
 from ..ideas.file import RUN, IdeaText, identified, plan_of, read_idea, write_idea
 from ..ideas.idea_config import IdeaConfig
 from ..ideas.library import Library
+from ..ideas.store import parse_address
 from ..protocol.config import Config, Limits, Standing
 from ..protocol.context import Context, is_url, told
 from ..protocol.declaration import parse_tool

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Generic
+from typing import Any, Generic, TypedDict
 
 from typing_extensions import TypeVar
 
-from ..errors import ActumError
-from ..events import AnyEvent
+from ..dataflow.reference import SIGIL, Path, ReferenceSyntax, print_path, scan_reference
+from ..errors import ActumError, SchemaError, SolutionError
+from ..events import AnyEvent, RequestStarted, Retried, TextDelta
 from ..execution.budget import Spent
 from ..execution.loop import Loop
 from ..protocol.context import Context
+from ..protocol.marks import without_plans
 from ..protocol.solution import Result
 from ..protocol.usage import Usage
 from ..schema.drawn import Drawn
+from ..schema.infer import shape_of
+from ..schema.type_reading import type_of
+from ..schema.types import Misfit, Text
+from ..schema.types import member as type_at
+from .coercion import Given, messages_of
 
 T_co = TypeVar("T_co", covariant=True, default=Any)
 
@@ -119,3 +126,230 @@ class Stream(Drawn, Generic[T_co]):
     def context(self) -> Context:
         """The run's context so far."""
         return self.partial.context
+
+
+class TextGiven:
+    """The text of one string of the output that has been given; where an answer begins again, it has to agree."""
+
+    def __init__(self, member: str) -> None:
+        self._member = member
+        self._pieces: list[str] = []
+        self._before = ""
+        """What an earlier attempt has given, as far as it has not come again."""
+
+    def piece(self, event: AnyEvent) -> str:
+        """What of the text an event brings that has not been given.
+
+        Raises:
+            SolutionError: the answer was begun again, and says other words than those that were given.
+        """
+        if event.depth:
+            return ""
+        if isinstance(event, RequestStarted | Retried):
+            self.anew()
+        if not isinstance(event, TextDelta) or event.provisional or event.member != self._member:
+            return ""
+        return self.more(event.text)
+
+    def anew(self) -> None:
+        """The answer may be begun again."""
+        if self._pieces:
+            self._before = "".join(self._pieces)
+            self._pieces.clear()
+
+    def more(self, text: str) -> str:
+        """What of the next piece of the text has not been given; raises as `piece`."""
+        self._pieces.append(text)
+        known, self._before = self._before[: len(text)], self._before[len(text) :]
+        if not text.startswith(known):
+            raise _other_words()
+        return text[len(known) :]
+
+    def begun_again(self) -> str:
+        """All that has come of the new attempt: for who can show it from its beginning."""
+        self._before = ""
+        return "".join(self._pieces)
+
+    def end(self) -> None:
+        """The run is over.
+
+        Raises:
+            SolutionError: the answer was begun again, and says less than what was given.
+        """
+        if self._before:
+            raise _other_words()
+
+
+def member_of(schema: Any, member: str) -> str:
+    """The path of a string in the output as events have it.
+
+    Raises:
+        SchemaError: the schema has no text there, or that can't be a path.
+    """
+    try:
+        path = _path(member)
+        found = type_of(shape_of(schema).schema)
+        for segment in path:
+            found = type_at(found, segment)
+    except (ReferenceSyntax, Misfit) as error:
+        raise SchemaError(f"the output has no text at {member!r}: {error}") from None
+    if found.alternatives is not None and not any(isinstance(one, Text) for one in found.alternatives):
+        where = f"at {member!r} " if member else ""
+        raise SchemaError(
+            f"the output {where}isn't a text: name one in it, as in member='answer' or member='items[0].text'"
+        )
+    return print_path(path).removeprefix(".")
+
+
+async def text_pieces(stream: Stream, member: str) -> AsyncGenerator[str]:
+    """The text at a path of a run's output, as it becomes certain; closing it cancels the run (L7)."""
+    given = TextGiven(member)
+    async with stream:
+        async for event in stream:
+            if piece := given.piece(event):
+                yield piece
+    given.end()
+
+
+def _path(member: str) -> Path:
+    dot = "." if member[:1] not in ("", "[") else ""
+    text = f"{SIGIL}output{dot}{member}"
+    reference, end = scan_reference(text, 0)
+    if end < len(text):
+        raise ReferenceSyntax("write a path, for example answer or items[0].text")
+    return reference.path
+
+
+def _other_words() -> SolutionError:
+    return SolutionError("the answer was begun again, in other words than those that had been given already")
+
+
+_UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
+_ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"
+
+
+class ConversationOptions(TypedDict, total=False):
+    """What a conversation may be given, as `Agent.conversation` says."""
+
+    member: str
+    most: int | None
+    summary: bool
+    deps: Any
+
+
+class Conversation(Generic[T_co]):
+    """Turns over one context: `async for piece in talk.say("…")`. One turn at a time.
+
+    `agent.conversation(…)` makes one. `context` is plain JSON at any time: a conversation with it, in this process or
+    another one, goes on from there. `deps` are each turn's. `most` cuts the oldest turns where all are longer than so
+    many characters; with `summary` (SchemaError: without `most`) the model writes down what it is about to lose, a
+    request more.
+
+    `schema`, or its type as `output`, is that of what is answered, a text by default; `member` the path of the text in
+    it, for example `items[0].title` (SchemaError: there is none), and `begin` makes the run of a turn.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[Context, Sequence[Mapping[str, Any]], Spent], Stream[T_co]],
+        context: Context,
+        *,
+        schema: Any,
+        member: str,
+    ) -> None:
+        self.context = context
+        self._begin = begin
+        self._schema = schema
+        self._member = member
+        self._is_open = False
+        self._spent = Spent()
+        """What the last turn has spent, which counts where it goes on."""
+
+    def stream(self, said: Given | None = None) -> Turn[T_co]:
+        """The next turn as an async context manager and iterator of its events; `.result` when it is over.
+
+        `said` is what the user says, or messages; without it the turn goes on that waited for a decision or was cut.
+        Leaving the block early cancels the turn: what it has done stays in the context, and so does what is open of it.
+
+        Raises:
+            MessageError: a message is malformed.
+            ActumError: another turn is under way.
+        """
+        if self._is_open:
+            raise ActumError(_UNDER_WAY)
+        more = [{"type": "user", "message": said}] if isinstance(said, str) else messages_of(said or [])
+        self.context.extended(more)  # what is malformed is refused at once
+        return Turn(self, more)
+
+    async def say(self, said: Given) -> AsyncGenerator[str]:
+        """What the assistant answers, piece by piece: at once where no call can still fail, else when they are done.
+
+        Raises:
+            SchemaError: the schema has no text at `member`.
+            ActumError: what ended the turn; `context` holds what had been done.
+        """
+        given = TextGiven(member_of(self._schema, self._member))
+        async with self.stream(said) as turn:
+            async for event in turn:
+                if piece := given.piece(event):
+                    yield piece
+        given.end()
+
+    def give_up(self) -> None:
+        """Let what is open of a turn that was cut, or waits, not be made; what has been done stays."""
+        self.context = without_plans(self.context)
+
+
+class Turn(Generic[T_co]):
+    """One turn of a conversation, as `Stream` is one run. It follows whatever was said before it is entered."""
+
+    def __init__(self, talk: Conversation[T_co], said: Sequence[Mapping[str, Any]]) -> None:
+        self._talk = talk
+        self._said = said
+        self._begun: Stream[T_co] | None = None
+
+    async def __aenter__(self) -> Turn[T_co]:
+        talk = self._talk
+        if talk._is_open:  # pyright: ignore[reportPrivateUsage] -- they are one
+            raise ActumError(_UNDER_WAY)
+        if self._begun is not None:
+            raise ActumError(_ENTERED)
+        spent = Spent() if self._said else talk._spent  # pyright: ignore[reportPrivateUsage]
+        self._begun = talk._begin(talk.context, self._said, spent)  # pyright: ignore[reportPrivateUsage]
+        talk._is_open = True  # pyright: ignore[reportPrivateUsage]
+        try:
+            await self._begun.__aenter__()
+        except BaseException:
+            talk._is_open = False  # pyright: ignore[reportPrivateUsage]
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._stream.__aexit__(kind, error, trace)
+        finally:
+            self._talk._is_open = False  # pyright: ignore[reportPrivateUsage]
+            self._talk._spent = self._stream.spent  # pyright: ignore[reportPrivateUsage]
+            self._talk.context = self._stream.context
+
+    async def __aiter__(self) -> AsyncGenerator[AnyEvent]:
+        async for event in self._stream:
+            yield event
+
+    @property
+    def _stream(self) -> Stream[T_co]:
+        if self._begun is None:
+            raise ActumError("the turn has not begun: `async with talk.stream(…) as turn:` begins it")
+        return self._begun
+
+    @property
+    def result(self) -> Result[T_co]:
+        """The result of the turn; raises as `Stream.result`."""
+        return self._stream.result
+
+    @property
+    def context(self) -> Context:
+        """The conversation's context so far."""
+        return self._talk.context if self._begun is None else self._begun.context

@@ -15,9 +15,8 @@ from ..protocol.call import Call, Place
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.lineage import BROUGHT
-from ..protocol.marks import Marks
+from ..protocol.marks import Marks, going, is_users, without
 from ..protocol.message import Write, is_result, written_message
-from ..protocol.turns import going, is_users, without
 from ..schema.json import JsonObject, encode
 
 EARLIER = "earlier"

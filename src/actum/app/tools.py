@@ -21,13 +21,11 @@ from ..execution.within import within_call
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity, Deps
-from ..protocol.backoff import Backoff
 from ..protocol.call import Call
-from ..protocol.catalog import Catalog
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import instance_of
-from ..protocol.registry import Registry
+from ..protocol.registry import Backoff, Catalog, Registry
 from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool, is_upfront
 from ..schema.drawn import Drawn

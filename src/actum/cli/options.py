@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from cyclopts import Parameter
 
 from ..errors import ActumError
-from ..ideas.address import MAIN, check_segment, parse_address
-from ..ideas.change import input_schema
 from ..ideas.file import IdeaText, read_idea
-from ..ideas.library import Library, as_microseconds
+from ..ideas.library import Library, as_microseconds, input_schema
+from ..ideas.store import MAIN, check_segment, parse_address
 from ..protocol.context import Context
 from ..runs.kept_run import Versions
 from ..runs.run_places import place_given, sqlite_path

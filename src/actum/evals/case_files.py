@@ -14,7 +14,7 @@ from typing import Any
 from ..app.idea import Idea
 from ..errors import ActumError
 from ..ideas.file import parse_text
-from ..ideas.yaml_text import item_lines
+from ..ideas.layout import item_lines
 from ..inspection.account import Account, account_of
 from ..inspection.wording import short
 from ..protocol.context import Context

@@ -24,7 +24,7 @@ from .calls.intake import Intake
 from .calls.outcomes import Outcomes
 from .emitter import Emitter, request_begun
 from .record.journal import Journal
-from .record.log_entries import Restarted
+from .record.recorder import Restarted
 from .script import Script
 
 

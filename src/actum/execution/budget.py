@@ -14,7 +14,7 @@ from ..errors import InvalidParameters, LimitExceeded, ModelError
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
 from ..schema.json import LEAST, JsonObject, NotJson, weight, weight_of_text
-from .threads import Threads
+from .undoing import Threads
 
 _LITTLE = 1
 """Below this many requests left after the next one, the model is warned."""

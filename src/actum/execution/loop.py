@@ -18,9 +18,8 @@ from ..generation.model_chain import chain_of, unsent
 from ..generation.offer import REVEALED
 from ..protocol.config import Limits
 from ..protocol.context import Context
-from ..protocol.marks import Marks
+from ..protocol.marks import Marks, next_turn, turn_starts
 from ..protocol.solution import Result, Solution
-from ..protocol.turns import next_turn, turn_starts
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject, encode
 from ..spans import RunReturned, Span, within
@@ -32,8 +31,8 @@ from .calls.readiness import Readiness
 from .emitter import Emitter, run_begun
 from .ground import Ground
 from .open_answers import OpenAnswers
-from .record import log_entries
 from .record.journal import Journal
+from .record.recorder import OutputArrived
 from .script import Script, Wanted
 from .setup import Setup
 
@@ -307,9 +306,7 @@ class Loop:
             if not answered.output.expressions:
                 output = shown = answered.finished
         if answered.output is not None and self._journal.is_recorded:
-            self._journal.tell(
-                log_entries.OutputArrived(answer=script.number, start=script.start, output=answered.authored)
-            )
+            self._journal.tell(OutputArrived(answer=script.number, start=script.start, output=answered.authored))
         solution = _solution(script, answered, shown, self._journal)
         self._solutions.append(solution)
         if self._emit.sink:

@@ -13,18 +13,17 @@ from ..generation.ask import Judge
 from ..generation.offer import Toolset
 from ..protocol.approvals import is_decision
 from ..protocol.call import EXPECT, Place
-from ..protocol.marks import Marks
+from ..protocol.marks import Marks, turn_starts
 from ..protocol.message import OF, OUTCOME, is_skip
 from ..protocol.readings import with_filters
-from ..protocol.turns import turn_starts
 from ..schema.json import Json, JsonObject, is_object
 from .asking import Asking, Texts
 from .calls.intake import Intake
 from .calls.outcomes import Finished, GoOn, Outcome, Outcomes
 from .ground import Ground
 from .job import Failure
-from .record import log_entries
 from .record.plans import standing_plans
+from .record.recorder import Closed
 from .script import Script, Wanted
 from .setup import Runtime
 
@@ -122,7 +121,7 @@ class OpenAnswers:
             self._may_be_done = self._may_be_done or failure.outcome in ("unusable", "unknown")
         for number in self._ended:  # only now: in an answer that is closed, no call is open that has failed
             if self._journal.is_recorded:
-                self._journal.tell(log_entries.Closed(number))
+                self._journal.tell(Closed(number))
         self._ended.clear()
 
     # Their plans

@@ -13,7 +13,7 @@ from ..protocol.marks import Authored, plan_marks, plan_message
 from ..schema.json import Json, JsonObject
 from ..schema.types import Type
 from .record.journal import Journal
-from .record.log_entries import Arrived
+from .record.recorder import Arrived
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

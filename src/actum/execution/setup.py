@@ -14,13 +14,13 @@ from ..generation.compile import Frame, Handler, framed
 from ..generation.model import Model
 from ..generation.offer import offered, per_instance
 from ..generation.request_media import MediaSource, takes_of
-from ..protocol.catalog import Catalog
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
+from ..protocol.registry import Catalog
 from ..protocol.tool import Tool, is_upfront
-from ..schema.closing import closed
 from ..schema.compose import META_SCHEMA
+from ..schema.gathering import closed
 from ..schema.infer import Shape
 from ..schema.json import encode
 from ..schema.validator import Validator

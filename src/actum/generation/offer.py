@@ -15,11 +15,11 @@ from ..errors import MessageError, SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call
 from ..protocol.call_schema import Offer, call_schema, keeps_order
-from ..protocol.catalog import Catalog
 from ..protocol.config import Config
 from ..protocol.context import Context, origin_of
 from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.reader import READ, READER, Reader, may_hold, may_need_reading
+from ..protocol.registry import Catalog
 from ..protocol.tool import ANONYMOUS, Tool, owned_by, says_the_same, size_of
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode

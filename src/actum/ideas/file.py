@@ -14,9 +14,7 @@ from ..schema.gathering import opened
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject, decode, is_list, is_object
 from ..schema.validator import Validator
-from .layout import laid_out
-from .positions import Positions
-from .yaml_text import parse_yaml
+from .layout import Positions, laid_out, parse_yaml
 
 RUN = "run"
 """The member of an Idea's `meta` in which a run keeps what it knows of itself."""

@@ -122,7 +122,7 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
 
 
 def tick_entry(ticks: Sequence[Tick]) -> JsonObject:
-    """The last request of a run as an entry of its record (`execution.record.log_entries`); what was known of it before
+    """The last request of a run as an entry of its record (`execution.record.recorder`); what was known of it before
     gives way.
     """
     return {"at": [], "tick": {"number": len(ticks), **ticks[-1].to_dict()}}

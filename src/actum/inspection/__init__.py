@@ -15,7 +15,7 @@ Nothing here asks a model, makes a call or runs code: modules with Activities ar
 themselves are in `actum.kept`.
 """
 
-from ..ideas.change import Change
+from ..ideas.library import Change
 from ..protocol.provenance import Origin
 from .account import Account, AnswerSeen, CallSeen, account_of
 from .checking import Check, Problem, check

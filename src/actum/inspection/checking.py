@@ -15,8 +15,8 @@ from ..connections.looking import register_pinned
 from ..dataflow.expression import parse
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError
-from ..ideas.address import parse_address
-from ..ideas.positions import Positions
+from ..ideas.layout import Positions
+from ..ideas.store import parse_address
 from ..protocol.config import Config
 from ..protocol.context import is_url
 from ..protocol.declaration import tools_of

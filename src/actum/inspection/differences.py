@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, Literal
 
-from ..ideas.change import Change, change_between
 from ..ideas.file import IdeaText
+from ..ideas.library import Change, change_between
 from ..ideas.ticks import RUN, Tick, about_of, spans, ticks_of
 from ..protocol.message import CALLER, TRACE
 from ..schema.json import JsonObject, encode

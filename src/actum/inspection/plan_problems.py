@@ -13,9 +13,9 @@ from ..dataflow.node import Node
 from ..dataflow.reference import CALLS, RESULTS, Reference, ReferenceSyntax, call_index, overlaps
 from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ..execution.calls.admission import admit
-from ..execution.calls.batch import outside
 from ..execution.calls.declared import Declared
 from ..execution.calls.diagnosis import hint
+from ..execution.calls.filling import outside
 from ..execution.ground import Ground
 from ..execution.job import Job
 from ..execution.record.journal import Journal

@@ -15,7 +15,7 @@ from ..dataflow.reference import Reference, overlaps
 from ..errors import ActumError, InvalidParameters, MessageError, ScopeDenied
 from ..execution.calls.admission import said_to_write
 from ..execution.calls.diagnosis import hint
-from ..execution.delegation.linking import Linking
+from ..execution.delegation.caller import Linking
 from ..execution.record.journal import Journal
 from ..execution.script import Script
 from ..generation.offer import Toolset, offered
@@ -26,11 +26,11 @@ from ..models.hosts import HOSTS
 from ..models.port import Wire
 from ..models.providers import provider_of, wire_of
 from ..protocol.call import Call
-from ..protocol.catalog import Catalog
 from ..protocol.config import SETTINGS
 from ..protocol.context import Context
 from ..protocol.declaration import tool_names, tools_of, with_added
 from ..protocol.message import DATA_KINDS, RESULT, check_message
+from ..protocol.registry import Catalog
 from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool, delegates_of
 from ..schema.gathering import links_of, opened

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..errors import ModelError
 from ..generation.model import PASSING
-from ..protocol.backoff import Backoff
+from ..protocol.registry import Backoff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

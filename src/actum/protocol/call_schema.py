@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from ..dataflow.fold import METHODS
 from ..schema.compose import References
-from ..schema.gathering import rooted
+from ..schema.gathering import REFERENCE_SCHEMA, TEMPLATE_SCHEMA, or_reference, rooted
 from ..schema.json import JsonObject, is_object
-from ..schema.referring import REFERENCE_SCHEMA, TEMPLATE_SCHEMA, or_reference
 from .call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, WITH
 from .tool import Tool
 

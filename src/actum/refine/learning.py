@@ -22,7 +22,7 @@ from ..errors import ActumError, IdeaError, PlanFailed, RefineError
 from ..events import AnyEvent, PlanPassed
 from ..execution.budget import Budget
 from ..execution.calls.invoking import judged
-from ..execution.delegation.spreading import Ancestor
+from ..execution.delegation.caller import Ancestor
 from ..execution.ground import Ground
 from ..execution.job import Carried, Carry, Job, Yield
 from ..execution.loop import Loop

@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from ..app.forking import forked
 from ..app.idea import Idea
+from ..app.retracing import forked
 from ..errors import ActumError, RunEnded, RunError
 from ..generation.ask import Judge
 from ..ideas.ticks import passed_on

@@ -15,13 +15,13 @@ from ..app.idea import Idea
 from ..errors import IdeaError, MessageError
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
-from ..ideas.address import Address
 from ..ideas.course import COURSE, Sums, course_entry, is_note, told_course
 from ..ideas.library import Library
+from ..ideas.store import Address
 from ..ideas.ticks import APPROVE, ID, RUN, Tick, about_of, run_id, ticks_of, told_ticks, version_of
 from ..protocol.context import Context, is_url
+from ..protocol.marks import is_said
 from ..protocol.solution import Result
-from ..protocol.turns import is_said
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
 from ..sources.run_log import RunLog

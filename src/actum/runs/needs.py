@@ -15,15 +15,14 @@ from ..app.assembly import Assembly
 from ..app.serving import prefixes_of
 from ..errors import ActumError, DelegateError, DelegateNotFound
 from ..generation.offer import REVEAL, Toolset, offered
-from ..ideas.address import parse_address
+from ..ideas.store import parse_address
 from ..protocol.activity import Activity
-from ..protocol.catalog import Catalog
 from ..protocol.context import Context, is_url
 from ..protocol.declaration import tools_of
 from ..protocol.digests import code_digest, interface_digest
 from ..protocol.elsewhere import ELSEWHERE
 from ..protocol.reader import READ
-from ..protocol.registry import Registry
+from ..protocol.registry import Catalog, Registry
 from ..protocol.tool import ANONYMOUS, Tool, delegates_of
 from ..schema.json import JsonObject, is_object
 from ..sources.actum_server import SCHEMES

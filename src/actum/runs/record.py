@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
-from ..execution.delegation.spreading import Spread
+from ..execution.delegation.caller import Spread
 from ..generation.ask import Post
 from ..generation.gate import Gate
 from ..ideas.course import COURSE, is_note

@@ -14,7 +14,7 @@ from typing import Any
 from ..app.idea import Idea
 from ..errors import DelegateError
 from ..execution.budget import Spent
-from ..execution.delegation.spreading import Ancestor, Child, Ended
+from ..execution.delegation.caller import Ancestor, Child, Ended
 from ..execution.isolated import ANOTHER
 from ..schema.json import JsonObject, encode
 from .row import CHILDREN, Row, Submission

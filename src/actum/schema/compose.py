@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
-from .closing import closed
-from .gathering import Gathering
+from .gathering import Gathering, closed, or_reference, with_references
 from .json import JsonObject, copy, encode, is_list, is_object
-from .referring import or_reference, with_references
 from .walk import properties_of, reference_to
 
 References: TypeAlias = Literal["wide", "aside"]

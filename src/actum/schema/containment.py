@@ -8,7 +8,7 @@ import jsonschema_rs
 from jsonschema_rs import canonical
 
 from .json import Json
-from .judging import MOST_JUDGEMENTS, judgements
+from .validator import MOST_JUDGEMENTS, judgements
 
 
 def admits(wide: Json, narrow: Json) -> bool | None:

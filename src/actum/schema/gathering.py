@@ -3,14 +3,178 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
-from .components import components
-from .json import JsonObject, encode
-from .walk import DEFINITIONS, Schema, reference_to, references, retargeted, subschemas, with_ordered_required
+from .json import JsonObject, encode, is_list, is_object
+from .walk import (
+    DEFINITIONS,
+    IN_PLACE,
+    OPTIONS,
+    REFERRING,
+    Schema,
+    Slot,
+    held,
+    pointer,
+    reference_to,
+    references,
+    retargeted,
+    rooted_in,
+    subschemas,
+    target_of,
+    with_ordered_required,
+)
+
+_SAYS_OTHERWISE = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"}
+_BY_BRANCH = IN_PLACE.union(REFERRING) - {"not"}
+_NAMED = {"properties", *DEFINITIONS}
+_ALONE = {"items", "additionalProperties", "prefixItems"}
+
+
+def closed(schema: Schema) -> Schema:
+    """A schema in which objects that list their properties and don't say otherwise take no others.
+
+    An object that lists none is meant as a map, and one that several schemas judge together (`allOf`, `properties`
+    beside `anyOf` or a `$ref`) can't be closed by any of them: both stay as they are.
+    """
+    together = _judged_together(schema)
+    root: dict[str, Any] = {"": schema}
+    # Beside each slot: whether nothing else judges the properties of the same object.
+    waiting = [(slot, True) for slot in rooted_in(root)]
+    while waiting:
+        slot, alone = waiting.pop()
+        one = slot.unshared()
+        if alone and "properties" in one and not (_SAYS_OTHERWISE | _BY_BRANCH) & one.keys():
+            one["additionalProperties"] = False
+        for inner in held(one):
+            if inner.keyword in _NAMED:
+                waiting.append((inner, f"#{pointer(inner.steps)}" not in together))
+            elif inner.keyword in OPTIONS:
+                waiting.append((inner, alone and not _judges_properties(one)))
+            elif inner.keyword in _ALONE:
+                waiting.append((inner, True))
+    return root[""]
+
+
+def _judges_properties(schema: JsonObject) -> bool:
+    """Whether a schema says of an object's properties more than its `anyOf` or its `oneOf` does."""
+    own = _SAYS_OTHERWISE | _BY_BRANCH | {"properties", "required"}
+    return not own.isdisjoint(schema.keys() - OPTIONS) or schema.keys() >= {*OPTIONS}
+
+
+def _judged_together(root: object) -> set[str]:
+    """The references to definitions that judge an object's properties together with other schemas."""
+    if not is_object(root):
+        return set()
+    found: set[str] = set()
+    waiting = [(root, False)]
+    while waiting:
+        schema, is_together = waiting.pop()
+        shares = is_together or _judges_properties({key: one for key, one in schema.items() if key != "$ref"})
+        reference = schema.get("$ref")
+        if shares and isinstance(reference, str) and reference not in found:
+            found.add(reference)
+            target = target_of(reference, root)
+            waiting.extend([(target, True)] if is_object(target) else [])
+        waiting += [
+            (slot.schema, slot.keyword in IN_PLACE and (shares or slot.keyword not in OPTIONS)) for slot in held(schema)
+        ]
+    return found
+
+
+REFERENCE_SCHEMA: JsonObject = {"type": "string", "pattern": "^†"}
+"""The schema of a reference, as the protocol writes it."""
+TEMPLATE_SCHEMA: JsonObject = {"type": "string", "pattern": "^[†{]"}
+"""The schema of a reference or a template (E1)."""
+
+_SHORTEST_REFERENCE = 2
+"""The † and a kind of one letter."""
+
+
+def takes_references(schema: Any) -> bool:
+    """Whether a reference is valid already: the schema takes strings and asks nothing more of them."""
+    if not is_object(schema):
+        return schema is True
+    if {"const", "enum", "pattern", "format", "maxLength", "$ref", "allOf", "not", "if"} & schema.keys():
+        return False
+    if schema.get("minLength", 0) > _SHORTEST_REFERENCE:
+        return False
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            return any(takes_references(option) for option in schema[keyword])
+    kind = schema.get("type")
+    return kind is None or kind == "string" or (is_list(kind) and "string" in kind)
+
+
+def or_reference(schema: Any, reference: JsonObject = REFERENCE_SCHEMA) -> Any:
+    """A schema that takes a reference in place of its value."""
+    if takes_references(schema):
+        return schema
+    if is_object(schema) and schema.keys() == {"anyOf"}:
+        return {"anyOf": [*schema["anyOf"], dict(reference)]}
+    return {"anyOf": [schema, dict(reference)]}
+
+
+_PLACES = frozenset({"properties", "items", "prefixItems", "additionalProperties"})
+_AROUND = frozenset({"anyOf", "oneOf", *DEFINITIONS})
+
+
+def with_references(schema: Schema, reference: JsonObject) -> Schema:
+    """A schema in which every place inside a value takes a reference; the value as a whole does not yet.
+
+    What an author has fixed (a `const`, null) needs none. What several schemas judge together (`allOf`, `if`) stays
+    as it is inside.
+    """
+    root: dict[str, Any] = {"": schema}
+    waiting = rooted_in(root)
+    places: list[Slot] = []
+    while waiting:
+        inner = held(waiting.pop().unshared())
+        places += [slot for slot in inner if slot.keyword in _PLACES]
+        waiting += [slot for slot in inner if slot.keyword in _PLACES or slot.keyword in _AROUND]
+    for place in reversed(places):
+        if not _is_fixed(place.schema):
+            place.put(or_reference(place.schema, reference))
+    return root[""]
+
+
+def _is_fixed(schema: JsonObject) -> bool:
+    return "const" in schema or schema.get("type") == "null"
+
+
+def components(edges: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """The strongly connected component of each node (Tarjan); what a component leads to has lower numbers than it."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    component: dict[str, int] = {}
+    stack: list[str] = []
+    for start in edges:
+        if start in order:
+            continue
+        work = [(start, iter(edges.get(start, ())))]
+        order[start] = low[start] = len(order)
+        stack.append(start)
+        while work:
+            node, targets = work[-1]
+            following = next(targets, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == order[node]:
+                    number = len(component)
+                    while node not in component:
+                        component[stack.pop()] = number
+            elif following not in order:
+                order[following] = low[following] = len(order)
+                stack.append(following)
+                work.append((following, iter(edges.get(following, ()))))
+            elif following not in component:
+                low[node] = min(low[node], order[following])
+    return component
+
 
 _LEFT_BEHIND = {*DEFINITIONS, "$schema", "$id"}
 _DEFINED = tuple(f"#/{keyword}/" for keyword in DEFINITIONS)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ..app.output_text import TextGiven
+from ..app.stream import TextGiven
 from ..dataflow.computing.text import Computed
 from ..dataflow.expression import MISSING, evaluate, template
 from ..dataflow.fold import Fold

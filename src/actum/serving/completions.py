@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..app.output_text import TextGiven
+from ..app.stream import TextGiven
 from ..errors import ActumError
 from ..protocol.approvals import Pending
 from ..protocol.usage import Usage

@@ -9,8 +9,7 @@ from collections.abc import Generator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from ..errors import IdeaError
-from ..ideas.store import Draft, Line, StoredVersion
-from ..ideas.version import Version
+from ..ideas.store import Draft, Line, StoredVersion, Version
 
 T = TypeVar("T")
 Query: TypeAlias = tuple[str, Sequence[Any]]

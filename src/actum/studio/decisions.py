@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ..app.idea import Idea
 from ..errors import ActumError, IdeaError
-from ..ideas.change import input_schema
+from ..ideas.library import input_schema
 from ..ideas.ticks import about_of, ticks_of
 from ..inspection import Comparison, Row, compare
 from ..inspection.account import Account

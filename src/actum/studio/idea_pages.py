@@ -12,7 +12,7 @@ from ..app.idea import Idea
 from ..app.loading import Code, ready
 from ..errors import ActumError, MessageError
 from ..generation.offer import offered
-from ..ideas.change import input_schema
+from ..ideas.library import input_schema
 from ..inspection import Check, Form, Isolation, check, forms, graph_of, isolation
 from ..schema.json import JsonObject, NotJson, decode, is_object
 from .answering import elsewhere, page_in_parts

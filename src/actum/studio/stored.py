@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from ..app.idea import Idea
 from ..errors import ActumError, IdeaNotFound
-from ..ideas.address import MAIN, SCHEME, Address, parse_address
-from ..ideas.change import Change, change_between
 from ..ideas.file import write_idea
-from ..ideas.library import Library
-from ..ideas.store import Line
+from ..ideas.library import Change, Library, change_between
+from ..ideas.store import MAIN, SCHEME, Address, Line, parse_address
 from ..schema.quoting import printable
 from ..storage.open import local_path, open_store
 from .shelf import IdeaListed, listed_as

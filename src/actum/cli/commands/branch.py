@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ideas.address import parse_address
+from ...ideas.store import parse_address
 from ..options import IdeaStore, branch_of, library_of
 from ..render.terminal import say
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...ideas.address import parse_address
+from ...ideas.store import parse_address
 from ...sources.files import write_bytes
 from ..keeping import run_at
 from ..options import library_of

@@ -13,15 +13,13 @@ from typing import Any
 
 from ...app.agent import Agent, assembled, with_deps
 from ...app.begun import Begun, approve_of
-from ...app.conversation import Conversation
 from ...app.idea import Idea
 from ...app.loading import Code, Loaded, load_idea
-from ...app.output_text import TextGiven, member_of
+from ...app.stream import Conversation, TextGiven, member_of
 from ...errors import ActumError, SolutionError
 from ...events import AnyEvent, ReasoningDelta
-from ...protocol.marks import Marks
+from ...protocol.marks import Marks, without_plans
 from ...protocol.solution import Result
-from ...protocol.turns import without_plans
 from ...runs.kept_run import KeptRun
 from ...schema.json import JsonObject
 from ..connecting import approver_of, servers_at

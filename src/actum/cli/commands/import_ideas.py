@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...app.loading import IDEA_FILES
-from ...ideas.address import Address, parse_address
 from ...ideas.file import IdeaText, read_idea
+from ...ideas.store import Address, parse_address
 from ...sources.files import read_text
 from ..options import CommandError, IdeaStore, branch_of, library_of
 from .save import tell_saved

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...ideas.address import parse_address
 from ...ideas.library import shown_moment
-from ...ideas.store import StoredVersion
+from ...ideas.store import StoredVersion, parse_address
 from ...schema.quoting import printable
 from ..options import IdeaStore, library_of
 from ..render.terminal import say

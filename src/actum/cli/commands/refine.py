@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from ...app.idea import Idea
 from ...errors import IdeaError, RefineError
-from ...ideas.address import parse_address
 from ...ideas.file import read_idea
+from ...ideas.store import parse_address
 from ...inspection.wording import short
 from ...refine import Plans, Refined, ShelvedPlan, as_python, refine
 from ...refine import never as mark_never

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ideas.address import MAIN, parse_address
+from ...ideas.store import MAIN, parse_address
 from ..options import IdeaStore, library_of
 from ..render.terminal import say
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...ideas.address import Address, parse_address
 from ...ideas.file import IdeaText, read_idea
 from ...ideas.library import Saved
+from ...ideas.store import Address, parse_address
 from ...schema.quoting import printable
 from ...sources.files import read_text
 from ..options import CommandError, branch_of, library_of

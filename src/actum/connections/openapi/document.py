@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ...errors import SchemaError
-from ...ideas.yaml_text import Unaccepted, parse_yaml
+from ...ideas.layout import Unaccepted, parse_yaml
 from ...schema.json import JsonObject, decode, is_list, is_object
 from ...schema.walk import target_of
 

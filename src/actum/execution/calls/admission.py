@@ -33,7 +33,7 @@ from ...schema.validator import Validator
 from ..ground import Ground
 from ..job import ERROR, OPENED_BETWEEN_RUNS, Job
 from ..script import Script
-from .batch import judge_each, judge_else, outside
+from .filling import judge_each, judge_else, outside
 
 _FLOW = frozenset({EACH, WHEN, THEN, VALUE, ELSE, EXPECT})
 

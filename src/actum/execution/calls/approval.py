@@ -26,7 +26,7 @@ from ..ground import Ground
 from ..isolated import Delegate
 from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
-from ..threads import Threads
+from ..undoing import Threads
 from .admission import admit
 from .attempts import authored_digest
 from .filling import resolved

@@ -33,8 +33,8 @@ from ..emitter import end_call, fail_call
 from ..ground import Ground
 from ..job import Batch, Failure, Held, Job, Yield, outcome_of
 from ..record.journal import RETURNS
-from ..record.log_entries import FailedCall
 from ..record.plans import ItemResults
+from ..record.recorder import FailedCall
 from .approval import Approvals
 from .attempts import Attempts
 from .filling import Item

@@ -18,10 +18,10 @@ from ...messages import Media, MessageObject, is_message
 from ...protocol import elsewhere
 from ...protocol.activity import Activity, Ctx
 from ...protocol.approvals import Decision
-from ...protocol.backoff import Backoff
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.raised import is_uncertain, raised_words
+from ...protocol.registry import Backoff
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, legible, plain

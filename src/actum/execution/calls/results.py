@@ -14,8 +14,8 @@ from ...errors import InvalidParameters, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallStarted
 from ...protocol.approvals import GATES
 from ...protocol.call import Call
-from ...protocol.catalog import Catalog
 from ...protocol.provenance import CODE, MODEL
+from ...protocol.registry import Catalog
 from ...protocol.solution import LiveCalls
 from ...protocol.tool import Tool
 from ...schema.json import LEAST, JsonObject, NotJson, encode, is_list, is_object

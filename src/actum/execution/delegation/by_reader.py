@@ -15,10 +15,10 @@ from ...generation.ask import ask
 from ...generation.compile import Frame
 from ...generation.model import Model, ModelRequest
 from ...protocol.call import Call
-from ...protocol.catalog import Catalog
 from ...protocol.config import Config
 from ...protocol.context import Context
 from ...protocol.reader import Reader
+from ...protocol.registry import Catalog
 from ...protocol.solution import Solution
 from ...protocol.tool import Tool
 from ...schema.compose import nullable

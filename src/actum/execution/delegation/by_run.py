@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import ActumError, DelegateError, Fenced, LimitExceeded
-from ...generation.render import scope_hint
+from ...generation.compile import scope_hint
 from ...ideas.file import identified, plan_of
 from ...protocol import lineage
 from ...protocol.call import Call
@@ -28,9 +28,7 @@ from ..calls.invoking import invoke
 from ..isolated import Delegate, Suspended, Suspension
 from ..loop import Loop
 from ..setup import Setup
-from .caller import Caller, unusable
-from .resolver import SavedRequest
-from .spreading import Ancestor, crossed
+from .caller import Ancestor, Caller, SavedRequest, crossed, unusable
 
 
 @dataclass(frozen=True, slots=True)

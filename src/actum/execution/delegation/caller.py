@@ -2,23 +2,274 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
-from ...errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError
+from ...dataflow.reference import Reference
+from ...errors import (
+    OUTCOMES,
+    ActivityError,
+    ActumError,
+    DelegateDepthExceeded,
+    DelegateError,
+    DelegateForbidden,
+    DelegateNotFound,
+    IdeaError,
+    LimitExceeded,
+    NotInValue,
+    Outcome,
+    PlanFailed,
+    PlanLeft,
+)
 from ...ideas.idea_config import IdeaConfig
+from ...protocol.approvals import approval
+from ...protocol.call import Call
+from ...protocol.config import Limits
 from ...protocol.context import Context, told
-from ...protocol.declaration import tools_of
+from ...protocol.declaration import parse_tool, tools_of
+from ...protocol.message import OF
+from ...protocol.registry import Catalog
 from ...protocol.tool import Tool
-from ..budget import Budget
+from ...schema.gathering import linked, links_of
+from ...schema.infer import shape_of
+from ...schema.json import Json, JsonObject, encode, is_object, plain
+from ..budget import Budget, Spent
 from ..emitter import Emitter
 from ..isolated import ANOTHER, Suspended, Suspension
 from ..record.recorder import Recorder
 from ..setup import Runtime
-from .linking import Linking
-from .resolver import Machine, Resolver, SavedRequest
-from .spreading import Ancestor, Child, Ended, failure_of
+from .machine import Machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedRequest:
+    """What a `_delegate` points to, as it was saved. `is_foreign`: from outside, so that nothing local is its (D12)."""
+
+    context: Context = field(default_factory=Context)
+    schema: Any = None
+    meta: JsonObject = field(default_factory=dict[str, Any])
+    config: JsonObject = field(default_factory=dict[str, Any])
+    solution: JsonObject | None = None
+    is_foreign: bool = False
+    roots: Sequence[Path] | None = ()
+    """The folders in which modules that its config names may lie; None where the program says what it names."""
+
+    @property
+    def version(self) -> str:
+        """The version that it says it is, empty where it says none."""
+        return str(self.meta.get("version", ""))
+
+    @cached_property
+    def digest(self) -> str:
+        """What it is known by: another one for another request, the same for the same."""
+        schema = None if self.schema is None else shape_of(self.schema).schema
+        whole = [self.context.messages, schema, self.meta, self.config, self.solution]
+        return hashlib.sha256(encode(plain(whole), sort_keys=True).encode()).hexdigest()
+
+
+class Resolver(Protocol):
+    """Finds what a `_delegate` points to (D2)."""
+
+    def __call__(self, reference: str, tool: Tool) -> Awaitable[SavedRequest]:
+        """The saved request.
+
+        Raises:
+            DelegateError: there is none, or it may not be used.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Linking:
+    """Closes the schemas of requests; within it an address is looked up once for each place that it is read from.
+
+    It is found as a delegate of that address would be, and under the same rules: from outside, nothing local is.
+    """
+
+    resolve: Resolver
+    most_depth: int
+    _known: dict[tuple[str, str | None], JsonObject] = field(default_factory=dict[Any, JsonObject])
+
+    async def __call__(self, request: SavedRequest) -> SavedRequest:
+        """The same request, no schema of which refers to another Idea.
+
+        Raises:
+            IdeaError: naming the address that isn't there, has no schema, or the circle that it is part of.
+        """
+        if not has_links(request.context, request.schema):
+            return request
+        origin = request.context.origin
+        messages = [await self.message(message, origin) for message in request.context]
+        context = Context.checked(messages, request.context.data_kinds, origin)
+        return replace(request, context=context, schema=await self.schema(request.schema, origin))
+
+    async def message(self, message: JsonObject, origin: str | None) -> JsonObject:
+        """One message, closed; raises as for a request."""
+        if message.get("type") == "tool":
+            tools: JsonObject = message["tool"]
+            return {**message, "tool": {name: await self.schema(one, origin) for name, one in tools.items()}}
+        if "schema" in message:
+            return {**message, "schema": await self.schema(message["schema"], origin)}
+        return message
+
+    async def schema(self, schema: Any, origin: str | None) -> Any:
+        """One schema, closed; raises as for a request."""
+        return await self._closed(schema, origin, ())
+
+    async def _closed(self, schema: Any, origin: str | None, chain: tuple[str, ...]) -> Any:
+        addresses = links_of(schema)
+        if not addresses:
+            return schema
+        return linked(schema, {address: await self._target(address, origin, chain) for address in addresses})
+
+    async def _target(self, address: str, origin: str | None, chain: tuple[str, ...]) -> JsonObject:
+        whole = (*chain, address)
+        if address in chain:
+            raise IdeaError(
+                f"schemas refer to each other in a circle: {' → '.join(map(told, whole[chain.index(address) :]))}"
+            )
+        if len(chain) >= self.most_depth:
+            raise IdeaError(
+                f"schemas refer to each other deeper than {self.most_depth}: {' → '.join(map(told, whole))}"
+            )
+        key = (address, origin)
+        if key not in self._known:
+            found = await self._found(address, origin)
+            schema: Any = found.schema
+            if not isinstance(schema, dict):
+                raise IdeaError(f'{{"$ref": "{told(address)}"}}: that Idea has no schema to refer to')
+            self._known[key] = await self._closed(schema, found.context.origin, whole)
+        return self._known[key]
+
+    async def _found(self, address: str, origin: str | None) -> SavedRequest:
+        reader: Tool = parse_tool({}, "$ref", origin=origin)
+        try:
+            return await self.resolve(address, reader)
+        except DelegateError as error:
+            raise IdeaError(f'{{"$ref": "{told(address)}"}}: {error.reason}') from error
+
+
+def has_links(context: Context, schema: Any) -> bool:
+    """Whether any schema of a request refers to another Idea."""
+    tools = (message["tool"] for message in context if message.get("type") == "tool")
+    schemas = (message["schema"] for message in context if "schema" in message)
+    return any(links_of(one) for one in (*tools, *schemas, schema))
+
+
+_OF_DELEGATES = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded, NotInValue)
+_OF_PLANS = (PlanFailed.code, PlanLeft.code)
+_KEPT = ("_activity", "_delegate")
+"""The meta-properties of a call that go with it into a run of its own; the others say what becomes of its result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A call that is to be a run of its own: what that begins with, and what it runs in."""
+
+    place: str
+    """Where the call is, from the run that asks for it: `0.0`, in a delegate `0.0/1.2`."""
+    context: Sequence[JsonObject]
+    schema: Any
+    origin: str | None
+    lineage: Sequence[JsonObject]
+    """The delegates that led to it from the outermost run on, each as JSON (`Ancestor`)."""
+    limits: Limits
+    """What is left to spend."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What has become of such a run: an output, or an error as JSON."""
+
+    output: Json = None
+    error: JsonObject | None = None
+    spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """A delegate that led to a run, by its name, and of its saved request what bounds it and those below it."""
+
+    name: str
+    found: SavedRequest
+    tools: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Those that the messages of its context define, each with whether these are its own, or have crossed (D13)."""
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Ancestor:
+        """The same from JSON."""
+        roots = None if told["roots"] is None else [Path(root) for root in told["roots"]]
+        origin = Context((), origin=told["origin"])
+        found = SavedRequest(context=origin, config=told["config"], is_foreign=told["is_foreign"], roots=roots)
+        return cls(told["name"], found, told.get("tools", {}))
+
+    def to_dict(self) -> JsonObject:
+        """The same as JSON."""
+        found = self.found
+        roots = None if found.roots is None else [str(root) for root in found.roots]
+        bounds: JsonObject = {"config": dict(found.config), "is_foreign": found.is_foreign, "roots": roots}
+        return {"name": self.name, "origin": found.context.origin, "tools": dict(self.tools), **bounds}
+
+
+Spread: TypeAlias = Callable[[Child], Awaitable[Ended | str]]
+"""Has a call carried out as a run of its own: what that has come to, or its id while it is under way. The same call
+twice is one run."""
+
+
+def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[str], registry: Catalog) -> Context:
+    """What a run begins with that makes one call, for an item of a list: a plan of that call alone.
+
+    Its values are data beside the plan, so that nothing in them is read as a reference (E3). It was approved where the
+    list was (L6).
+    """
+    kind = _free_kind(scoped)
+    meta: JsonObject = {key: call[key] for key in _KEPT if key in call}
+    given = {name: str(Reference(kind, (name,))) for name in call.parameters}
+    made: JsonObject = {"_tool": tool.name, **given, **meta, **({"_scopes": list(scopes)} if scopes else {})}
+    own = [] if registry.find(tool.name) is tool else [{"type": "tool", "tool": {tool.name: dict(tool.schema)}}]
+    data: JsonObject = {"type": "data", "kind": kind, "data": dict(call.parameters)}
+    plan: JsonObject = {"type": "plan", "plan": [made], "output": "†calls.0", OF: "0"}
+    messages = [*own, *scoped, data, plan, approval("0.0", made, "approve")]
+    return Context.checked(messages, scoped.data_kinds, scoped.origin)
+
+
+def _free_kind(scoped: Context) -> str:
+    """A name for the values of a call that nothing else in its context has."""
+    taken = {str(message.get(key)) for message in scoped for key in ("type", "kind")} | set(scoped.data_kinds)
+    return next(name for number in range(len(taken) + 1) if (name := f"item{number or ''}") not in taken)
+
+
+def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
+    """Why a run of its own has failed, for the call that it was: of a delegate's error only the kind crosses (D11)."""
+    code, message = str(error.get("code")), str(error.get("message"))
+    data: Any = error.get("data") or {}
+    if code in _OF_PLANS and is_object(cause := data.get("cause")):
+        found = failure_of(cause, tool, is_item=is_item)
+        outcome: Outcome | None = next((one for one in OUTCOMES if one == data.get("outcome")), None)
+        found.outcome = outcome or found.outcome
+        return found
+    if code == LimitExceeded.code:
+        return LimitExceeded(message, limit=str(data.get("limit")))
+    kind = next((one for one in _OF_DELEGATES if one.code == code), None)
+    if kind is None and is_item:
+        return ActivityError(message.removeprefix(f"tool {tool.name!r}: "), tool=tool.name)
+    if kind is None:
+        return crossed(code, data, tool)
+    own = message.removeprefix(f"tool {error.get('tool')!r}: ")
+    reason = own.rpartition(" failed: ")[2] if "chain" in data else own
+    return kind(reason, tool=tool.name, chain=data.get("chain", ()))
+
+
+def crossed(code: str, data: Mapping[str, Any], tool: Tool) -> DelegateError:
+    """An error inside of a delegate as its caller is told of it: its kind, or the delegates that it came from (D11)."""
+    cause: Any = data.get("cause")
+    found = failure_of(cause, tool, is_item=False) if is_object(cause) else None
+    return found if isinstance(found, DelegateError) else DelegateError(code, tool=tool.name)
+
 
 CATCH_ALL = "_delegate"
 """The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""

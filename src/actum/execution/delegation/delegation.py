@@ -2,21 +2,192 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ...errors import ActumError, SchemaError
-from ...ideas.address import parse_address
+from ...errors import (
+    ActumError,
+    DelegateDepthExceeded,
+    DelegateError,
+    DelegateForbidden,
+    InvalidParameters,
+    SchemaError,
+)
+from ...events import CallProgress
+from ...ideas.store import parse_address
+from ...messages.media import MEDIA
+from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call, Place
-from ...protocol.context import Context, is_url
+from ...protocol.context import Context, is_url, told
+from ...protocol.contract import merge_contract, merge_interface
+from ...protocol.message import DATA_KINDS, kind_of
+from ...protocol.reader import Reader
 from ...protocol.tool import ANONYMOUS, Tool
+from ...protocol.usage import Usage
+from ...schema.json import JsonObject, is_object
+from ...sources.actum_server import SCHEMES, Remote
+from ..budget import Budget
+from ..calls.invoking import invoke
+from ..emitter import Emitter
 from ..isolated import Suspension
-from .by_code import ByCode
 from .by_reader import ByReader
 from .by_run import ByRun
-from .by_server import ByServer
-from .caller import Caller
-from .spreading import context_of_item
+from .caller import CATCH_ALL, Caller, context_of_item
+
+
+@dataclass(frozen=True, slots=True)
+class ByCode:
+    """Has code carry out the calls for which it was registered."""
+
+    caller: Caller
+
+    def takes(self, name: str, tool: Tool) -> bool:
+        """Whether code was."""
+        return self._serving(name, tool) is not None
+
+    async def carry(self, name: str, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
+        """The result of that code, as if it had returned it itself."""
+        serving = self._serving(name, tool)
+        assert serving is not None  # else it isn't taken
+        self._check_named(name, call, tool)
+        activity = serving.of(call)
+        activity.check(tool)
+        kept.has_effects = tool.effects != "none"
+        budget, own = self.caller.budget, self.caller.runtime
+        return await invoke(call, tool, context, activity, budget, doings=own.doings, deps=own.deps, at=kept)
+
+    async def contract(self, name: str, tool: Tool) -> Tool:
+        """The tool with the whole interface of the one that is registered by this name."""
+        named = self._named(name, tool)
+        return tool if named is None else merge_interface(tool, named)
+
+    def _serving(self, name: str, tool: Tool) -> Activity | Choice | None:
+        """The Activity that a call goes to instead of any delegate (D9, D13, D16)."""
+        registry = self.caller.runtime.registry
+        if (replaced := registry.find_activity(CATCH_ALL)) is not None:
+            return replaced
+        if isinstance(tool, Reader):
+            return None  # an Activity that happens to have its name is for other tools
+        if name == ANONYMOUS:
+            return registry.serving(tool, name)
+        is_known = tool.bound is not None or name in self.caller.machine.delegates
+        return None if is_known else registry.find_activity(name)
+
+    def _named(self, name: str, tool: Tool) -> Tool | None:
+        """The registered tool that a `_delegate` names, whose Activity takes its place: its whole interface (D13)."""
+        registry = self.caller.runtime.registry
+        if registry.find_activity(CATCH_ALL) is not None or isinstance(tool, Reader) or name == ANONYMOUS:
+            return None
+        return registry.find(name)
+
+    def _check_named(self, name: str, call: Call, tool: Tool) -> None:
+        """Judge parameters by the tool that a `_delegate` names: no model is there to bridge a gap (D6, D13)."""
+        named = self._named(name, tool)
+        if named is None or named is tool:
+            return
+        if (complaint := named.validator.complaint(call.parameters, quotes=False)) is not None:
+            raise InvalidParameters(f"its delegate {told(name)!r} takes other parameters: {complaint}", tool=tool.name)
+
+
+_CROSSES = frozenset({"text", "system", "user", "assistant", "data"}) | DATA_KINDS | MEDIA
+
+
+@dataclass(frozen=True, slots=True)
+class ByServer:
+    """Has other servers carry calls out."""
+
+    caller: Caller
+
+    def takes(self, name: str, _tool: Tool) -> bool:
+        """Whether a name is that of an Idea on another server."""
+        return name.startswith(SCHEMES)
+
+    async def carry(self, name: str, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
+        """What has come of the call there."""
+        remote, own = self._remote(name, tool), self.caller
+        kept.has_effects = tool.effects != "none"
+        try:
+            depth = own.deepest - len(own.lineage) - 1
+            result = await carried_out(remote, call, context, kept.place, own.budget, own.emit, depth=depth)
+        except DelegateError as error:
+            raise error.of(told(name), tool.name) from error
+        if (doings := own.runtime.doings) is not None and (doing := doings.begin(call, tool, None)) is not None:
+            doings.done(doing, result)
+        return result
+
+    async def contract(self, name: str, tool: Tool) -> Tool:
+        """The tool as the other server describes the Idea."""
+        there = await self._remote(name, tool).interface()
+        takes, gives = (one if is_object(one := there.get(key)) else None for key in ("input", "output"))
+        return merge_contract(tool, takes, gives, {})
+
+    def _remote(self, name: str, tool: Tool) -> Remote:
+        """The Idea there; refused where what crosses may not leave this machine (D12, S10)."""
+        config = self.caller.runtime.config
+        if is_url(tool.origin) and name not in config.grants:
+            raise DelegateForbidden(f"a delegate from outside can't reach {told(name)!r}", tool=tool.name)
+        if config.sealed:
+            raise DelegateForbidden(
+                "a sealed run can't be carried out elsewhere: what is sealed is shown there", tool=tool.name
+            )
+        return self.caller.machine.remote(name, config)
+
+
+async def carried_out(
+    remote: Remote, call: Call, context: Context, place: Place, budget: Budget, emit: Emitter, *, depth: int
+) -> Any:
+    """The output of an Idea on another server, which sees nothing but the scoped context and the call's parameters.
+
+    It is begun once for the key of the call, whoever asks again. `depth` is how many delegates may lie below it.
+
+    Raises:
+        DelegateError: it failed, or can't be reached; or what would cross can't.
+    """
+    messages = [_crossing(message) for message in context]
+    if call.parameters:
+        messages.append({"type": "input", "input": dict(call.parameters)})
+    body: JsonObject = {"messages": messages, "limits": _left_of(budget, depth)}
+    key = f"call-{hashlib.sha256(context.key.encode()).hexdigest()[:40]}"
+
+    def waits(run: str) -> None:
+        if emit.sink:
+            emit(CallProgress(call=call, place=place, done=0.0, message=f"waits for a decision there: run {run}"))
+
+    trace: str = getattr(emit.trace, "traceparent", "")
+    result = await remote.run(key, body, traceparent=trace, waits=waits)
+    spent = Usage.of(result.usage)
+    budget.requests += spent.requests
+    budget.pay(spent)
+    if result.failure is None:
+        return result.output
+    is_too_deep = result.failure == DelegateDepthExceeded.code  # which whoever has asked this server is told of, too
+    # What had begun there by then, nobody here knows (C15).
+    raise (DelegateDepthExceeded if is_too_deep else DelegateError)(result.failure, outcome="unknown")
+
+
+def _left_of(budget: Budget, depth: int) -> JsonObject:
+    """What is left of the limits that a delegate elsewhere has to keep, too."""
+    left: JsonObject = {name: getattr(budget.left, name) for name in ("requests", "seconds", "tokens", "usd")}
+    return {name: value for name, value in {**left, "depth": depth}.items() if value is not None}
+
+
+def _crossing(message: JsonObject) -> JsonObject:
+    """A message as it crosses: without marks, and without the gates of the run that it leaves (C7)."""
+    if message.get("type") not in _CROSSES and kind_of(message) is None:
+        raise DelegateForbidden(f"messages of the type {message.get('type')!r} can't cross to another server")
+    own = {key: value for key, value in message.items() if not key.startswith("_")}
+    if own.get("type") in MEDIA and "path" in own:
+        raise DelegateForbidden("a file of this machine can't cross to another server by its path")
+    if kind_of(message) == "state":
+        own = {key: _ungated(value) for key, value in own.items() if key != "approvals"}
+    return own
+
+
+def _ungated(value: Any) -> Any:
+    return {key: member for key, member in value.items() if key != "approvals"} if is_object(value) else value
+
 
 Way: TypeAlias = ByCode | ByReader | ByServer | ByRun
 """Who carries a delegated call out: it says which calls it `takes`, makes one, and says what is known of the tool."""

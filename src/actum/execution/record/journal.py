@@ -34,8 +34,7 @@ from ...protocol.message import (
 )
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
 from .folded import Crossing, Folding
-from .log_entries import Appended, Began, Heard, Inserted, ResultsShown, Withheld
-from .recorder import Recorder
+from .recorder import Appended, Began, Heard, Inserted, Recorder, ResultsShown, Withheld
 
 RETURNS = Reference(RESULT)
 """Where the result of a call without output path is."""

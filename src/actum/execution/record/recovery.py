@@ -12,8 +12,8 @@ from ...protocol.call import Place
 from ...protocol.marks import plan_marks, plan_message, without_output
 from ...protocol.message import OF, OUTCOME, check_message
 from ...schema.json import JsonObject, is_list, is_object
-from . import log_entries as log
-from .log_entries import parse_at, parse_entry
+from . import recorder as log
+from .recorder import parse_at, parse_entry
 
 _At: TypeAlias = tuple[str, ...]
 

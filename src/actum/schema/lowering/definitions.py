@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from ..components import components
+from ..gathering import components
 from ..json import JsonObject, is_object
 from ..walk import target_of
 from .merging import judges, merged, parts_in

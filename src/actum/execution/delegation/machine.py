@@ -9,13 +9,11 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..generation.model import Model
-from ..protocol.catalog import Catalog
-from ..protocol.config import Config
-from ..protocol.registry import Registry
-from ..sources.actum_server import Remote
-from ..sources.modules import load_activities
-from .coercion import as_model
+from ...generation.model import Model
+from ...protocol.config import Config
+from ...protocol.registry import Catalog, Registry
+from ...sources.actum_server import Remote
+from ...sources.modules import load_activities
 
 TOKENS = "ACTUM_TOKENS"
 """The environment variable with the tokens for other servers: `HOST=TOKEN`, with its port where it has one, spaced."""
@@ -28,18 +26,18 @@ def tokens_of(text: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalMachine:
+class Machine:
     """The names of one run. A model is made once; modules register their Activities in `registered`, as code does.
 
     Only who names a module has what it registers there.
     """
 
     registered: Registry
+    load: Callable[[str], Model]
+    """Makes the model of a name; raises a ModelError where it isn't available."""
     delegates: Collection[str] = ()
     tokens: Mapping[str, str] = field(default_factory=dict[str, str])
     """The tokens for other servers, by their hosts, in addition to those of ACTUM_TOKENS."""
-    around: Callable[[Model], Model] | None = None
-    """Makes of a model that is named what is asked in its place."""
     _models: dict[str, Model] = field(default_factory=dict[str, Model])
 
     def remote(self, address: str, config: Config) -> Remote:
@@ -56,8 +54,7 @@ class LocalMachine:
             ModelError: it isn't available; the message says what is missing.
         """
         if name not in self._models:
-            own = as_model(name)
-            self._models[name] = own if self.around is None else self.around(own)
+            self._models[name] = self.load(name)
         return self._models[name]
 
     def registry(
