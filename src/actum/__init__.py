@@ -87,7 +87,7 @@ _HOMES = {
     "Config": "protocol.config:Config",
     "Settings": "protocol.config:Settings",
     "Context": "protocol.context:Context",
-    "Conversation": "app.conversation:Conversation",
+    "Conversation": "app.stream:Conversation",
     "Ctx": "protocol.activity:Ctx",
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
