@@ -29,8 +29,9 @@ from tests.refine.generated import INPUT, WORDS, Drawing, Truth, World
 from actum import Agent, Idea, Plans, errors, models
 from actum.refine import refine
 from actum.refine.plan_file import PlanFile
+from actum.refine.refining import LEAST, LEAST_WITH_EFFECTS
 
-_CHAIN, _RUNS, _ASKED_AFTER = 10, 14, 5
+_CHAIN, _RUNS = 10, 14
 OBJECT = {"type": "object"}
 _SHELVED = 10_000
 
@@ -48,6 +49,8 @@ class Stream:
     wrong: int = 0
     alone: int = 0
     """The requests that an ordinary loop makes."""
+    least: int = 0
+    """Those of the examples that a family needs at least: three, five where anything has effects."""
     seconds: list[float] = field(default_factory=list[float])
     sizes: list[int] = field(default_factory=list[int])
 
@@ -58,6 +61,7 @@ class Stream:
             "requests a task": round(self.requests / self.tasks, 2),
             "requests a task, last half": round(self.late_requests / max(1, self.late_tasks), 2),
             "requests a task without plans": round(self.alone / self.tasks, 2),
+            "requests a task of the fewest examples": round(self.least / self.tasks, 2),
             "hits": self.hits,
             "left": self.left,
             "wrong hits": self.wrong,
@@ -77,7 +81,7 @@ async def main(families: int, inputs: int, seed: int, *, has_person: bool) -> di
 
 
 async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_person: bool) -> Stream:
-    random, found = Random(seed), Stream()
+    random, found, seen = Random(seed), Stream(), Counter[int]()
     plans = Plans(folder / "plans.db")
     jobs = [_family(seed * 1_000 + number, number) for number in range(families)]
     order = [job for job in jobs for _ in range(inputs)]
@@ -87,7 +91,11 @@ async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_
         wanted = await generated.outcome(truth, truth.plan, world, given)
         if wanted is None:
             continue
+        alone = found.alone
         await _asked(found, plans, truth, world, context, given, wanted, is_late=number * 2 >= len(order))
+        seen[id(truth)] += 1
+        if seen[id(truth)] <= (LEAST_WITH_EFFECTS if truth.effects else LEAST):
+            found.least += found.alone - alone
         if has_person:
             await _decided(plans, truth, world, context)
     found.sizes = [len(json.dumps(one.plan)) for one in plans.list()]
@@ -95,19 +103,19 @@ async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_
 
 
 async def _decided(plans: Plans, truth: Truth, world: World, context: Sequence[Any]) -> None:
-    """A person approves what is proposed, and answers the questions that a family has after five examples."""
+    """A person approves what is proposed, and answers the questions of a family that has no plan, or one that rests."""
     for one in plans.list():
         if one.state == "proposed":
             plans.approve(one.hash)
     own, agent = Idea(context=[*context], schema=OBJECT), Agent(None, tools=generated.tools_of(truth, world))
     family = await plans.family(agent, own)
     examples = plans.examples(family)
-    if len(examples) != _ASKED_AFTER or any(one.family == family for one in plans.list()):
+    if len(examples) < LEAST or any(one.family == family and one.state == "used" for one in plans.list()):
         return
     with suppress(errors.RefineError):
         found = await refine(examples, idea=own, tools=agent.tools)
         confirm, ignore = generated.settled(truth, found)
-        plans.put(
+        await plans.put(
             agent, own, family, await refine(examples, idea=own, tools=agent.tools, confirm=confirm, ignore=ignore)
         )
 
@@ -137,11 +145,9 @@ async def _asked(
     began = time.process_time()
     result = await agent.run(context, OBJECT, input=given)
     took = time.process_time() - began
-    found.tasks, found.alone, found.requests = (
-        found.tasks + 1,
-        found.alone + len(answers),
-        found.requests + len(model.requests),
-    )
+    found.tasks += 1
+    found.alone += len(answers)
+    found.requests += len(model.requests)
     if is_late:
         found.late_tasks, found.late_requests = found.late_tasks + 1, found.late_requests + len(model.requests)
     if result.plan is None:

@@ -11,7 +11,7 @@ import pytest
 from actum import Agent, Config, Idea, Tools, errors, kept, models
 from actum.refine import refine
 
-from .test_refining import INPUT, PEOPLE, desk, keep, retyped
+from .test_refining import INPUT, PEOPLE, desk, keep, retyped, steps
 
 EMAILS = tuple(PEOPLE)[:4]
 
@@ -65,7 +65,7 @@ async def test_a_delegates_call_is_one_call(tmp_path: Path) -> None:
         agent = Agent(models.Scripted(answers), tools=Tools(), roots=[tmp_path])
         await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
     found = await refine(runs, idea=own, tools=Tools())
-    assert found.plan["plan"] == [{"_tool": "greet", "who": "†input.email"}]
+    assert steps(found) == [{"_tool": "greet", "who": "†input.email"}]
     assert (found.plan["output"], found.proof.holds) == ("†calls.0", True)
 
 

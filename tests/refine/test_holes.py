@@ -68,7 +68,7 @@ async def refined(folder: Path, **more: Any) -> Refined:
 @pytest.mark.rule("R18")
 async def test_what_stands_word_for_word_in_a_text_is_read_there_by_one_request(tmp_path: Path) -> None:
     found = await refined(tmp_path)
-    read, expected, weather = found.plan["plan"]
+    read, expected, weather, _ = found.plan["plan"]
     assert (read["_tool"], read["of"]) == ("read", "†input.text")
     assert {name: one["type"] for name, one in read["as"]["properties"].items()} == {
         "city": "string",
@@ -169,6 +169,6 @@ async def test_what_is_read_feeds_no_parameter_that_takes_nothing_derived(tmp_pa
         await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"text": text})
     found = await refine(runs, idea=own, tools=office(), confirm=["output"])
     steps = [one.get("_tool") or next(iter(one)) for one in found.plan["plan"]]
-    assert steps == ["read", "_expect", "_then", "pay"]
+    assert steps == ["read", "_expect", "_expect", "_then", "pay"]
     assert list(found.effects) == ["pay"]
     assert found.proof.holds is not is_guarded

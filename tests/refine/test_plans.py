@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Tools, errors, models
+from actum import Agent, Idea, Tools, errors, models
 from actum.generation.model import ModelRequest
 from actum.refine import Plans
 
-from .test_refining import ASK, INPUT, PEOPLE, desk, retyped
+from .test_refining import ASK, INPUT, MEANS, PEOPLE, desk, retyped
 
 CONTEXT: list[Any] = [INPUT, ASK]
 OBJECT = {"type": "object"}
@@ -226,3 +226,119 @@ async def test_a_model_may_go_on_after_an_effect_and_nothing_is_done_twice(tmp_p
     again = await agent.run(EFFECTS, input={"who": "late"})  # another request is another reminder
     assert again.output == result.output
     assert made[3:] == ["remind late", "note late"]
+
+
+@pytest.mark.rule("R26")
+async def test_what_is_left_before_an_effect_is_an_example_of_what_the_plan_did_not_know(tmp_path: Path) -> None:
+    place = tmp_path / "plans.db"
+    own, made = await left_after_an_effect(place, "stop")
+    name = "a1" * 11  # far longer than any that was seen
+    model = models.Scripted(
+        [{"calls": [{"_tool": one, "id": name} for one in ("remind", "note")], "output": ["†calls.0", "†calls.1"]}],
+        name="m",
+    )
+    own.model = model
+    left = await own.run(EFFECTS, input={"who": name})
+    assert left.plan is not None
+    assert (left.plan.how, made) == ("left", [f"remind {name}", f"note {name}"])
+    (derived,) = Plans(place).list()
+    assert derived.state == "proposed"  # another hash: it expects longer names
+    assert derived.hash != left.plan.hash
+    assert len(Plans(place).examples(derived.family)) == 6
+
+
+@pytest.mark.rule("R35")
+@pytest.mark.parametrize(("pins", "is_stale"), [("interface", False), ("code", True)])
+async def test_a_tool_whose_code_has_changed_ends_a_plan_where_that_is_pinned(
+    tmp_path: Path, pins: Any, is_stale: bool
+) -> None:
+    own = await learnt(tmp_path / "plans.db", Model(), pins=pins, audit=0)
+
+    @own.tools.tool(effects="none", name="weather", replace=True)
+    def weather(city: str, days: int) -> dict[str, float]:
+        """The weather to come."""
+        return {"mean": float(len(city)), "days": days}
+
+    result = await own.run(CONTEXT, OBJECT, input={"email": "di@x.com"})
+    assert (result.plan is None) is is_stale
+
+
+@pytest.mark.rule("R35")
+async def test_a_delegate_that_has_changed_ends_a_plan(tmp_path: Path) -> None:
+    greeter = tmp_path / "greet.json"
+    Idea(context=["Greet."], schema={"type": "string"}).save(greeter)
+    schema: Any = {"type": "object", "properties": {"email": {"type": "string"}, "_delegate": {"const": "greet.json"}}}
+    greet: Any = {"type": "tool", "tool": {"greet": {**schema, "required": ["email"]}}}
+    asked: list[Any] = [INPUT, greet, "Greet the customer."]
+
+    def answer(request: ModelRequest) -> Any:
+        email = next(one for one in PEOPLE if any(one in message["content"] for message in request.messages))
+        if not any("Greet the customer" in message["content"] for message in request.messages):
+            return {"calls": [], "output": f"Hello {email}"}
+        return {"calls": [{"_tool": "greet", "email": email}], "output": "†calls.0"}
+
+    place, model = tmp_path / "plans.db", models.Scripted([answer], name="m", repeat_last=True)
+    own = Agent(model, tools=Tools(), plans=Plans(place, audit=0, learns="proposals"), roots=[tmp_path])
+    for email in tuple(PEOPLE)[:5]:
+        await own.run(asked, {"type": "string"}, input={"email": email})
+    (known,) = Plans(place).list()
+    Plans(place).approve(known.hash)
+    assert (await own.run(asked, {"type": "string"}, input={"email": "flo@x.com"})).plan is not None
+    Idea(context=["Greet them warmly."], schema={"type": "string"}).save(greeter)
+    assert (await own.run(asked, {"type": "string"}, input={"email": "flo@x.com"})).plan is None
+
+
+@pytest.mark.rule("R27")
+async def test_a_plan_of_a_tool_that_has_changed_has_another_hash(tmp_path: Path) -> None:
+    own = await learnt(tmp_path / "plans.db", Model(), audit=0)
+    (before,) = Plans(tmp_path / "plans.db").list()
+
+    @own.tools.tool(effects="none", name="weather", replace=True)
+    def weather(city: str, days: int, unit: str = "C") -> dict[str, float]:
+        """The weather to come."""
+        return {"mean": MEANS[city], "days": days}
+
+    assert (await own.run(CONTEXT, OBJECT, input={"email": "di@x.com"})).plan is None
+    (after,) = Plans(tmp_path / "plans.db").list()
+    assert after.plan == before.plan
+    assert after.hash != before.hash
+
+
+class Gate:
+    """A gate that lets everything in, and notes what asked for it."""
+
+    def __init__(self) -> None:
+        self.entered: list[str] = []
+
+    async def enter(self, model: str, tokens: int) -> None:
+        self.entered.append(model)
+
+    async def refused(self, model: str, retry_after: float | None) -> None:
+        raise AssertionError
+
+    async def left(self, model: str, tokens: int, used: int | None) -> None:
+        pass
+
+
+class Record:
+    """A record of a run whose requests pass a gate."""
+
+    lease = 1
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    def __call__(self, entry: Any) -> None:
+        pass
+
+    async def settled(self) -> None:
+        pass
+
+
+@pytest.mark.rule("R26")
+async def test_the_requests_of_an_audit_pass_the_gate_of_the_run(tmp_path: Path) -> None:
+    own, gate = await learnt(tmp_path / "plans.db", Model(), audit=1), Gate()
+    async with own.stream(CONTEXT, OBJECT, input={"email": "di@x.com"}, record=Record(gate)) as stream:
+        _ = [event async for event in stream]
+    assert stream.result.plan is not None
+    assert (stream.result.plan.how, gate.entered) == ("hit", ["m"] * 3)

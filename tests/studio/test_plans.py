@@ -188,7 +188,7 @@ async def test_nothing_of_an_idea_is_imported_for_its_plans(tmp_path: Path) -> N
         await send(client, f"plans/{KEY}", {"do": "approve", "hash": seen})
     assert not (tmp_path / "imported").exists()
     with pytest.raises(errors.RefineError, match="only a proved plan"):
-        Plans(tmp_path / "plans.db").put(Agent(None), Idea.load(tmp_path / KEY), "f", _open())
+        await Plans(tmp_path / "plans.db").put(Agent(None), Idea.load(tmp_path / KEY), "f", _open())
 
 
 def _open() -> Any:

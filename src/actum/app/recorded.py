@@ -86,7 +86,7 @@ def calls_on_record(run: SavedIdea, name: str, reads: Collection[str]) -> list[R
         one for one in accounts(run.context, answers, about.get("makers", {}), LiveCalls()) if _came_to_something(one)
     ]
     times = {one.place: _times(course, one.place, order) for order, one in enumerate(made)}
-    effects = [one for one in made if one.tool not in reads]
+    effects = [one for one in made if one.tool not in reads and one.state != "not made"]
     return [_recorded(one, course, effects, times) for one in made]
 
 

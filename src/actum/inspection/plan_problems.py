@@ -57,7 +57,7 @@ class Premises:
             return any(overlaps(one, reference) for one in self.incoming)
         if self.may_be_delegate and reference.kind not in self.context.memory().kinds():
             return True
-        return reference.kind == "input" and bool(reference.path) and reference.path[0] in self._declared
+        return reference.kind == "input" and bool(self._declared.intersection(reference.path[:1] or self._declared))
 
     @property
     def _declared(self) -> set[str]:

@@ -275,8 +275,8 @@ class Derivation:
         """The elements each behind what it reads: reads and what is expected first (R23)."""
         calls: list[JsonObject] = []
         order: dict[int, int] = {}
-        calls += guard_of_input([example.input for example in self.shape.examples], self.author)
-        later: list[str | JsonObject] = [*guards_of_results(self.shape.slots, self.author), *dict.fromkeys(expects)]
+        later: list[str | JsonObject] = [*guard_of_input([one.input for one in self.shape.examples], self.author)]
+        later += [*guards_of_results(self.shape.slots, self.author), *dict.fromkeys(expects)]
         told: set[str] = set()
 
         def expect(conditions: Sequence[str | JsonObject]) -> None:

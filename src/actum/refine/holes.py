@@ -11,7 +11,6 @@ from ..app.recorded import RecordedCall
 from ..dataflow.computing.operands import is_number
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
-from ..generation.offer import Toolset
 from ..protocol.reader import READ, is_read
 from ..schema.json import Json, JsonObject, encode
 from .author import Author
@@ -146,14 +145,3 @@ def _name(path: Sequence[str | int], taken: Collection[str]) -> str:
     told = next((one for one in reversed(path) if isinstance(one, str)), "value")
     own = re.sub(r"\W|^(?=\d)", "_", told, flags=re.ASCII)
     return next(name for name in (own, *(f"{own}_{n}" for n in range(2, len(taken) + 3))) if name not in taken)
-
-
-def asking(plan: JsonObject) -> int:
-    """How many requests a plan makes."""
-    return sum(one.get("_tool") == READ or "_delegate" in one for one in plan["plan"])
-
-
-def effects_of(plan: JsonObject, toolset: Toolset) -> tuple[str, ...]:
-    """The tools of a plan that don't only read."""
-    called = {str(one["_tool"]) for one in plan["plan"] if "_tool" in one and not is_read(one, toolset.tools)}
-    return tuple(sorted(called - set(toolset.reading)))

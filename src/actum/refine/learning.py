@@ -27,24 +27,26 @@ from ..execution.ground import Ground
 from ..execution.job import Carried, Carry, Job, Yield
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
-from ..generation.offer import Toolset, offered
+from ..generation.gate import Gate
+from ..generation.offer import offered
 from ..ideas.ticks import ID, RUN, Tick
+from ..protocol.activity import Activity
 from ..protocol.call import Call
 from ..protocol.context import Context
-from ..protocol.digests import interface_digest
+from ..protocol.digests import code_digest
 from ..protocol.message import OF, REFINED
 from ..protocol.solution import LiveCalls, PlanUse, Result, accounts
+from ..runs.needs import ideas_of
 from ..schema.infer import jsonable, shape_of
 from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
-from .holes import asking, effects_of
 from .plan_file import PlanFile, ShelvedPlan, digest_of
-from .refining import Refined, refine
+from .plan_tools import asking, digests_of, effects_of
+from .refining import LEAST, Refined, refine
 
 _LOG = logging.getLogger("actum.refine")
 _OF_INPUT = frozenset({"type", "schema"})
 """What of an input is the same in a family."""
-_LEAST_INPUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class PlannedRequest:
     """Why there is a plan that isn't used."""
     goes_on: bool = False
     """Whether the run was begun before: what is left of it is no example."""
+    gate: Gate | None = None
+    """What lets its requests in, where others ask the same models."""
 
 
 class Plans:
@@ -82,6 +86,8 @@ class Plans:
             all that was done in its context; "continue" lets the model go on, and a call that is equal to an effect of
             the plan isn't made again: it gets that result.
         requests: how many small requests a plan may make for what nothing else explains; 0 uses no plan that makes any.
+        pins: what a plan is stale without, as it was when it was proved: the "interface" of tools and the Ideas of
+            delegates, or with "code" the code of their functions as well, but for what that calls.
     """
 
     def __init__(
@@ -93,6 +99,7 @@ class Plans:
         audit: float = 0.02,
         after_effects: Literal["stop", "continue"] = "stop",
         requests: int = 1,
+        pins: Literal["interface", "code"] = "interface",
     ) -> None:
         self._file = PlanFile(path_given(place), tenant)
         self.learns: Literal["reads", "proposals", False] = learns
@@ -100,10 +107,11 @@ class Plans:
         self.audit = audit
         self.after_effects: Literal["stop", "continue"] = after_effects
         self.requests = requests
+        self.pins: Literal["interface", "code"] = pins
 
     def of(self, tenant: str) -> Plans:
         """Those of another tenant, in the same file."""
-        more: Any = {name: getattr(self, name) for name in ("learns", "audit", "after_effects", "requests")}
+        more: Any = {name: getattr(self, name) for name in ("learns", "audit", "after_effects", "requests", "pins")}
         return Plans(self._file.place, tenant=tenant, **more)
 
     def list(self) -> list[ShelvedPlan]:
@@ -135,7 +143,7 @@ class Plans:
         given, _ = await assembled(agent).prepared(idea.context, idea.schema)
         return _family(given, idea.schema, is_sealed=agent.config.sealed)
 
-    def put(self, agent: Agent, idea: Idea, family: str, found: Refined) -> None:
+    async def put(self, agent: Agent, idea: Idea, family: str, found: Refined) -> None:
         """Keep a plan that a person has approved; it is used from now on.
 
         Args:
@@ -149,8 +157,7 @@ class Plans:
         """
         if found.questions or not found.proof.holds or not found.proof.examples:
             raise RefineError(f"only a proved plan is approved: {found.proof.why}", code="not_proved")
-        toolset = offered(idea.context, agent.tools, agent.config.tools)
-        self._file.put(family, _digest_of_tools(toolset), found, "proposed")
+        self._file.put(family, await self._tools(agent, idea.context), found, "proposed")
         self.approve(found.hash)
 
     async def run(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
@@ -186,12 +193,13 @@ class Plans:
         found: list[PlannedRequest] = []
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            asked = await self._asked(agent, context, schema, input)
+            recorder = Recorder.of(record)
+            asked = replace(await self._asked(agent, context, schema, input), gate=recorder.gate)
             found.append(asked)
             if asked.passed:
                 sink(PlanPassed(code=asked.passed))
             own = assembled(asked.runner)
-            return await own.loop(asked.begins, schema, None, own.emitter(sink), Recorder.of(record), budget, lineage)
+            return await own.loop(asked.begins, schema, None, own.emitter(sink), recorder, budget, lineage)
 
         async def carry(loop: Loop) -> Result[Any]:
             return await self._ended(found[0], loop.run(), schema)
@@ -207,7 +215,7 @@ class Plans:
         family = _family(given, schema, is_sealed=agent.config.sealed)
         plain = copy(agent)
         plain.plans = None
-        asked = PlannedRequest(given, begins, plain, plain, family, _digest_of_tools(toolset))
+        asked = PlannedRequest(given, begins, plain, plain, family, await self._tools(agent, given))
         if at is not None:
             plan, effects = begins.messages[at], effects_of(begins.messages[at], toolset)
             known = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
@@ -222,6 +230,14 @@ class Plans:
         held = {name for name, tool in toolset.tools.items() if tool.is_held}
         begins = with_plans_approved(given.extended([{**known.plan, REFINED: known.hash}]), held)
         return replace(asked, known=known, begins=begins, runner=self._runner(plain, begins))
+
+    async def _tools(self, agent: Agent, given: Context) -> str:
+        """What the tools of requests are known by, and what carries them out (R35)."""
+        toolset = offered(given, agent.tools, agent.config.tools)
+        _, ideas, _ = await ideas_of(toolset, toolset.tools, assembled(agent), given)
+        held = toolset.activities.items() if self.pins == "code" else ()
+        code = {name: code_digest(one.function) for name, one in held if isinstance(one, Activity)}
+        return digest_of([digests_of(toolset.tools.values()), ideas, code])
 
     def _runner(self, asking: Agent, begins: Context) -> Agent:
         """Who carries a plan out: the agent, which goes on with a plan that is left."""
@@ -260,7 +276,8 @@ class Plans:
         if asked.asking.model is None:
             return
         try:
-            ordinary = await asked.asking.run(asked.given, schema)
+            own, recorder = assembled(asked.asking), Recorder(gate=asked.gate)
+            ordinary = await (await own.loop(asked.given, schema, None, own.emitter(), recorder)).run()
         except ActumError as error:
             _LOG.info("a plan wasn't compared with its model: %s", error.message)
             return
@@ -276,7 +293,7 @@ class Plans:
             return
         run = _as_run(result, schema)
         runs = await asyncio.to_thread(self._file.add, asked.family, run)
-        if len(runs) < _LEAST_INPUTS:
+        if len(runs) < LEAST:
             return
         own = Idea(context=asked.given, schema=run.schema)
         try:
@@ -303,10 +320,6 @@ def _as_run(result: Result[Any], schema: Any) -> Idea:
     output = {"output": jsonable(result.output)}
     shape = None if schema is None else shape_of(schema).schema
     return Idea(context=result.context, schema=shape, meta={RUN: {**about, **output}})
-
-
-def _digest_of_tools(toolset: Toolset) -> str:
-    return digest_of([[interface_digest(tool), tool.effects] for _, tool in sorted(toolset.tools.items())])
 
 
 def _not_again(begins: Context, ground: Ground, carry: Carry) -> Carry:

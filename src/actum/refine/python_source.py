@@ -115,7 +115,7 @@ class PythonFunction:
         results = self._variables(elements, given)
         read = slots_in([elements, self.plan["output"]])
         writer = PythonExpressions(results, {one: one for one in given}, self._is_text, set(), self.imported)
-        for at, element in enumerate(elements):
+        for at, element in sorted(enumerate(elements), key=lambda one: not _is_of_input(one[1])):
             self._element(element, results[at] if at in read else "", writer)
         output = writer.value(self.plan["output"])
         if returned == "Any" or isinstance(output, ast.Dict | ast.List | ast.JoinedStr | ast.Constant):
@@ -177,7 +177,7 @@ class PythonFunction:
 
     def _expect(self, said: Any, writer: PythonExpressions) -> None:
         writer.imported.add("expect")
-        if is_object(said) and said["of"] == "†input":
+        if _is_of_input({EXPECT: said}):
             self._expect_given(said["as"], writer)
         elif is_object(said):
             given = [
@@ -213,6 +213,12 @@ class PythonFunction:
             tool = self.toolset.tools.get(str(self.plan["plan"][int(path[0])].get("_tool")))
             return tool is not None and declared_at(tool.result, path[1:]).get("type") == "string"
         return reference.kind == "input" and declared_at(self.author.given, path).get("type") == "string"
+
+
+def _is_of_input(element: JsonObject) -> bool:
+    """Whether it says what is expected of the input."""
+    said = element.get(EXPECT)
+    return is_object(said) and said["of"] == "†input"
 
 
 def proving_module(function: str, source: Path, idea: str, runs: Sequence[str]) -> str:

@@ -23,11 +23,11 @@ from .author import Author
 from .deriving import DerivedPlan
 from .examples import Example, example_of
 from .explaining import Explanation
-from .holes import asking, effects_of
+from .plan_tools import asking, digests_of, effects_of, tools_called
 from .proving import Proof, Replays, Settled, proved
 from .shapes import ExampleShape, shapes_of
 
-_LEAST, _LEAST_WITH_EFFECTS, _MOST = 3, 5, 50
+LEAST, LEAST_WITH_EFFECTS, _MOST = 3, 5, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +61,14 @@ class Refined:
     """The tools of the plan that don't only read."""
     shapes: Mapping[str, int] = field(default_factory=dict[str, int])
     """The calls that runs have made, as `find → remind`, and how many runs made these."""
+    tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The digests of the tools that the plan calls."""
 
     @property
     def hash(self) -> str:
-        """The SHA-256 of its plan, by which a person approves it."""
-        return f"sha256:{hashlib.sha256(encode(self.plan, sort_keys=True).encode()).hexdigest()}"
+        """The SHA-256 of its plan and of the digests of its tools, by which a person approves it."""
+        own = encode([self.plan, dict(self.tools)], sort_keys=True)
+        return f"sha256:{hashlib.sha256(own.encode()).hexdigest()}"
 
     @property
     def text(self) -> str:
@@ -146,6 +149,7 @@ async def refine(
         requests=_requests(shape.examples),
         shapes=Counter(_as_shape(one) for one in examples),
         asks=asking(found.plan),
+        tools=digests_of(tools_called(found.plan, toolset)),
     )
 
 
@@ -186,6 +190,7 @@ async def prove(
         left_out=left_out,
         effects=effects_of(plans[-1], toolset),
         asks=asking(plans[-1]),
+        tools=digests_of(tools_called(plans[-1], toolset)),
         requests=_requests(examples),
     )
 
@@ -240,7 +245,7 @@ def _as_text(example: Example) -> str:
 
 
 def _least(shape: ExampleShape) -> int:
-    return _LEAST_WITH_EFFECTS if shape.effects else _LEAST
+    return LEAST_WITH_EFFECTS if shape.effects else LEAST
 
 
 def _derived(examples: Sequence[Example], author: Author, settled: Settled) -> tuple[ExampleShape, DerivedPlan, str]:

@@ -98,7 +98,7 @@ async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]
     for call in planned:
         missing += _missing_of(call, toolset, begun, is_asked=is_asked)
     names = {*toolset.tools} if is_asked else {call["_tool"] for call in planned} & toolset.tools.keys()
-    ideas, digests, unfound = await _ideas_of(toolset, names, agent, context)
+    ideas, digests, unfound = await ideas_of(toolset, names, agent, context)
     code = {name: code_digest(one.function) for name, one in toolset.activities.items() if isinstance(one, Activity)}
     here = Needs({name: interface_digest(tool) for name, tool in toolset.tools.items()}, ideas, code | digests)
     own = {name: digest for name, digest in here.code.items() if name in names or name in ideas}
@@ -147,7 +147,7 @@ def _missing_of(call: JsonObject, toolset: Toolset, begun: tuple[str, ...], *, i
         yield f"the code of the tool {name!r}"
 
 
-async def _ideas_of(
+async def ideas_of(
     toolset: Toolset, names: Collection[str], agent: Assembly, context: Context
 ) -> tuple[dict[str, str], dict[str, str], list[str]]:
     """The versions and the digests of the Ideas that tools lead to on this machine, and those that aren't here."""

@@ -179,7 +179,7 @@ def _decide(known: IdeaRuns, settled: Settlement, what: str, hash: str, place: P
     found = known.refined(settled)
     if what != "approve" or found.hash != hash or place is None:
         raise RefineError("the plan is another one by now: look at it again", code="not_approved")
-    Plans(place).put(known.agent, known.idea, known.family, found)
+    asyncio.run(Plans(place).put(known.agent, known.idea, known.family, found))
 
 
 def _python(known: IdeaRuns, settled: Settlement, key: str) -> str:

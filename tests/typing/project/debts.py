@@ -13,6 +13,7 @@ class Debts(TypedDict):
 @tools.tool(effects="some")
 async def debts(who: str) -> Debts:
     """Call who owes more than 100."""
+    expect(who, {"type": "string", "maxLength": 30})
     debt = await tools({"_tool": "debt", "who": who})
     expect(len(debt) == 1)
     expect((debt["owes"] > 100) == (debt["owes"] >= 100))

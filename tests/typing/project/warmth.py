@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 from actum import tools
-from actum.refine import text
+from actum.refine import expect, text
 
 
 class Warmth(TypedDict):
@@ -14,6 +14,7 @@ class Warmth(TypedDict):
 @tools.tool(effects="none")
 async def warmth(email: str) -> Warmth:
     """How warm will it be where the customer lives, over 3 days? Warmth for the city."""
+    expect(email, {"type": "string", "maxLength": 90, "pattern": "^[^@\\s]+@[^@\\s]+$"})
     customer = await tools({"_tool": "find_customer", "email": email})
     weather = await tools({"_tool": "weather", "city": customer["city"], "days": 3})
     return {
