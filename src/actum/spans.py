@@ -131,6 +131,11 @@ Ending: TypeAlias = RunReturned | RequestEnded | Returned | Waits | Decided | Fa
 class Tracer(Protocol):
     """Makes spans; what begins with it hangs below what is current where it begins."""
 
+    @property
+    def traceparent(self) -> str:
+        """Where what begins with it would hang, as W3C's `traceparent` says it; empty where nowhere."""
+        ...
+
     def begin(self, what: Beginning) -> Span:
         """Begin a span."""
         ...
@@ -138,11 +143,6 @@ class Tracer(Protocol):
 
 class Span(Tracer, Protocol):
     """Something that is going on; what begins with it hangs below it. It ends once."""
-
-    @property
-    def traceparent(self) -> str:
-        """Where the span is found from another process, as W3C's `traceparent` says it; empty where nowhere."""
-        ...
 
     def current(self) -> AbstractContextManager[None]:
         """Let what is traced in the block, by anybody, hang below it."""

@@ -360,6 +360,15 @@ async def test_tokens_come_from_the_environment_too(monkeypatch: pytest.MonkeyPa
         assert (await run(agent(client, tokens={}), here(at(client)))).output == "tea."
 
 
+async def test_a_call_carried_out_there_is_one_trace_with_its_caller() -> None:
+    spans, own = Spans(), Spans()
+    async with there(trace=spans.trace) as client:
+        assert (await run(agent(client, trace=own.trace), here(at(client)))).output == "tea."
+    (call,) = own.named("execute_tool ask")
+    assert call.context is not None
+    assert parents(spans, "invoke_agent") == [(f"{call.context.trace_id:032x}", f"{call.context.span_id:016x}")]
+
+
 async def test_the_span_of_a_run_there_is_below_that_of_its_caller() -> None:
     trace, spans = f"00-{'a' * 32}-{'b' * 16}-01", Spans()
     async with there(trace=spans.trace) as client:

@@ -127,6 +127,11 @@ class Tracing:
         self.instruments = instruments
         self.with_content = with_content
 
+    @property
+    def traceparent(self) -> str:
+        """The `traceparent` of the span that is current."""
+        return current_trace()
+
     def begin(self, what: Beginning) -> Span:
         """Begin a span below the one that is current; that of a run that another program has asked for, below its."""
         above = contexts.get_current()

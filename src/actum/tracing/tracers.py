@@ -34,6 +34,11 @@ LOGGER = logging.getLogger("actum")
 class Logged:
     """Logs what begins and what ends."""
 
+    @property
+    def traceparent(self) -> str:
+        """Records have none."""
+        return ""
+
     def begin(self, what: Beginning) -> Span:
         """Log that it begins."""
         return _Entry(what)
@@ -46,11 +51,6 @@ class _Entry(Logged):
         self._what = _named(what)
         self._extra = {"run": what.run, "place": "" if what.place is None else str(what.place)}
         LOGGER.debug("%s begins", self._what, extra=self._extra)
-
-    @property
-    def traceparent(self) -> str:
-        """Records have none."""
-        return ""
 
     def current(self) -> AbstractContextManager[None]:
         """Nothing hangs below a record."""
@@ -135,6 +135,11 @@ class Together:
     def __init__(self, tracers: Sequence[Tracer]) -> None:
         self._tracers = tracers
 
+    @property
+    def traceparent(self) -> str:
+        """The first that one of them has."""
+        return next((one.traceparent for one in self._tracers if one.traceparent), "")
+
     def begin(self, what: Beginning) -> Span:
         """Begin a span with each."""
         return _Spans([tracer.begin(what) for tracer in self._tracers])
@@ -146,11 +151,6 @@ class _Spans(Together):
     def __init__(self, spans: Sequence[Span]) -> None:
         super().__init__(spans)
         self._spans = spans
-
-    @property
-    def traceparent(self) -> str:
-        """The first that one of them has."""
-        return next((span.traceparent for span in self._spans if span.traceparent), "")
 
     @contextmanager
     def current(self) -> Generator[None]:

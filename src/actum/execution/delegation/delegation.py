@@ -155,7 +155,7 @@ async def carried_out(
         if emit.sink:
             emit(CallProgress(call=call, place=place, done=0.0, message=f"waits for a decision there: run {run}"))
 
-    trace: str = getattr(emit.trace, "traceparent", "")
+    trace = "" if emit.trace is None else emit.trace.traceparent
     result = await remote.run(key, body, traceparent=trace, waits=waits)
     spent = Usage.of(result.usage)
     budget.requests += spent.requests
