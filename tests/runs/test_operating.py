@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Runs, errors
+from actum import HOLD, Runs, errors, models
 from actum import Worker as RunsWorker
 from actum.cli.dispatch import run_command
+from actum.ideas.course import Course, told_course
 from actum.runs.metrics import Metrics
 from actum.schema.json import decode
 
@@ -139,6 +140,27 @@ async def test_figures_are_told_to_prometheus(place: str, tmp_path: Path) -> Non
     assert figures["actum_worker_waits"] == {(): 0.0}
     assert figures["actum_worker_lease_seconds"][()] == 4.0
     assert "actum_worker_round_trip_seconds" in figures
+
+
+async def test_how_long_calls_and_requests_take_is_counted_as_their_record_tells_it() -> None:
+    model = models.Scripted(
+        ['{"calls": [{"_tool": "step", "of": "a"}, {"_tool": "wait", "of": "b"}], "output": "†calls.1"}']
+    )
+    desk = Desk()
+    async with Runs(":memory:") as runs, serving(runs, desk.agent(model=model)) as worker:
+        metrics = Metrics(worker, runs.store)
+        async with metrics.kept():
+            run = await runs.submit({"context": [{"type": "text", "text": "go"}], "schema": {"type": "string"}})
+            await asyncio.wait_for(desk.begun.wait(), 60)
+            desk.hold.set()
+            assert (await run.result(timeout=60)).output == "b…"
+        course = Course.of({"course": told_course([], [one.data async for one in run.follow()])})
+    took = {one.name: one.values[()] for one in metrics.figures() if one.name.endswith("_seconds") and () in one.values}
+    for name, rows in ("call", course.calls.values()), ("request", course.requests):
+        spans = [row.ended - row.began for row in rows if row.began is not None and row.ended is not None]
+        assert len(spans) == {"call": 2, "request": 1}[name]
+        assert took[f"actum_runs_{name}_seconds"] == pytest.approx(sum(spans))
+    assert took["actum_runs_request_seconds"] > 0
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)

@@ -1,17 +1,21 @@
-"""A process that stands still in the middle of a transaction keeps no other from its work for long."""
+"""What keeps a database from being written for a while: somebody who stands still in a transaction, a standby."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from actum import Runs, errors
 from actum.runs import postgres_database
 from actum.runs.postgres_database import PostgresDatabase
 
-from .desks import plan
+from ..storage.servers import Server
+from .desks import PATIENCE, Desk, plan, serving, until
 
 IDEA = plan({"_tool": "step", "of": "a"})
 
@@ -48,3 +52,46 @@ async def test_a_transaction_that_stands_still_is_ended_and_what_it_has_locked_i
     finally:
         for one in (still, other):
             await one.aclose()
+
+
+async def test_a_database_that_only_reads_for_a_while_fails_no_run(
+    database: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, refused = Desk(), asyncio.Event()
+    name = conninfo_to_dict(database)["dbname"]
+
+    async def turned(how: str) -> None:
+        """As where a standby takes over: connections are cut, and for a while new ones may only read."""
+        async with await psycopg.AsyncConnection.connect(server.url, autocommit=True) as connection:
+            await connection.execute(f"ALTER DATABASE {name} {how}")  # pyright: ignore[reportArgumentType, reportCallIssue] -- our own name
+            await connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+
+    async with Runs(database) as runs:
+        append = runs.store.leases.append
+
+        async def appended(*told: Any, **more: Any) -> Any:
+            try:
+                return await append(*told, **more)
+            except errors.RunError as error:
+                if "read-only" in error.message:
+                    refused.set()
+                raise
+
+        monkeypatch.setattr(runs.store.leases, "append", appended)
+        async with serving(runs, desk.agent()):
+            run = await runs.submit(plan({"_tool": "wait", "of": "a"}, output="†calls.0"))
+            await asyncio.wait_for(desk.begun.wait(), PATIENCE)
+            await turned("SET default_transaction_read_only = on")
+            desk.hold.set()
+            await asyncio.wait_for(refused.wait(), PATIENCE)
+            await turned("RESET default_transaction_read_only")
+
+            async def is_over() -> bool:
+                with suppress(errors.StoreUnavailable):
+                    return (await run.refresh()).is_over
+                return False
+
+            await until(is_over)
+            assert (await run.result()).output == "a…"

@@ -167,13 +167,13 @@ class RunCarrier:
         except RequestWaits as error:
             if progress.budget is not None:
                 progress.budget.requests -= 1  # it counts once it is answered
-            return Ending(state="waiting", waiting=(error.message,), about=progress.about)
+            return progress.ending("waiting", waiting=(error.message,))
         except ActumError as error:
             told = error.to_dict()
         except Exception as error:
             _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
             told = RunError(f"it failed from within: {type(error).__name__}").to_dict()
-        return Ending(state="failed", error=told, about=progress.about)
+        return progress.ending("failed", error=told)
 
     async def _carried(
         self,
@@ -225,7 +225,7 @@ class RunCarrier:
             progress.known["escalated"] = escalated
         agent.plans = agent.plans if child is None else None  # what a delegate is asked, is no request of the agent
         stream = streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
-        return _ending(await progress.follow(stream, record, live), progress.about)
+        return _ending(await progress.follow(stream, record, live), progress)
 
     async def _outermost(self, source: Submission) -> Submission:
         """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""
@@ -323,10 +323,10 @@ def submitted_idea(source: Submission) -> Idea:
     return replace(idea, meta={**idea.meta, RUN: {**own, ID: source.id}})
 
 
-def _ending(result: Result[Any], about: JsonObject) -> Ending:
+def _ending(result: Result[Any], progress: RunProgress) -> Ending:
     if result.output is None and result.waiting:
-        return Ending(state="waiting", waiting=tuple(result.waiting), about=about)
+        return progress.ending("waiting", waiting=tuple(result.waiting))
     if result.output is None and result.errors:
-        return Ending(state="failed", error=result.errors[0].to_dict(), about=about)
+        return progress.ending("failed", error=result.errors[0].to_dict())
     # What was delivered with a proposal is an output; the proposal is no longer asked about (O9).
-    return Ending(state="done", output=jsonable(result.output), waiting=tuple(result.waiting), about=about)
+    return progress.ending("done", output=jsonable(result.output), waiting=tuple(result.waiting))

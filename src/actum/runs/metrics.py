@@ -50,7 +50,9 @@ _COUNTED: Mapping[str, tuple[str, Sequence[str]]] = {
 _SUMMED = {
     "seconds": "Seconds that runs were carried for.",
     "calls": "Calls that were carried out.",
+    "call_seconds": "Seconds that they took.",
     "requests": "Requests of models.",
+    "request_seconds": "Seconds that they took.",
     "input_tokens": "Tokens of requests.",
     "output_tokens": "Tokens of answers.",
     "usd": "What requests have cost, in USD, as far as it is known.",

@@ -59,6 +59,14 @@ class Noting:
         """What is noted so far."""
         return [*(row.to_dict() for row in self._requests), *(row.to_dict() for row in self._calls.values())]
 
+    @property
+    def took(self) -> JsonObject:
+        """How many seconds calls and requests have taken that have ended."""
+        noted = {"call_seconds": self._calls.values(), "request_seconds": self._requests}
+        return {
+            key: sum(row.ended - row.began for row in rows if row.began and row.ended) for key, rows in noted.items()
+        }
+
     def _asked(self, event: RequestStarted) -> None:
         within = _within(event)
         self._open[within] = len(self._requests)

@@ -161,6 +161,7 @@ class PostgresDatabase:
             psycopg.OperationalError,
             psycopg.InterfaceError,
             psycopg.errors.IdleInTransactionSessionTimeout,
+            psycopg.errors.ReadOnlySqlTransaction,  # a standby that is to take over
         ) as error:
             raise StoreUnavailable(f"the runs in PostgreSQL: {said_by_postgres(error, self._url)}") from error
         except psycopg.Error as error:

@@ -17,6 +17,7 @@ from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.json import JsonObject, encode
 from .noting import Noting
+from .row import Ending, State
 
 SPENT = "spent"
 """The member of `meta.run` that holds what its limits have counted (L5)."""
@@ -102,6 +103,10 @@ class RunProgress:
         """What is to be known of the run when it ends, for now or for good."""
         spent: JsonObject = {} if self.budget is None else {SPENT: self.budget.spent.to_dict()}
         return {**self.known, **self.sums.to_dict(), **spent}
+
+    def ending(self, state: State, **more: Any) -> Ending:
+        """The end of the run, for now or for good, with all that is known of it."""
+        return Ending(state=state, about=self.about, took=self.noting.took, **more)
 
 
 def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:

@@ -35,7 +35,7 @@ class LeasedRecord:
     """Takes the entries of one run under one lease. `on_loss` is called once, when it is known that the run is lost."""
 
     def __init__(
-        self, committer: Committer, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], None]
+        self, committer: Committer, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], object]
     ) -> None:
         self.run = run
         self.lease = lease
@@ -152,7 +152,7 @@ class Committer:
         self._under_way = self._round = asyncio.Event()
         """Set when the round that is being committed is over; and the one after that."""
 
-    def record(self, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], None]) -> LeasedRecord:
+    def record(self, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], object]) -> LeasedRecord:
         """The record of a run that was claimed."""
         return LeasedRecord(self, run, lease, seq, consumed, on_loss)
 

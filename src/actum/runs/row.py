@@ -211,6 +211,8 @@ class Ending:
     waiting: Sequence[str] = ()
     error: JsonObject | None = None
     about: JsonObject = field(default_factory=dict[str, Any])
+    took: JsonObject = field(default_factory=dict[str, Any])
+    """The seconds that its calls and requests have taken; they are told, and not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

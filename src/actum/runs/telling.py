@@ -41,7 +41,7 @@ def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
     more |= {key: error[key] for key in ("code", "message") if key in error}
     more |= {"waiting": list(ending.waiting)} if ending.waiting else {}
     words = f"failed: {error.get('code')}: {error.get('message')}" if error else ending.state
-    tell_event("ended", row, words, **more, **_spent(row.about, ending.about))
+    tell_event("ended", row, words, **more, **ending.took, **_spent(row.about, ending.about))
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:

@@ -41,10 +41,6 @@ class Owned:
     is_cut: bool = False
     """Whether the watchdog has cut it."""
 
-    def cut(self) -> None:
-        """End the task that carries it out."""
-        self.task.cancel()
-
 
 class Watchdog:
     """Watches over the runs of one worker, by its lease."""

@@ -12,7 +12,7 @@ import logging
 import math
 import socket
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import getpid, urandom
@@ -181,8 +181,8 @@ class Worker:
                     self._watchdog.watch(self._owned),
                     self._reconcile(),
                     self._tick(),
-                    self._sweep(),
-                    self._look_after_batches(),
+                    self._look_after(lambda: sweep_runs(self._store, self._keep), lambda: _SWEEPS),
+                    self._look_after(self._batches.look, lambda: self._lease.told / 2),
                     self._drained(),
                 )
                 beside = [tasks.create_task(work) for work in works]
@@ -257,7 +257,7 @@ class Worker:
             before.record.lose()  # a needless delivery, to ourselves
         try:
             taken = await self._store.leases.taken(row.id, claimed.prepared.looked.source)
-            record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
+            record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, task.cancel)
             record.confirmed = claimed.asked
             record.gate = LendingGate(self._gate, self._company, row.queue)
             try:
@@ -341,19 +341,12 @@ class Worker:
                 left = left if comes is None else comes - now
             await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease.told / 2)))
 
-    async def _look_after_batches(self) -> None:
-        """Have requests answered by providers' batches."""
+    async def _look_after(self, look: Callable[[], Awaitable[object]], pause: Callable[[], float]) -> None:
+        """Look after something again and again, with so many seconds between."""
         while not self._stop.is_set():
             with suppress(StoreUnavailable):
-                await self._batches.look()
-            await self._unless_stopped(self._lease.told / 2)
-
-    async def _sweep(self) -> None:
-        """Delete the runs that have been over for longer than they are kept."""
-        while self._keep and not self._stop.is_set():
-            with suppress(StoreUnavailable):
-                await sweep_runs(self._store, self._keep)
-            await self._unless_stopped(_SWEEPS)
+                await look()
+            await self._unless_stopped(pause())
 
     # The end
 
