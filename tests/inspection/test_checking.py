@@ -370,6 +370,19 @@ def test_an_activity_that_is_passed_over_is_noted_once_with_its_place(tmp_path: 
     assert inspection.check(said).notes == ()
 
 
+def test_a_tool_that_a_module_without_pins_may_hold_is_no_problem_and_one_that_none_holds_is(tmp_path: Path) -> None:
+    (tmp_path / "acts.py").write_text(NAMED, encoding="utf-8")
+    path = write(tmp_path, context=[plan({"_tool": "ask", "q": 1})], config={"activities": ["acts.py"]})
+    checked = inspection.check(path)
+    assert checked.problems == ()
+    assert checked.served is None, "whether it only reads isn't known"
+    assert [note.partition(": ")[2] for note in checked.notes] == ["the tool 'ask' isn't known here"]
+    assert run_command(["pin", str(tmp_path / "acts.py")]) == 0
+    assert inspection.check(path).notes == ()
+    wrong = write(tmp_path, context=[plan({"_tool": "aks", "q": 1})], config={"activities": ["acts.py"]})
+    assert [one.error.code for one in inspection.check(wrong).problems] == ["unknown_tool"]
+
+
 FIXED: Json = {"properties": {"_output": {}, "_outputPath": {"const": "†state.drafts.last"}}}
 SCOPES: dict[str, tuple[list[str], str]] = {
     "what is there": (["state.article.title", "state", "input", "text", "result", "error", "meta", "profile"], ""),

@@ -14,7 +14,7 @@ from ..app.loading import Code, agent_at, config_of, register_ideas
 from ..connections.looking import register_pinned
 from ..dataflow.expression import parse
 from ..dataflow.reference import Reference, ReferenceSyntax
-from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError
+from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError, UnknownTool
 from ..ideas.layout import Positions
 from ..ideas.store import parse_address
 from ..protocol.config import Config
@@ -63,7 +63,7 @@ class Check:
     notes: tuple[str, ...] = ()
     """What is right and may surprise, line by line: an Activity that is passed over."""
     served: Serving | None = None
-    """How it would be served to hosts of MCP, if there are no problems."""
+    """How it would be served to hosts of MCP, if there are no problems and all of its tools are known."""
 
 
 def check(
@@ -113,7 +113,7 @@ def check(
         forms=shown or (),
         left_out=left_out,
         notes=notes,
-        served=served_as(Idea.load(path), path.stem, checker.agent),
+        served=None if left_out else served_as(Idea.load(path), path.stem, checker.agent),
     )
 
 
@@ -220,6 +220,10 @@ class _Checker:
 
     def _tell(self, file: _File, found: Findings) -> None:
         positions = Positions("" if file.name.endswith((".yaml", ".yml")) else file.text)
+        if self.code.left_out:  # which may hold the tool
+            unsure = [(error, at) for error, at in found.problems if isinstance(error, UnknownTool)]
+            found.problems = [one for one in found.problems if one not in unsure]
+            found.notes += [(f"the tool {error.tool!r} isn't known here", at) for error, at in unsure]
         for words, at in found.notes:
             line, column = positions.of(at)
             where = f"{file.name}:{line}:{column}"
