@@ -58,3 +58,22 @@ async def test_a_fork_makes_the_calls_it_takes_over_under_keys_of_its_own(tmp_pa
             agent = Agent(models.Scripted([answer(output="done")] * 2), tools=paying(handed))
             await run.carry_on(agent)
     assert len(handed) == len(set(handed)) == 2
+
+
+@pytest.mark.rule("M4", "L6")
+async def test_a_call_that_waits_can_be_decided_on_behind_later_turns(tmp_path: Path) -> None:
+    path, handed = tmp_path / "talk.json", list[str]()
+    said = [answer({"_tool": "pay"}, output="Done: {†calls.0}"), answer(output="two"), answer(output="three")]
+    agent = Agent(models.Scripted(said), tools=paying(handed), approve=hold)
+    await kept.start(path, Idea(context=Context("a")), agent)
+    for words, output in (("b", "two"), ("c", "three")):
+        with KeptRun.open(path) as run:
+            run.keep(run.idea.context.extended([{"type": "user", "message": words}]))
+        result = await kept.resume(path, agent)
+        assert (result.output, result.waiting) == (output, ["approval 0.0"])
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, [one.of for one in summary.calls]) == ("waiting", ["0.0"])
+    kept.approve(path, "0.0")
+    assert (await kept.resume(path, agent)).output == "Done: paid"
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.output, len(handed)) == ("finished", "Done: paid", 1)

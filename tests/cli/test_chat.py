@@ -226,6 +226,51 @@ def test_a_kept_conversation_goes_on_after_an_approved_call(tmp_path: Path, give
     assert chat(path, "--model", "any", "--save", "kept.json", given="hello?\n").stdout == "SECOND\n"
 
 
+HELD = {"calls": [{"_tool": "quick", "n": 1}], "output": "Done: {†calls.0}"}
+
+
+@pytest.mark.rule("M4", "L6")
+@pytest.mark.parametrize("in_one", [True, False])
+def test_later_turns_are_taken_once_each_while_a_call_waits_and_it_is_approved_then(
+    tmp_path: Path, *, in_one: bool
+) -> None:
+    path, run = talker(tmp_path, HELD, said("two"), said("three"), said("four")), tmp_path / "kept.json"
+    if in_one:
+        done = chat(path, "--model", "any", "--save", "kept.json", "--approve", "hold", given="a\nb\nc\nd\n")
+        assert (done.returncode, done.stdout) == (0, "two\nthree\nfour\n"), done.stderr
+    else:
+        for words, answers, printed in (("a", HELD, ""), ("b", said("two"), "two\n"), ("c", said("three"), "three\n")):
+            talker(tmp_path, answers)
+            done = chat(path, "--model", "any", "--save", "kept.json", "--approve", "hold", given=f"{words}\n")
+            assert done.stdout == printed, done.stderr
+    assert actum("waiting", "kept.json", cwd=tmp_path).stdout.startswith("0.0")
+    approved = actum("approve", "kept.json", "0.0", cwd=tmp_path)
+    assert approved.returncode == 0, approved.stderr
+    resumed = actum("resume", "kept.json", "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert (resumed.returncode, json.loads(resumed.stdout)) == (0, "Done: quick"), resumed.stderr
+    (summary,) = [one for one in kept.listed(tmp_path) if one.path == run]
+    assert (summary.state, summary.output) == ("finished", "Done: quick")
+
+
+@pytest.mark.rule("L6", "L7")
+def test_ctrl_c_leaves_a_call_of_an_earlier_turn_waiting(tmp_path: Path) -> None:
+    path = talker(tmp_path, HELD)
+    chat(path, "--model", "any", "--save", "kept.json", "--approve", "hold", given="hi\n")
+    talker(tmp_path, said("", {"_tool": "slow", "n": 1}))
+    arguments = ("chat", str(path), "--model", "any", "--approve", "all", "--save", "kept.json")
+    with terminal(*arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("second")
+        screen.until("started  slow(n=1)")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        screen.until("cancelled; what has been done stays\r\n> ")
+        screen.type("\x04")
+        assert screen.wait() == 0
+    assert [one.of for one in kept.waiting(tmp_path / "kept.json")] == ["0.0"]
+    context = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))["context"]
+    assert [message["_of"] for message in context if message["type"] == "plan"] == ["0"]
+
+
 def test_what_has_no_text_or_no_model_is_refused(tmp_path: Path) -> None:
     path = talker(tmp_path, said("One"), schema={"type": "object"})
     for more, words in ((["--model", "any"], "the output isn't a text"), ([], "needs a model")):

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from actum import HOLD, Agent, Idea, Run, Runs, errors
+from actum import HOLD, Agent, Idea, Run, Runs, errors, models
 from actum.app.idea_agent import fitted
 from actum.protocol.approvals import Ruling
 
@@ -48,6 +48,25 @@ async def test_calls_are_decided_on_together(place: str) -> None:
             result = await run.result(timeout=PATIENCE)
             assert result.output is not None
             assert (await run.refresh()).lease == lease + 1  # it went on once
+
+
+@pytest.mark.rule("M4", "L6")
+async def test_a_call_of_an_earlier_turn_is_decided_on_behind_the_output_of_a_later_one(place: str) -> None:
+    desk = Desk()
+    tools = desk.agent().tools
+    answers = [{"calls": [{"_tool": "step", "of": "a"}], "output": "†calls.0"}, {"calls": [], "output": "two"}]
+    agent = Agent(models.Scripted(answers), tools=tools, approve=held)
+    begun = await agent.run("a", str)
+    talk = begun.context.extended([{"type": "user", "message": "b"}])
+    async with Runs(place) as runs:
+        run = await runs.submit(Idea(context=talk, schema={"type": "string"}))
+        async with serving(runs, agent):
+            delivered = await run.result(output=str, timeout=PATIENCE)
+            assert (run.state, delivered.output, delivered.waiting) == ("waiting", "two", ["approval 0.0"])
+            assert [one.of for one in await run.pending()] == ["0.0"]
+            await run.decide("0.0", "approve")
+            done = await run.result(output=str, timeout=PATIENCE)
+            assert (run.state, done.output, done.waiting) == ("done", "a.", [])
 
 
 @pytest.mark.rule("L6")

@@ -56,7 +56,8 @@ class Tick:
     def to_dict(self) -> JsonObject:
         """The tick as JSON, without what is empty."""
         own: JsonObject = {key: value for key, value in asdict(self).items() if value not in ((), [], "", None)}
-        return {**own, "at": self.at}
+        lists = {key: list(own[key]) for key in ("waiting", "owed", "notices") if key in own}
+        return {**own, **lists, "at": self.at}
 
 
 def about_of(meta: JsonObject, name: str) -> JsonObject:

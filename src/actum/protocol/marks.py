@@ -271,13 +271,16 @@ def without(context: Context, gone: Collection[int], instead: JsonObject | None 
     return Context.checked(kept, context.data_kinds, context.origin)
 
 
-def without_plans(context: Context) -> Context:
-    """The context without its plans, and without what waits of them: no call of them is made any more."""
-    standing = {plan.number for plan in Marks.of(context.messages).standing}
+def without_plans(context: Context, but: Collection[int] = ()) -> Context:
+    """The context without its plans, and without what waits of them: no call of them is made any more.
+
+    Those of the answers `but` stay.
+    """
+    standing = {plan.number for plan in Marks.of(context.messages).standing} - {*but}
     kept = [
         message
         for message in context
-        if message.get("type") != "plan"
+        if not (message.get("type") == "plan" and Place.parse(message.get(OF, "0")).answer not in but)
         and not (message.get("type") in PRIVATE and Place.parse(message["of"]).answer in standing)
     ]
     return Context.checked(kept, context.data_kinds, context.origin)

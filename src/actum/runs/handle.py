@@ -103,7 +103,8 @@ class Run:
         the way stands in its context.
 
         Args:
-            output: the type of its output, which is an instance of it then; None for JSON. A run that waits has none.
+            output: the type of its output, which is an instance of it then; None for JSON. A run that waits has none,
+                but where a later turn of a conversation has delivered one.
             timeout: how many seconds to wait at most.
 
         Raises:
@@ -123,7 +124,7 @@ class Run:
             error = RunEnded(f"run {self.id} failed: {row.error.get('message')}", code=str(row.error.get("code")))
         else:
             reached = await self._record.reached(row)
-            is_typed = output is not None and row.state == "done"
+            is_typed = output is not None and (row.state == "done" or row.output is not None)
             return replace(reached, output=_of_type(output, reached.output)) if is_typed else reached
         with suppress(ActumError, ValueError):  # what had been done, unless that can't be read
             error.result = await self._record.reached(row)

@@ -324,9 +324,9 @@ def submitted_idea(source: Submission) -> Idea:
 
 
 def _ending(result: Result[Any], progress: RunProgress) -> Ending:
-    if result.output is None and result.waiting:
-        return progress.ending("waiting", waiting=tuple(result.waiting))
+    output = jsonable(result.output)
+    if result.waiting:  # beside an output, what an earlier turn of a conversation has left can still be decided on (M4)
+        return progress.ending("waiting", output=output, waiting=tuple(result.waiting))
     if result.output is None and result.errors:
         return progress.ending("failed", error=result.errors[0].to_dict())
-    # What was delivered with a proposal is an output; the proposal is no longer asked about (O9).
-    return progress.ending("done", output=jsonable(result.output), waiting=tuple(result.waiting))
+    return progress.ending("done", output=output)

@@ -92,9 +92,9 @@ def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
 
 def _by_hand(about: JsonObject, context: Context, *, is_told: bool = False) -> JsonObject:
     """The row of a run that `actum run --save` has kept and nobody has submitted."""
-    if not is_told and about.get("output") is not None:
-        return {"state": "done"}
     waits = not is_told and (about.get("waiting") or approvals.pending(context))
+    if not is_told and not waits and about.get("output") is not None:
+        return {"state": "done"}
     return {"state": "waiting"} if waits else {"state": "waiting", "waiting": [BY_HAND]}
 
 

@@ -82,7 +82,7 @@ _RUN: JsonObject = {
         "id": {"type": "string"},
         "idea": {"type": ["string", "null"]},
         "state": {"enum": [*get_args(State)]},
-        "output": {"description": "What it came to, once it is done."},
+        "output": {"description": "What it came to, once that is there."},
         "waiting": {"type": "array", "items": {"type": "string"}, "description": "What it waits for."},
         "missing": {
             "type": "array",

@@ -219,7 +219,8 @@ async def _until_gone(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 def run_json(id: str, row: Row, idea: str | None) -> JsonObject:
     """How far a run is, as callers read it. Times are in seconds since the epoch."""
     told: JsonObject = {"id": id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
-    told |= {"output": row.output} if row.state == "done" else {}
+    is_told = row.state == "done" or (row.state == "waiting" and row.output is not None)
+    told |= {"output": row.output} if is_told else {}
     told |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
     told |= {"missing": list(row.missing)} if row.missing else {}
     told |= {"error": row.error} if row.error is not None else {}

@@ -60,6 +60,6 @@ def state_of(account: Account) -> str:
     row = account.about.get("row")
     if isinstance(row, dict) and isinstance(state := row.get("state"), str):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] -- JSON
         return state
-    if account.output is not None:
-        return "done"
-    return "waiting" if account.waiting or account.gates else "cut"
+    if account.waiting or account.gates:
+        return "waiting"
+    return "cut" if account.output is None else "done"

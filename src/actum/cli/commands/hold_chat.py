@@ -18,6 +18,8 @@ from ...app.loading import Code, Loaded, load_idea
 from ...app.stream import Conversation, TextGiven, member_of
 from ...errors import ActumError, SolutionError
 from ...events import AnyEvent, ReasoningDelta
+from ...protocol.approvals import pending
+from ...protocol.call import Place
 from ...protocol.marks import Marks, without_plans
 from ...protocol.solution import Result
 from ...runs.kept_run import KeptRun
@@ -110,7 +112,8 @@ async def actum_hold_chat(
             else:
                 kept = stack.enter_context(await _opened(Path(save), loaded, agent, given, approve))
                 take = _kept(kept, agent, most, summary=summary)
-                is_open = bool(Marks.of(kept.idea.context.messages).standing)
+                messages = kept.idea.context.messages
+                is_open = bool(Marks.of(messages).standing) and messages[-1].get("type") != "output"
             return await _talk(take, where, typed, is_open=is_open)
 
 
@@ -139,12 +142,13 @@ def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Ta
             cut = await assembled(agent).cut(kept.idea.context, most, summary=summary)
             if cut is not kept.idea.context:  # what was noted of earlier requests is of messages that are gone
                 kept.keep(cut, {**kept.about, "ticks": []})
+        held = {Place.parse(one.of).answer for one in pending(kept.idea.context)}
         if said is not None:
             kept.keep(kept.idea.context.extended([{"type": "user", "message": said}]))
         try:
             return await kept.carry_on(agent, show)
         except asyncio.CancelledError:
-            kept.keep(without_plans(kept.idea.context))
+            kept.keep(without_plans(kept.idea.context, but=held))
             raise
 
     return take
