@@ -9,7 +9,8 @@ are refused with an `IdeaError`. A `run` is named by the path of its file.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,25 +18,29 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from .app.agent import Agent, assembled, is_agent, with_deps
 from .app.begun import approve_of, as_begun
-from .app.coercion import blocking
+from .app.coercion import Given, blocking
 from .app.idea import Idea
 from .app.idea_agent import fitted
 from .app.loading import Code, ready
 from .app.retracing import Replayed, is_alike, replayed, replayed_output, retracer
-from .errors import ActumError, IdeaError
+from .app.stream import member_of
+from .errors import ActumError, IdeaError, SchemaError
 from .events import AnyEvent
 from .ideas.ticks import RUN, about_of
 from .protocol.approvals import Pending
 from .protocol.solution import Result
 from .runs.handle import Run
 from .runs.held import Runner
-from .runs.kept_run import KeptRun, Versions
+from .runs.kept_conversation import KeptConversation
+from .runs.kept_run import KeptRun, Versions, is_taken
 from .runs.run_folder import RunFolder
 from .runs.runs import Runs, run_in_file
+from .schema.infer import shape_of
 from .schema.json import Json
 from .sources.files import path_given
 
 __all__ = [
+    "KeptConversation",
     "KeptRun",
     "Pending",
     "Replay",
@@ -45,6 +50,7 @@ __all__ = [
     "Versions",
     "approve",
     "approve_of",
+    "conversation",
     "deny",
     "fork",
     "keep",
@@ -159,6 +165,47 @@ async def resume(
         runner = copy(_agent_for(agent, kept.idea, str(run), deps))
         runner.approve = as_begun(kept.idea, runner.approve) if keeps_approve else runner.approve
         return await kept.carry_on(runner, show, versions, anew=anew)
+
+
+@asynccontextmanager
+async def conversation(
+    run: str | Path,
+    agent: Agent,
+    context: Given = (),
+    schema: Any = str,
+    *,
+    member: str = "",
+    most: int | None = None,
+    summary: bool = False,
+    deps: Any = None,
+) -> AsyncGenerator[KeptConversation]:
+    """A conversation that is kept in a file, for `async with`: the one that is there goes on, else a new one begins.
+
+    What a process that was killed had done is there: the next turn first goes on with the one that was cut.
+
+    Args:
+        run: the file, as `actum chat --save` has it.
+        agent: what carries the turns out; what was begun to be held is held, as for `resume`.
+        context: what a new conversation begins with, and `schema` that of its outputs, a text by default.
+        member: the path of the text in an output that is more than a text.
+        most: leaves the oldest turns out where all are longer than so many characters; with `summary`, summed up.
+        deps: as for `start`.
+
+    Raises:
+        IdeaError: no run is kept in the file, or another process has it open.
+        SchemaError: the schema has no text at `member`; a `summary` without `most`.
+    """
+    if summary and most is None:
+        raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
+    own, path = copy(with_deps(agent, deps)), path_given(run)
+    held = KeptRun.open(path) if is_taken(path) else None
+    if held is None:
+        begins, closed = await assembled(own).prepared(context, shape_of(schema).schema)
+        held = KeptRun.begin(path, Idea(context=begins, schema=closed), begins)
+    with held:
+        own.approve = as_begun(held.idea, own.approve)
+        where = member_of(held.idea.schema, member)
+        yield KeptConversation(kept=held, agent=own, member=where, most=most, summary=summary)
 
 
 def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], object] | None = None) -> list[Summary]:

@@ -307,3 +307,27 @@ def test_what_is_overridden_is_restored() -> None:
     with pytest.raises(ZeroDivisionError), agent.override(model=other):
         raise ZeroDivisionError
     assert agent.model is model
+
+
+def test_a_tool_that_names_its_deps_is_refused_where_a_run_has_none() -> None:
+    def taking(hint: Any) -> Callable[..., Any]:
+        async def price(shop: Any, item: str) -> float:
+            """The price of an item."""
+            return 1.0 if shop.deps is None else 2.0
+
+        price.__annotations__["shop"] = hint
+        return price
+
+    def asking(hint: Any, **more: Any) -> Any:
+        model = models.Scripted([ANSWER])
+        try:
+            return Agent(model, tools=[taking(hint)]).run_sync("How much?", float, **more).output
+        except errors.SchemaError as error:
+            assert not model.requests
+            return str(error)
+
+    for named, name in ((Ctx[Shop], "Shop"), (Ctx[dict[str, float]], "dict"), (Ctx[Priced], "Priced")):
+        assert asking(named) == f"tool 'price', at deps: it takes a Ctx, and the run has no {name}: run(…, deps=…)"
+        assert asking(named, deps=LAMP) == 2.0
+    for open_ in (Ctx, Ctx[Any], Ctx[object], Ctx[Shop | None], Ctx[None]):
+        assert asking(open_) == 1.0

@@ -510,3 +510,39 @@ def test_an_unknown_type_of_a_schema_is_told_with_those_that_there_are() -> None
 def test_a_model_is_told_with_the_provider_that_is_meant(name: str) -> None:
     with pytest.raises(errors.ModelError, match=f"no provider is known for the model '{name}', use openai:gpt-5.2$"):
         Agent(name)
+
+
+INPUT = {
+    "type": "input",
+    "schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+@pytest.mark.rule("M1")
+def test_a_run_that_lacks_what_its_input_requires_is_refused_however_it_begins() -> None:
+    model = Scripted([ANSWER], repeat_last=True)
+    agent = Agent(model, tools=[])
+    begin: list[Callable[[], Any]] = [
+        lambda: agent.run_sync([INPUT], int),
+        lambda: agent.run_sync([INPUT], int, input={}),
+        lambda: asyncio.run(Idea(context=[INPUT]).run(agent)),
+        lambda: asyncio.run(_entered(agent.stream([INPUT], int))),
+        lambda: asyncio.run(_entered(agent.conversation([INPUT], int).stream("hi"))),
+    ]
+    for run in begin:
+        with pytest.raises(
+            errors.MessageError, match='the input doesn\'t fit its schema: "city" is a required property'
+        ):
+            run()
+    assert not model.requests
+    given = {"type": "input", "input": {"city": "Bonn"}}
+    done = agent.run_sync([INPUT, given], int)
+    assert done.output == agent.run_sync([INPUT], int, input={"city": "Bonn"}).output == 1
+    assert agent.run_sync(done.context, int).output == 1
+    instances = [{**given, "_instance": "a"}, {**given, "_instance": "b"}]
+    assert agent.run_sync([INPUT, *instances], int).output == 1
+
+
+async def _entered(run: Any) -> None:
+    async with run:
+        pass

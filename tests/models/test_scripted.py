@@ -134,6 +134,13 @@ def test_what_is_no_answer_is_refused_at_once(answer: Any) -> None:
         Scripted(["{}", answer])
 
 
+@pytest.mark.parametrize(("slip", "meant"), [("call", "calls"), ("outputs", "output"), ("Meta", "meta")])
+def test_a_slip_in_the_name_of_a_part_is_told_at_once(slip: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=f"answer 1 of the script: {slip!r} is no part of an answer: .*{meant!r}"):
+        Scripted([{slip: []}])
+    Scripted([{"of its own": 1}, f'{{"{slip}": []}}'])
+
+
 def test_a_delta_has_at_least_one_character() -> None:
     with pytest.raises(ValueError, match="chunk"):
         Scripted([], chunk=0)

@@ -82,6 +82,7 @@ async def test_an_unusable_answer_is_asked_for_again_with_what_was_wrong(bad: st
     async with runner.stream("go", INTEGER) as stream:
         retried = [event async for event in stream if isinstance(event, events.Retried)]
     assert (stream.result.output, len(retried)) == (5, 1)
+    assert stream.result.errors == [retried[0].error]
     assert retried[0].error.message.split(":")[-1].strip() in text_of(sent(runner)[1].messages)
 
 
@@ -92,6 +93,20 @@ async def test_answers_that_stay_unusable_end_the_run() -> None:
         await runner.run("go", INTEGER)
     assert len(sent(runner)) == 3
     assert caught.value.result.context[0]["text"] == "go"
+    assert len(caught.value.result.errors) == 2
+
+
+@pytest.mark.rule("L3", "L5")
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [(answer(call("fail"), output="†calls.0"), "fail"), (answer(output="x"), "doesn't fit its schema")],
+)
+async def test_a_run_that_can_not_ask_again_says_why_it_had_to(asked: Any, why: str) -> None:
+    limited = agent(asked, answer(output=5), tools=toolbox(), limits=Limits(requests=1))
+    with pytest.raises(errors.LimitExceeded, match=f"1 requests without an output; the last error: .*{why}"):
+        await limited.run("go", INTEGER)
+    with pytest.raises(errors.ModelError, match=f"the script has only 1; the last error: .*{why}"):
+        await agent(asked, tools=toolbox()).run("go", INTEGER)
 
 
 @pytest.mark.rule("L3")

@@ -39,7 +39,7 @@ from ..sources.fetch import Fetcher
 from ..sources.media_reader import MediaReader
 from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
-from .coercion import Given, as_context, as_model, blocking, with_input
+from .coercion import Given, as_context, as_model, blocking, check_begins, with_input
 from .delegate_resolver import AnyDelegate, DelegateResolver
 from .instructions import instructed
 from .stream import Stream
@@ -150,6 +150,8 @@ class Assembly:
         self._check_deps()
         budget = budget or Budget(self.limits)
         own, schema = await self._linked(context, schema)
+        if input is None:
+            check_begins(own)
         return Loop(self._setup(own, schema, input, budget, emit, record, lineage), budget, emit)
 
     async def request(self, context: Given, schema: Any, input: Mapping[str, Any] | None) -> Solution[Any]:
@@ -239,15 +241,16 @@ class Assembly:
     def _check_deps(self) -> None:
         """Refuse a run whose tools and instructions would miss what it was not given, or find something else."""
         self.check_type_of_deps()
-        if self.needs is None or self.deps is not None:
+        if self.deps is not None:
             return
-        why = f"it takes a Ctx, and the run has no {getattr(self.needs, '__name__', self.needs)}: run(…, deps=…)"
-        for name in self.tools.activity_names:
+        for name in self.tools.activity_names if self.needs is not None else [tool.name for tool in self.tools]:
             activity = self.tools.find_activity(name)
-            if activity is not None and activity.ctx:
-                raise SchemaError(why, tool=name, path="deps")
-        if taking := next((one for one in self.instructions if signature(one).parameters), None):
-            raise SchemaError(f"the instructions {taking.__name__!r}: {why}", path="deps")
+            needs = None if activity is None or not activity.ctx else self.needs or activity.needs
+            if needs is not None:
+                raise SchemaError(_without(needs), tool=name, path="deps")
+        taking = next((one for one in self.instructions if signature(one).parameters), None)
+        if taking is not None and self.needs is not None:
+            raise SchemaError(f"the instructions {taking.__name__!r}: {_without(self.needs)}", path="deps")
 
     async def _cut(
         self, context: Context, most: int | None, budget: Budget, emit: Emitter, *, summary: bool
@@ -323,6 +326,10 @@ def declared_deps(typed: object) -> Any:
     """The class that `Agent[Deps](…)` or `Tools[Deps]()` was made with, None where that names none."""
     (declared, *_) = get_args(getattr(typed, "__orig_class__", None)) or (None,)
     return declared if isinstance(declared, type) and declared not in (Any, object, type(None)) else None
+
+
+def _without(needs: Any) -> str:
+    return f"it takes a Ctx, and the run has no {getattr(needs, '__name__', needs)}: run(…, deps=…)"
 
 
 def _may_be(given: object, declared: object) -> bool:

@@ -14,7 +14,7 @@ from ..errors import MessageError, ModelError
 from ..generation.model import Model
 from ..messages import MessageObject, is_message
 from ..protocol.context import Context
-from ..protocol.message import DATA_KINDS, kind_of
+from ..protocol.message import DATA_KINDS, OF, instance_of, kind_of
 from ..schema.validator import Validator
 
 Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject | str]"
@@ -64,8 +64,18 @@ def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
     return extended
 
 
+def check_begins(context: Context) -> None:
+    """Refuse a run that begins without what its input has to have; of instances each has its own.
+
+    Raises:
+        MessageError: what is there doesn't fit.
+    """
+    if not any("_call" in message or OF in message or instance_of(message) is not None for message in context):
+        _check_input(context)
+
+
 def _check_input(context: Context) -> None:
-    value = context.data.get("input")
+    value = context.data.get("input", {})
     for index, message in enumerate(context):
         if kind_of(message) == "input" and "schema" in message:
             complaint = Validator(message["schema"], at="schema").complaint(value)

@@ -224,7 +224,7 @@ def _other_words() -> SolutionError:
     return SolutionError("the answer was begun again, in other words than those that had been given already")
 
 
-_UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
+UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
 _ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"
 
 
@@ -235,6 +235,11 @@ class ConversationOptions(TypedDict, total=False):
     most: int | None
     summary: bool
     deps: Any
+
+
+def as_said(said: Given | None) -> Any:
+    """What the user says, or messages, as messages that are not judged yet."""
+    return [{"type": "user", "message": said}] if isinstance(said, str) else messages_of(said or [])
 
 
 class Conversation(Generic[T_co]):
@@ -276,8 +281,8 @@ class Conversation(Generic[T_co]):
             ActumError: another turn is under way.
         """
         if self._is_open:
-            raise ActumError(_UNDER_WAY)
-        more = [{"type": "user", "message": said}] if isinstance(said, str) else messages_of(said or [])
+            raise ActumError(UNDER_WAY)
+        more = as_said(said)
         self.context.extended(more)  # what is malformed is refused at once
         return Turn(self, more)
 
@@ -301,7 +306,11 @@ class Conversation(Generic[T_co]):
 
 
 class Turn(Generic[T_co]):
-    """One turn of a conversation, as `Stream` is one run. It follows whatever was said before it is entered."""
+    """One turn of a conversation, as `Stream` is one run: `async with talk.stream("…") as turn: async for event in …`.
+
+    `result`, `partial`, `context`, `usage` and `is_over` are those of a `Stream`. A turn follows whatever was said
+    before it is entered.
+    """
 
     def __init__(self, talk: Conversation[T_co], said: Sequence[Mapping[str, Any]]) -> None:
         self._talk = talk
@@ -311,7 +320,7 @@ class Turn(Generic[T_co]):
     async def __aenter__(self) -> Turn[T_co]:
         talk = self._talk
         if talk._is_open:  # pyright: ignore[reportPrivateUsage] -- they are one
-            raise ActumError(_UNDER_WAY)
+            raise ActumError(UNDER_WAY)
         if self._begun is not None:
             raise ActumError(_ENTERED)
         spent = Spent() if self._said else talk._spent  # pyright: ignore[reportPrivateUsage]
@@ -348,6 +357,21 @@ class Turn(Generic[T_co]):
     def result(self) -> Result[T_co]:
         """The result of the turn; raises as `Stream.result`."""
         return self._stream.result
+
+    @property
+    def partial(self) -> Result[Any]:
+        """What the conversation has left so far, at any time once the turn has begun."""
+        return self._stream.partial
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the turn has ended, however it did."""
+        return self._begun is not None and self._begun.is_over
+
+    @property
+    def usage(self) -> Usage:
+        """What the turn has cost so far."""
+        return self._stream.usage
 
     @property
     def context(self) -> Context:

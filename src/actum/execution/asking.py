@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..dataflow.arriving import shown_so_far, strings_in
 from ..dataflow.reference import Path, print_path
-from ..errors import ActumError
+from ..errors import ActumError, SolutionError
 from ..events import OutputDelta, ReasoningDelta, RequestStarted, Retried, TextDelta
 from ..generation.ask import Begin
 from ..generation.compile import Frame
@@ -108,6 +108,8 @@ class Asking(Paying):
     """What has come of the calls of its run, where any are made."""
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
+    errors: list[ActumError] = field(default_factory=list[ActumError])
+    """Takes why an answer was refused."""
     shown: tuple[Context, Sequence[Call], Sequence[Call]] | None = None
     """What the first request showed, and each that asks again does: the context, what waits and what is owed. What has
     ended since depends on delays; its results would have their numbers by them (M9)."""
@@ -210,6 +212,12 @@ class Asking(Paying):
                 )
             )
         return request, frame
+
+    def again(self, error: ActumError) -> None:
+        """Say that the answer is asked for again; one that was refused is an error of the run."""
+        Paying.again(self, error)
+        if isinstance(error, SolutionError) and self.calls is not None:
+            self.errors.append(error)
 
     def after(self, usage: Usage) -> None:
         """Count what the request has cost, also as what the run has spent itself."""

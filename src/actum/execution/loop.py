@@ -156,6 +156,9 @@ class Loop:
             return result
         if isinstance(failure, ActumError):  # what code behind a call has raised may bring the result of its own group
             failure.result = replace(result, not_undone=getattr(failure.result, "not_undone", []))
+            is_last = failure.code == "model_script_exhausted" or failure.data.get("limit") == "requests"
+            if is_last and result.errors and self._emit.depth == 0:  # why it had to ask again
+                failure.add(f"; the last error: {result.errors[-1].message}")
         raise failure
 
     async def _owning_tasks(self) -> BaseException | None:
@@ -252,6 +255,7 @@ class Loop:
             emit=self._emit,
             own=self._own,
             notices=self._answers.notices(),
+            errors=self._answers.errors,
         )
         retries = self._config.retries
         settled = self._journal.settled

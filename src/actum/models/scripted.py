@@ -14,12 +14,17 @@ from ..errors import ModelError
 from ..generation.model import ModelRequest, Reasoning, Usage, closing
 from ..generation.request_media import EVERYTHING, Takes
 from ..schema.json import encode
+from ..schema.naming import instead
 
 Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Reasoning | Usage]
 """A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""
 
 ScriptedAnswer: TypeAlias = Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]
 """One answer of a script: JSON as text or value, an error to raise, or what makes one of the request, async or not."""
+
+
+_PARTS = frozenset({"calls", "output", "meta"})
+"""What an answer has; a dict with another name that is near is a slip. As a text, anything is sent."""
 
 
 class Scripted:
@@ -127,6 +132,9 @@ def _checked(answer: ScriptedAnswer, number: int) -> ScriptedAnswer:
         made = _made(answer)
         if isinstance(made, Mapping):
             encode(dict(made))
+            for key in (one for one in made if one not in _PARTS):
+                if (meant := instead(key, _PARTS)).startswith("did"):
+                    raise TypeError(f"{key!r} is no part of an answer: {meant}")
     except (TypeError, ValueError) as error:
         raise TypeError(f"answer {number} of the script: {error}") from None
     return made

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Generic, cast, get_origin, get_type_hints
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Generic, cast, get_args, get_origin, get_type_hints
 
 from typing_extensions import ParamSpec, TypeVar
 
@@ -258,6 +259,13 @@ class Activity(Generic[P, R_co]):
     def ctx(self) -> str | None:
         """The parameter that is given a `Ctx`, None where it takes none."""
         return ctx_of(self.function)
+
+    @property
+    def needs(self) -> Any:
+        """The class of the deps that its `Ctx` names; None where it takes none, or may be given none."""
+        (needs,) = get_args(type_hints(self.function)[self.ctx]) or (None,) if self.ctx else (None,)
+        is_open = isinstance(needs, TypeVar) or needs in (None, Any, object)
+        return None if is_open or NoneType in (needs, *get_args(needs)) else needs
 
     @cached_property
     def sees_context(self) -> bool:

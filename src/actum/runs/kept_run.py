@@ -24,6 +24,7 @@ from ..protocol.marks import is_said
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
+from ..sources.files import path_given
 from ..sources.run_log import RunLog
 from .kept_row import ROW, left_waiting, row_by_hand
 from .progress import RunProgress
@@ -88,14 +89,14 @@ class KeptRun:
         return cls(path, with_origin(own, path, context.origin), RunLog(path), _is_new=True)
 
     @classmethod
-    def open(cls, path: Path, *, by_hand: bool = True) -> KeptRun:
+    def open(cls, path: str | Path, *, by_hand: bool = True) -> KeptRun:
         """A run that was kept before.
 
         Raises:
             IdeaError: there is none; on entering it, another process has it open, its log is damaged, or somebody has
                 ended it for good.
         """
-        path = own_path(path)
+        path = own_path(path_given(path))
         return cls(path, _loaded(path), RunLog(path), by_hand)
 
     def __enter__(self) -> KeptRun:
@@ -264,8 +265,13 @@ def with_origin(idea: Idea, path: Path, origin: str | None) -> Idea:
     return replace(idea, config={**idea.config, "origin": noted})
 
 
+def is_taken(path: Path) -> bool:
+    """Whether there is anything at a path."""
+    return os.path.lexists(path)
+
+
 def _check_new(path: Path) -> None:
-    if os.path.lexists(path):
+    if is_taken(path):
         raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
 
 

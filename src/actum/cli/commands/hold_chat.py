@@ -22,7 +22,8 @@ from ...protocol.approvals import pending
 from ...protocol.call import Place
 from ...protocol.marks import Marks, without_plans
 from ...protocol.solution import Result
-from ...runs.kept_run import KeptRun
+from ...runs.kept_conversation import KeptConversation
+from ...runs.kept_run import KeptRun, is_taken
 from ...schema.json import JsonObject
 from ..connecting import approver_of, servers_at
 from ..given_deps import DepsNames, given_deps
@@ -111,7 +112,7 @@ async def actum_hold_chat(
                 is_open = False
             else:
                 kept = stack.enter_context(await _opened(Path(save), loaded, agent, given, approve))
-                take = _kept(kept, agent, most, summary=summary)
+                take = _kept(KeptConversation(kept=kept, agent=agent, most=most, summary=summary))
                 messages = kept.idea.context.messages
                 is_open = bool(Marks.of(messages).standing) and messages[-1].get("type") != "output"
             return await _talk(take, where, typed, is_open=is_open)
@@ -136,19 +137,13 @@ def _unkept(talk: Conversation) -> Take:
     return take
 
 
-def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Take:
+def _kept(talk: KeptConversation) -> Take:
     async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
-        if said is not None and most is not None:
-            cut = await assembled(agent).cut(kept.idea.context, most, summary=summary)
-            if cut is not kept.idea.context:  # what was noted of earlier requests is of messages that are gone
-                kept.keep(cut, {**kept.about, "ticks": []})
-        held = {Place.parse(one.of).answer for one in pending(kept.idea.context)}
-        if said is not None:
-            kept.keep(kept.idea.context.extended([{"type": "user", "message": said}]))
+        held = {Place.parse(one.of).answer for one in pending(talk.context)}
         try:
-            return await kept.carry_on(agent, show)
+            return await talk.take(said, show)
         except asyncio.CancelledError:
-            kept.keep(without_plans(kept.idea.context, but=held))
+            talk.kept.keep(without_plans(talk.context, but=held))
             raise
 
     return take
@@ -156,20 +151,16 @@ def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Ta
 
 def _as_begun(save: str | None) -> Begun | None:
     """Who decides as when the conversation began that goes on, as far as it says so."""
-    begun = approve_of(Idea.load(save)) if save is not None and _is_there(Path(save)) else None
+    begun = approve_of(Idea.load(save)) if save is not None and is_taken(Path(save)) else None
     return None if begun == "plan" else begun
 
 
 async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, approve: Begun | None) -> KeptRun:
-    if _is_there(path):
+    if is_taken(path):
         return KeptRun.open(path)
     schema = loaded.idea.schema or {"type": "string"}
     context, schema = await assembled(agent).prepared(loaded.context, schema, input=given)
     return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context, approve)
-
-
-def _is_there(path: Path) -> bool:
-    return path.exists()
 
 
 async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> int:
