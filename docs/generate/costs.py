@@ -12,6 +12,7 @@ from markup import code, table
 RECORD = Path(__file__).parents[2] / "tests" / "models" / "costs.json"
 MODELS: Mapping[str, tuple[str, str]] = {
     "openai": ("openai", "gpt-5.2"),
+    "openai-responses": ("openai", "gpt-5.2"),
     "anthropic": ("anthropic", "claude-sonnet-4-5"),
     "google": ("google", "gemini-2.5-flash"),
 }
@@ -22,9 +23,10 @@ def page() -> str:
     """What runs 1, 2 and 100 of an agent pay for their input, by wire and shape."""
     recorded: Mapping[str, Mapping[str, list[list[int]]]] = json.loads(RECORD.read_text(encoding="utf-8"))
     rows = [
-        (code(":".join(MODELS[name])), shape, f"${1000 * _usd(name, 0, 0, counts[0][2]):.2f}",
+        (code(f"{name}:{MODELS[name][1]}"), shape, f"${1000 * _usd(name, 0, 0, counts[0][2]):.2f}",
          *(f"${1000 * _usd(name, *count):.2f}" for count in counts))
         for name, shapes in recorded.items()
+        if name in MODELS
         for shape, counts in shapes.items()
     ]  # fmt: skip
     return "\n".join([

@@ -341,6 +341,26 @@ def test_what_each_kind_of_provider_calls_a_setting_is_a_table(
     assert table["seed"] == {"chat": "seed", "responses": None, "anthropic": None, "google": "seed", "inferred": None}
 
 
+@pytest.mark.rule("W31")
+def test_about_how_many_tokens_a_request_has_is_told_where_that_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path))
+    assert run_command(["check", path, "--size"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (head,) = [row[2:] for row in rows if row[:2] == ["tokens,", "about"]]
+    assert head == [*inspection.PROVIDERS]
+    (whole,) = [row[2:] for row in rows if row[:2] == ["in", "all"]]
+    assert run_command(["check", path, "--size", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["tokens"]
+    assert [*map(str, told["in all"].values())] == whole
+    for provider in head:
+        parts = [row[provider] for part, row in told.items() if part != "in all" and "saves" not in part]
+        assert sum(parts) == told["in all"][provider] > 0
+    assert run_command(["check", path, "--json"]) == 0
+    assert "tokens" not in json.loads(capsys.readouterr().out)
+
+
 NAMED = "from actum import tools\n\n@tools.tool\ndef ask(q: str) -> str:\n    return q\n"
 
 

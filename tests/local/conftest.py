@@ -21,6 +21,7 @@ def url() -> Iterator[str]:
         line = server.stdout.readline()
         try:
             assert " listens at " in line, line
+            assert "it can't plan calls" in line, line
             yield line.split(" listens at ")[1].split(",")[0]
         finally:
             server.kill()

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -159,6 +164,29 @@ async def test_equal_seeds_write_equal_texts(url: str) -> None:
     first = [await said(seed) for seed in range(4)]
     assert [await said(seed) for seed in range(4)] == first
     assert all(first)
+
+
+@pytest.mark.rule("W42")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("It broke at once, very bad.", "negative"),
+        ("I love this lamp!", "positive"),
+        ("The worst hotel ever.", "negative"),
+    ],
+)
+def test_the_commands_of_the_how_to_sort_a_text(url: str, tmp_path: Path, text: str, kind: str) -> None:
+    """Those of "your first answer from a real model, without a key", but for the port."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "models.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^local/bin/(actum run .*)$", page, re.MULTILINE)
+    (idea,) = re.findall(r'```yaml title="review.yaml"\n(.*?)```', page, re.DOTALL)
+    (tmp_path / "review.yaml").write_text(idea, encoding="utf-8")
+    words = [f"text={text}" if word.startswith("text=") else word for word in shlex.split(command)]
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=tmp_path, env={**os.environ, "LLAMACPP_BASE_URL": url}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.strip().strip('"')) == (0, kind), done.stderr
 
 
 THINGS = ("lamp", "chair", "phone", "book", "film", "meal", "hotel", "game", "bag", "coat")

@@ -65,10 +65,16 @@ class Kept:
 def blocks_of(body: Json) -> Sequence[tuple[Any, bool]]:
     """What a request holds for its model, in order, each with whether it is marked to be kept up to there."""
     config: Json = body.get("generationConfig") or {}
-    schema = body.get("output_config") or body.get("response_format") or config.get("responseJsonSchema")
+    formats = (
+        body.get("output_config"),
+        body.get("response_format"),
+        body.get("text"),
+        config.get("responseJsonSchema"),
+    )
+    schema = next(filter(None, formats), None)
     told: Json = body.get("systemInstruction") or {}
-    words: list[Any] = [*_parts(body.get("system")), *_parts(told.get("parts"))]
-    for message in body.get("messages") or body.get("contents") or ():
+    words: list[Any] = [*_parts(body.get("system") or body.get("instructions")), *_parts(told.get("parts"))]
+    for message in body.get("messages") or body.get("input") or body.get("contents") or ():
         words += _parts(message.get("content") or message.get("parts"))
     return [(schema, False), *((_unmarked(one), isinstance(one, dict) and "cache_control" in one) for one in words)]
 

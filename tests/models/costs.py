@@ -24,8 +24,8 @@ SYSTEM = {"type": "system", "message": LONG}
 DONE = '{"calls": [], "output": "five"}'
 CALLED = '{"calls": [{"_tool": "look"}], "output": null}'
 SHAPES = {"one request": 1, "five requests": 5, "a conversation of five turns": 5}
-KEEPING = {"openai": False, "anthropic": True, "google": False}
-"""The wires, each with whether its provider keeps only what it is told to."""
+KEEPING = {"openai": False, "openai-responses": False, "anthropic": True, "google": False, "grammar": False}
+"""The wires, each with whether its provider keeps only what it is told to; `grammar`: a host that makes grammars."""
 RUNS = (1, 2, 100)
 
 
@@ -41,8 +41,11 @@ def changing() -> Tools:
 
 async def counted(server: Server, name: str, shape: str, runs: Iterable[int] = RUNS) -> list[Any]:
     """What those runs of an agent count, as the tokens [read, written, whole] of their requests together."""
-    wire, kept, counts = WIRES[name], Kept(marked=KEEPING[name]), list[Any]()
+    wire = WIRES["openai-compatible" if name == "grammar" else name]
+    kept, counts = Kept(marked=KEEPING[name], least=1 if name == "grammar" else 1024), list[Any]()
     model = wire.hosted(server)
+    if name == "grammar":
+        model._dialect = "GRAMMAR"  # pyright: ignore[reportPrivateUsage]
     for number in range(1, max(runs) + 1):
         server.received.clear()
         context = [SYSTEM, {"type": "user", "message": f"Question {number}?"}]

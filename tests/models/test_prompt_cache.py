@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from actum import Agent, Tools
+from actum import Agent, Runs, Tools
 from actum.generation.model import ModelRequest
 from actum.models import Usage
 from actum.models.wires.anthropic import WIRE
 from actum.schema.json import JsonObject as Json
 
 from ..effort import EFFORT
+from ..runs.desks import PATIENCE, serving
 from .asking import REQUEST, collect
 from .costs import KEEPING, RECORD, SHAPES, counted
 from .server import Server
@@ -124,6 +126,22 @@ async def test_a_handler_that_changes_a_message_leaves_only_those_before_it_stab
     await agent.run([{"type": "user", "message": LONG}, {"type": "user", "message": "Look."}, {"type": "shout"}])
     assert marked(server.last.body) == [LONG]
     assert REQUEST.stable == 0
+
+
+@pytest.mark.rule("W16")
+async def test_what_is_kept_for_one_tenant_is_found_by_no_other(server: Server, tmp_path: Path) -> None:
+    wire = WIRES["openai"]
+    server.reply(wire.answer(DONE))
+    idea = {"context": [SYSTEM, {"type": "user", "message": "Look."}], "schema": {"type": "integer"}}
+    keys: list[str] = []
+    async with Runs(tmp_path / "runs.db") as runs, serving(runs, Agent(wire.hosted(server), tools=looking())):
+        for tenant in ("", "acme", "acme", "other", ""):
+            run = await runs.submit(idea, tenant=tenant)
+            await run.result(timeout=PATIENCE)
+            keys.append(server.last.body["prompt_cache_key"])
+    assert [len(key) for key in keys] == [32] * 5
+    assert (keys[1], keys[4]) == (keys[2], keys[0])
+    assert len({*keys}) == 3
 
 
 MOST = {"one request": (1.0, 1.25, 0.13), "five requests": (0.4, 0.15, 0.15)}

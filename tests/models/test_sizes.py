@@ -13,8 +13,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from actum import Agent, Config, Tools, errors
+from actum import Agent, Config, Tools, errors, inspection
 from actum.models.hosted import Hosted
+from actum.models.scripted import Scripted
 from actum.schema.json import encode
 
 from .billing import tokens
@@ -131,8 +132,7 @@ async def test_a_desk_that_is_greeted_sends_little_more_than_its_peers(server: S
     whole, _ = await sent(server, hosted(server, wire, dialect))
     without, _ = await sent(server, hosted(server, wire, dialect), flow=False)
     assert (whole.bytes <= 2.3 * peer.bytes, without.bytes <= 1.7 * peer.bytes) == (True, True)
-    # In tokens the goals are 2.3 and 1.7, too; this is what was reached, and no more than that is spent again.
-    assert (whole.tokens <= 2.78 * peer.tokens, without.tokens <= 1.84 * peer.tokens) == (True, True)
+    assert (whole.tokens <= 820, without.tokens <= min(600, 1.7 * peer.tokens)) == (True, True)
 
 
 @pytest.mark.rule("T10", "W24")
@@ -141,7 +141,7 @@ async def test_a_host_that_shows_no_schema_is_told_of_it_in_few_words(server: Se
     peer = await by_the_library(server)
     _, words = await sent(server, hosted(server, "openai-compatible", "GRAMMAR"))
     assert words.bytes <= 1.15 * peer.bytes
-    assert words.tokens <= 530
+    assert words.tokens <= 1.5 * peer.tokens <= 530
 
 
 @pytest.mark.rule("T10", "T13", "W25")
@@ -168,3 +168,18 @@ async def test_the_reader_takes_at_most_300_bytes(server: Server) -> None:
     model = hosted(server, "openai", "OPENAI")
     (whole, _), (without, _) = await sent(server, model), await sent(server, model, readers=False)
     assert 0 < whole.bytes - without.bytes <= 300
+
+
+@pytest.mark.rule("W31")
+@pytest.mark.parametrize("provider", inspection.PROVIDERS)
+async def test_how_many_tokens_a_request_has_is_estimated_within_a_tenth(provider: str) -> None:
+    model = Scripted([{"calls": [], "output": None}], dialect=inspection.PROVIDERS[provider], repeat_last=True)
+    agent = Agent(model, tools=desk())
+    told = {part: row[provider] for part, row in inspection.sizes(agent, CONTEXT, Answer).items()}
+    await agent.request(CONTEXT, Answer)
+    words = tokens("".join(str(one["content"]) for one in model.requests[0].messages))
+    shown = 0 if provider == "grammar" else tokens(encode(model.requests[0].schema))
+    assert told["in all"] == pytest.approx(words + shown, rel=0.1)
+    flat = inspection.sizes(Agent(model, tools=desk(), config=Config(flow=False)), CONTEXT, Answer)
+    assert told["flow=False saves"] == told["in all"] - flat["in all"][provider]
+    assert "flow=False saves" not in flat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -253,4 +254,19 @@ async def test_where_a_grammar_is_made_of_the_schema_a_reference_demands_its_sig
         ("text", False),
     ]
     for value, taken in told:
-        assert judged.is_valid({"calls": [], "output": value}) is taken, value
+        assert judged.is_valid({"calls": [], "output": {"n": value}}) is taken, value
+
+
+@pytest.mark.rule("W30")
+async def test_an_answer_that_goes_on_in_blanks_is_cut_and_asked_for_again(server: Server) -> None:
+    """A decoder that bounds none may be left nothing else by its model, up to max_tokens; it enforces all the same."""
+    wire = WIRES["openai-compatible"]
+    endless = wire.answer('{"calls": [],', *["\n  " * 20] * 17, asyncio.Event(), ' "output": 5}')
+    server.script(endless, wire.answer('{"calls": [],' + " " * 900, " " * 90, '"output": 5}'))
+    model = wire.hosted(server)
+    model._dialect = "GRAMMAR"  # pyright: ignore[reportPrivateUsage]
+    result = await Agent(model, tools=looking()).run("2 + 3?", int)
+    await asyncio.wait_for(endless.hung_up.wait(), 5)
+    assert (result.output, len(server.received)) == (5, 2)
+    assert "went on in blanks" in server.last.raw.decode()
+    assert "response_format" in server.last.body, "what it writes is believed to be of the schema"

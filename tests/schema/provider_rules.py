@@ -12,6 +12,7 @@ Schema = dict[str, Any]
 
 _COMMON = {"type", "description", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "$ref"}
 _SCALARS = (str, int, float, bool, type(None))
+_SCALAR_TYPES = {"string", "number", "integer", "boolean", "null"}
 _BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 
 
@@ -22,6 +23,7 @@ class Rules:
     all_required: bool
     literals: tuple[type, ...]
     typed: bool = True
+    type_lists: bool = False
     recursion: bool = True
     min_items: int = 10**9
     repeats: int = 10**9
@@ -39,6 +41,7 @@ RULES = {
         closed=True,
         all_required=True,
         literals=_SCALARS,
+        type_lists=True,
         properties=5000,
         depth=10,
         enum_values=1000,
@@ -49,6 +52,7 @@ RULES = {
         closed=True,
         all_required=False,
         literals=_SCALARS,
+        type_lists=True,
         recursion=False,
         min_items=1,
         optional=24,
@@ -77,6 +81,7 @@ RULES["compatible"] = Rules(
     closed=True,
     all_required=True,
     literals=_SCALARS,
+    type_lists=True,
     properties=5000,
     depth=10,
 )
@@ -121,7 +126,9 @@ def _of_one(node: Schema, rules: Rules, root: Schema) -> Iterator[str]:
         yield "company beside anyOf"
     if "type" not in node and "anyOf" not in node and rules.typed:
         yield "no type"
-    if not isinstance(node.get("type", ""), str):
+    if is_list(kinds := node.get("type")) and not (
+        rules.type_lists and {*kinds} <= _SCALAR_TYPES and node.keys() <= {"type", "description"}
+    ):
         yield "a list of types"
     if not all(type(value) in rules.literals for value in [*node.get("enum", []), node.get("const", "")]):
         yield "a literal of a type that can't be listed"

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from .composing import References, accepts, call, compose
-from .json_values import is_object
+from .json_values import is_list, is_object
 
 Json = Any
 Schema = dict[str, Json]
@@ -207,6 +207,8 @@ class Maker:
             return [
                 self.written(items, definitions, depth + 1) for _ in range(self.random.randint(least, max(least, most)))
             ]
+        if is_list(kinds := wire.get("type")):
+            return self._written_scalar({"type": self.random.choice(kinds)})
         return self._written_scalar(wire)
 
     def _written_object(self, wire: Schema, definitions: Schema, depth: int) -> Json:

@@ -167,19 +167,36 @@ class TestStructure:
 
     @every_dialect
     def test_a_reference_at_many_places_is_stated_once(self, dialect: Dialect) -> None:
-        properties = {f"p{n}": {"type": "integer"} for n in range(9)}
+        properties = {f"p{n}": {"type": "array", "items": {"type": "integer"}} for n in range(9)}
         lowered = lower(compose([call("t", {"properties": properties, "required": [*properties]})]), dialect, STRICT)
         text = json.dumps(lowered.schema, ensure_ascii=False)
         assert text.count("†") <= 2, "its pattern, or words of it"
         assert text.count("#/$defs/ref") == 9
-        few = lower(compose([call("t", {"properties": {"p": {"type": "integer"}}})]), dialect, STRICT)
+        few = lower(compose([call("t", {"properties": {"p": {"enum": ["a", "b"]}}})]), dialect, STRICT)
         assert "$defs" not in few.schema
 
     @every_dialect
     def test_a_list_of_types_becomes_a_union(self, dialect: Dialect) -> None:
-        node = wire(of({"type": ["string", "null"], "minLength": 1, "description": "d"}, dialect))
-        assert [branch["type"] for branch in node["anyOf"]] == ["string", "null"]
+        node = wire(of({"type": ["array", "null"], "items": {"type": "string"}, "description": "d"}, dialect))
+        assert [branch["type"] for branch in node["anyOf"]] == ["array", "null"]
         assert node["description"] == "d"
+
+    @every_dialect
+    def test_a_union_of_scalars_is_one_list_of_types_where_that_is_taken(self, dialect: Dialect) -> None:
+        """So is a reference beside them: no other text is valid there, and what one looks like is judged here (T9)."""
+        scalars = {
+            "anyOf": [{"type": "number", "description": "d"}, {"type": "null"}, {"pattern": "^†", "type": "string"}]
+        }
+        lowered = of(scalars, dialect)
+        noted = [note for note in lowered.notes if "what a reference looks like" in note.change]
+        if dialect in (OPENAI, ANTHROPIC, COMPATIBLE):
+            assert wire(lowered) == {"description": "d", "type": ["number", "null", "string"]}
+            assert noted
+        else:
+            assert len(wire(lowered)["anyOf"]) == 3
+            assert not noted
+        for other in ({"type": "array", "items": {"type": "integer"}}, {"enum": ["a", "b"]}):
+            assert "anyOf" in wire(of({"anyOf": [other, {"type": "null"}]}, dialect))
 
     @every_dialect
     def test_required_is_listed_in_the_order_of_the_properties(self, dialect: Dialect) -> None:
@@ -243,7 +260,7 @@ class TestPatterns:
         for rung in dialect.rungs:
             lowered = of({"type": "string", "pattern": "^[†{]"}, dialect, rung)
             if dialect is GOOGLE and rung.mode == "strict":
-                assert wire(lowered) == {"type": "string", "description": "(a reference †…, or {…})"}
+                assert wire(lowered) == {"type": "string", "description": "(†… or {…})"}
             else:
                 kept = '[^"\\\\\\x00-\\x1f'
                 is_read = dialect.shows_schema or rung.mode != "strict"
@@ -512,12 +529,12 @@ class TestCombinations:
 
     def test_one_of_is_sent_as_any_of(self) -> None:
         lowered = of({"oneOf": [{"type": "string"}, {"type": "integer"}]}, OPENAI)
-        assert wire(lowered) == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+        assert wire(lowered) == {"type": ["string", "integer"]}
         assert "only one option holds" in lowered.notes[0].change
 
     def test_unions_in_unions_are_one_union(self) -> None:
         node = wire(of({"anyOf": [{"type": "null"}, {"anyOf": [{"type": "string"}, {"type": "null"}]}]}, OPENAI))
-        assert node == {"anyOf": [{"type": "null"}, {"type": "string"}]}
+        assert node == {"type": ["null", "string"]}
 
     @every_dialect
     def test_positions_of_a_tuple_are_checked_locally_and_restored_by_position(self, dialect: Dialect) -> None:

@@ -15,11 +15,14 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum, auto
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..errors import SolutionError
 from ..schema.json import MAX_WRITTEN_DEPTH
 
 MOST_CHARACTERS = 64 * 1024 * 1024
 """How long one call, or the output, may be."""
 _DEEPEST = 100_000
+MOST_BLANKS = 1000
+"""How many blanks in a row an answer may have: a decoder that allows any number leaves some nothing else (W30)."""
 _MOST_AT_ONCE = 64 * 1024
 """How much of a call is put by, and looked through for its end at once; longer ones are read piece by piece."""
 
@@ -92,13 +95,18 @@ class AnswerParser:
         """How many texts, brackets and commas have been read one by one: what the work is that reading took."""
         self._aside: list[str] = []
         self._aside_length = 0
+        self._blanks = 0
 
     def feed(self, text: str) -> Iterable[Element | Member]:
         """Take in the next piece of text and yield what it completes.
 
         Raises:
             AnswerSyntax: the answer is not JSON of its form.
+            SolutionError: it is nothing but blanks any more.
         """
+        self._blanks = (self._blanks if text.isspace() else 0) + len(text) - len(text.rstrip())
+        if self._blanks > MOST_BLANKS and self._mode is not _Mode.DONE:
+            raise SolutionError(f"the answer was cut: it went on in blanks, {MOST_BLANKS} of them")
         if _Mode.ITEM <= self._mode < _Mode.DONE and self._can_wait(text):
             self._put_by(text)
             return ()

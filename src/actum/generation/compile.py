@@ -230,9 +230,8 @@ class Frame:
         # Without tools there is hardly a second request, but in a conversation, and none follows the last.
         is_followed = bool(self.toolset.tools) or any(message.get("type") == "output" for message in context)
         stable = stable if is_followed and not self.composition.is_last else 0
-        return self._handled(
-            context, ModelRequest.of_text(messages, self.schema, self.config.settings, mode, stable, shared)
-        )
+        request = ModelRequest.of_text(messages, self.schema, self.config.settings, mode, stable, shared)
+        return self._handled(context, request) if self.handlers else request
 
     async def sent(self, request: ModelRequest) -> ModelRequest:
         """A request as it is sent: with the content of images, audio and files (M10).
@@ -286,8 +285,6 @@ class Frame:
         return replace(own, takes=takes_of(model), speaker=speaker)
 
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
-        if not self.handlers:
-            return request
         # A copy: what a handler changes must not outlast this request (M3).
         own = tuple(deepcopy(one) for one in request.messages)
         request = replace(request, messages=own)

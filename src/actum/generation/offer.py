@@ -14,7 +14,7 @@ from ..dataflow.reference import Reference
 from ..errors import MessageError, SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call
-from ..protocol.call_schema import Offer, call_schema, keeps_order
+from ..protocol.call_schema import WHOLE, Offer, call_schema, keeps_order
 from ..protocol.config import Config
 from ..protocol.context import Context, origin_of
 from ..protocol.declaration import parse_tool, tools_of, with_added
@@ -24,8 +24,8 @@ from ..protocol.tool import ANONYMOUS, Tool, owned_by, says_the_same, size_of
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.shapes import MAP, told
-from ..schema.type_reading import type_of
-from ..schema.types import List
+from ..schema.type_reading import misfit_between, type_of
+from ..schema.types import List, Object, Type, known
 from ..schema.walk import DEFINITIONS, definitions_of
 from .primer import primer
 
@@ -241,7 +241,13 @@ class Composition:
         reference = offer.reference if offer.references == "wide" else None
         output: JsonObject = json.loads(self.output)
         return compose(
-            output, calls, meta=self.meta, reference=reference, elements=offer.elements, is_last=self.is_last
+            output,
+            calls,
+            meta=self.meta,
+            reference=reference,
+            is_referred=WHOLE in offer.parts,
+            elements=offer.elements,
+            is_last=self.is_last,
         )
 
 
@@ -268,7 +274,7 @@ def composition(
     if offer.flow and config.readers and _needs_reader(toolset):
         toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
     told = encode(shape)
-    if offer.flow:
+    if offer.refers:
         own = tuple(toolset.tools.values())
         offer = replace(offer, parts=_useful(own, toolset.latent, toolset.silent, told, has_data or leaves_data))
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
@@ -310,13 +316,15 @@ def _useful(
 ) -> frozenset[str]:
     """Which parts of the flow the tools, the output and the author's data have a use for (T10, T16).
 
-    Lists where there may be one; order where there may be two effects that don't keep theirs by themselves; conditions
-    and values where there is more to decide on than the bare fact that a call was made.
+    A reference in the place of the whole output where it may be a result, or part of one. Lists where there may be one;
+    order where there may be two effects that don't keep theirs by themselves; conditions and values where there is more
+    to decide on than the bare fact that a call was made.
     """
     own = [tool for tool in tools if tool.name not in latent]
     effects = [tool.effects for tool in own if tool.effects != "none"]
-    types = [type_of(json.loads(output)), *(tool.returns for tool in own if tool.name not in silent)]
-    parts = {ELSE}
+    wanted = type_of(json.loads(output))
+    types = [wanted, *(tool.returns for tool in own if tool.name not in silent)]
+    parts = {ELSE} | ({WHOLE} if has_data or _may_be_output(wanted, tools) else set[str]())
     if has_data or any(may_hold(one, lambda part: isinstance(part, List)) for one in types):
         parts.add(EACH)
     if len(effects) > 1 or (effects and effects != ["ordered"]):
@@ -324,6 +332,16 @@ def _useful(
     if has_data or len(types) > 1:
         parts |= {WHEN, VALUE}
     return frozenset(parts)
+
+
+def _may_be_output(wanted: Type, tools: Sequence[Tool]) -> bool:
+    """Whether the output may be a result, or part of one; of an object every field can be referred to by itself."""
+    if not all(
+        isinstance(one, Object) and one.fields and one.rest is None for one in wanted.apart_from_null or (None,)
+    ):
+        return True
+    own = (tool.returns for tool in tools if not isinstance(tool, Reader))
+    return any(may_hold(one, lambda part: misfit_between(known(part), wanted) is None) for one in own)
 
 
 def _authored(context: Context) -> tuple[set[str], bool]:

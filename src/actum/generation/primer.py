@@ -8,30 +8,30 @@ from functools import lru_cache
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN
 from ..protocol.call_schema import PARTS
 
-_CALLS = "`calls` are made"
+_CALLS = "Calls start"
 _RUN = " once what they refer to is there"
 _ORDERED = ", ordered ones as listed"
-_RESULTS = "`†calls.0` is the first one's result, `†calls.0{}.city` part of it, `†results.3` an earlier ¶result"
+_RESULTS = "Values may be `†calls.0{}.city` of the first call's result or `†results.3`, an earlier ¶result"
 _ITEM = "[0]"
-_DATA = ", `†state.x` data under ¶state"
+_DATA = ", or `†state.x`, data under ¶state"
 _SHAPES = "Untyped fields are texts."
 _MAPS = " `{*: T}`: `†calls.0['key']`, .items()."
 _NO_GUESS = "Refer to results, never guess them."
 _TEMPLATES = (
-    "`{…}` with a † is Python: comprehensions, text methods, .get, len sum min max sorted(key=lambda) unique. "
-    "Alone it keeps its type; in a text: `Paid {†calls.0.n}`."
+    "`{…}` with a † is Python as in f-strings: comprehensions, text methods, len sum min max sorted unique. "
+    "Alone it keeps its type."
 )
 _OPTIONAL = " A missing `field?` is null."
-_ONE = " `{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only match or fails: never guess a position."
+_ONE = " `{one(x.id for x in †calls.0 if x.late)}` is the only match or fails: never guess a position."
 _FLOW: Mapping[str, str] = {
     EACH: "`_each`: a list, a call per `†each`, gives a list.",
-    WHEN: "`_when`: if false, no call, gives null.",
+    WHEN: "`_when` false: no call, gives null.",
     ELSE: "`_else`: what a failed call gives.",
     VALUE: "`_value` only computes.",
     EXPECT: "`_expect`: unless true, what follows and `output` are withheld.",
     THEN: '{"_then": true}, counted in `†calls`: what follows waits until all before has succeeded.',
 }
-_OUTPUT = "ends the work and is withheld if a call fails. Null: results must be read first."
+_OUTPUT = "ends the work, is withheld if a call fails. Null: results must be read first."
 
 
 @lru_cache
@@ -59,12 +59,12 @@ def primer(
     named = f"{_RESULTS.format(_ITEM if lists else '')}{_DATA if data else ''}"
     references = f"{_CALLS}{_RUN}{order}. {named}.{told}"
     if not flow:
-        return f"{references} {_NO_GUESS} `output` may refer, {_OUTPUT}"
+        return f"{references} {_NO_GUESS} `output` {_OUTPUT}"
     return "\n".join(
         (
             references,
             f"{_TEMPLATES}{_OPTIONAL if optional else ''}{_ONE if EACH in parts else ''}",
             " ".join(words for part, words in _FLOW.items() if part in parts),
-            f"`output` may refer, {_OUTPUT}",
+            f"`output` {_OUTPUT}",
         )
     )

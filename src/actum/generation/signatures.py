@@ -15,7 +15,6 @@ from ..schema.walk import definitions_of, properties_of, required_of
 
 _FORM = "Answer with JSON in one line, its keys in the order told here: "
 _CALLS = '`f(a, b?)` is called by {"_tool": "f", "a": …}; what has no type is a text, what has a `?` may be left out.'
-_REFERS = " Any value may refer."
 _TOOL = "_tool"
 _SAID = (EACH, WHEN, ELSE, "_outputPath")
 """What may be said of any call, and is told once."""
@@ -49,7 +48,7 @@ def signatures(schema: JsonObject, returns: Mapping[str, str], types: Sequence[s
     for name, part in parts.items():
         if name == "calls":
             told = notation.calls(part.get("items") or {}, returns)
-            lines += [f"{BLOCK_SIGIL}calls, {_CALLS}{_REFERS if notation.refers else ''}", *told]
+            lines += [f"{BLOCK_SIGIL}calls, {_CALLS}", *told]
         else:
             lines.append(f"{BLOCK_SIGIL}{name} {notation.told(part)}")
     return AnswerForm("\n".join(lines), notation.types())
@@ -64,8 +63,6 @@ class _Notation:
         self._names: dict[str, str] = {}
         self._said: dict[str, None] = {}
         self._open: set[str] = set()
-        self.refers = False
-        """Whether a reference may stand in the place of a value."""
 
     def types(self) -> tuple[str, ...]:
         """A line for each type that was named, and not told before."""
@@ -116,7 +113,6 @@ class _Notation:
     def _values(self, options: Sequence[Any]) -> list[Any]:
         """The alternatives that aren't a reference in the place of the others; the first where all are."""
         values = [one for one in options if not self._is_reference(one)]
-        self.refers = self.refers or 0 < len(values) < len(options)
         return values or list(options[:1])
 
     def _is_reference(self, schema: Any) -> bool:

@@ -3,6 +3,7 @@
 - `check(file)`: every problem of an Idea and of its local delegates, and what each provider would get: a `Check`.
 - `settings_table()`: what each setting is called by each kind of provider.
 - `forms(agent, context, schema)`, `schema_for(provider, …)`: the schema of a request as each provider takes it.
+- `sizes(agent, context, schema)`: about how many tokens a first request has on each, part by part.
 - `graph_of(context, solution)`: which call of a plan reads what from which: a `PlanGraph`.
 - `price(context, toolset, limits)`: who carries its calls out, in how many steps and requests: a `Price`.
 - `isolation(agent, context, tool)`: what a call would be given, and what not: an `Isolation`.
@@ -20,7 +21,7 @@ from ..protocol.provenance import Origin
 from .account import Account, AnswerSeen, CallSeen, account_of
 from .checking import Check, Problem, check
 from .differences import Comparison, Entry, Row, compare
-from .forms import PROVIDERS, Form, forms, schema_for
+from .forms import PROVIDERS, Form, forms, schema_for, sizes
 from .isolation import Hidden, Isolation, isolation
 from .origins import calls_of, why
 from .plan_graph import Edge, PlanGraph, Vertex, graph_of
@@ -58,5 +59,6 @@ __all__ = [
     "price",
     "schema_for",
     "settings_table",
+    "sizes",
     "why",
 ]

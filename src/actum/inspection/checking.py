@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from ..schema.json import JsonObject, is_object
 from ..sources.actum_server import SCHEMES, Remote
 from ..sources.files import read_text
 from ..sources.roots import default_roots, folders, locate, read_below
-from .forms import Form, forms
+from .forms import Form, forms, sizes
 from .plan_problems import JsonPath
 from .problems import Findings, inspect, parsed
 from .served import Serving, served_as
@@ -62,6 +62,8 @@ class Check:
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What is right and may surprise, line by line: an Activity that is passed over."""
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    """About how many tokens a first request has, as `sizes` tells it; empty where that wasn't asked for."""
     served: Serving | None = None
     """How it would be served to hosts of MCP, if there are no problems and all of its tools are known."""
 
@@ -73,6 +75,7 @@ def check(
     tools: Sequence[str] = (),
     roots: Sequence[str] = (),
     mcp: str | Path | None = None,
+    size: bool = False,
 ) -> Check:
     """Find every problem of an Idea's file, and of its local delegates; none of it runs, Python included.
 
@@ -84,6 +87,7 @@ def check(
         tools: Ideas, or folders of them, that are offered as tools.
         roots: the folders that paths may lead into; as for a run, its own by default.
         mcp: a file of MCP servers whose pinned tools are offered; none of them is started.
+        size: also estimate the tokens of a first request.
 
     Raises:
         IdeaError: the file can't be read, or is not JSON.
@@ -107,12 +111,14 @@ def check(
     if problems:
         return Check(idea=str(idea), problems=problems, left_out=left_out, notes=notes)
     shown = found.attempt(lambda: forms(checker.agent, found.context or (), found.schema))
+    sized = found.attempt(lambda: sizes(checker.agent, found.context or (), found.schema)) if size and shown else None
     return Check(
         idea=str(idea),
         problems=tuple(Problem(error=error, file=str(idea), path=at) for error, at in found.problems),
         forms=shown or (),
         left_out=left_out,
         notes=notes,
+        sizes=sized or {},
         served=None if left_out else served_as(Idea.load(path), path.stem, checker.agent),
     )
 

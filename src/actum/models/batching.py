@@ -81,6 +81,8 @@ class Batching:
             BatchFailed: the batch as a whole came to nothing.
             ModelError: what became of it can't be read now.
         """
+        # The library says in no public way which errors are those of a whole batch: its other ones may pass, and a
+        # batch that is made again for them is paid for twice.
         from pydantic_ai.models._batch_codec import BatchJobError  # pyright: ignore[reportPrivateUsage]
 
         asked = await self._model.asked(_NOTHING)

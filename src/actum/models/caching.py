@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from ..generation.model import ModelRequest
@@ -14,6 +15,8 @@ _MOST = 10_000
 """How many prefixes are remembered."""
 _BYTES_PER_TOKEN = 3.5
 """Of what composed schemas and instructions are made of; most other text has more."""
+TENANT: ContextVar[str] = ContextVar("tenant", default="")
+"""Whose the run is that asks: what a provider keeps for one tenant is found by no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +60,15 @@ class Prefixes:
         long = {count for count in range(1, most + 1) if sizes[count] >= least * _BYTES_PER_TOKEN}
         return CacheMarks(
             counts=tuple(sorted({shared if is_read else 0, before, request.stable} & long)),
-            key=digests[shared][:32] if shared in long else "",
+            key=_key(digests[shared]) if shared in long else "",
             keeps=keeps,
             is_alone=not request.stable,
         )
+
+
+def _key(digest: str) -> str:
+    tenant = TENANT.get()
+    return (hashlib.sha256(f"{tenant}\0{digest}".encode()).hexdigest() if tenant else digest)[:32]
 
 
 def _digests(request: ModelRequest, most: int) -> tuple[list[str], list[int]]:

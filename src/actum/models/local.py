@@ -40,7 +40,10 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{_TERMS}\n")
         return 2
     server = llama.Server(_parameters(llama, str(gemma.assemble()), asked.port))
-    sys.stdout.write(f"Gemma 3 270M listens at {server.listening_address}/v1, as llamacpp:gemma3-270m\n")
+    sys.stdout.write(
+        f"Gemma 3 270M listens at {server.listening_address}/v1, as llamacpp:gemma3-270m. "
+        "It chooses among a few answers; this small, it can't plan calls.\n"
+    )
     sys.stdout.flush()
     Event().wait()
     return 0

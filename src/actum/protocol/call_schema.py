@@ -13,7 +13,9 @@ from .tool import Tool
 
 _COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "required", "properties"}
 
-PARTS = frozenset({EACH, WHEN, ELSE, THEN, VALUE, EXPECT})
+WHOLE = "output"
+"""A reference in the place of the whole output."""
+PARTS = frozenset({EACH, WHEN, ELSE, THEN, VALUE, EXPECT, WHOLE})
 """All of the flow (T16)."""
 
 

@@ -22,7 +22,7 @@ _DEEPEST = 4
 """How deep a result is looked into; what lies deeper may be anything."""
 
 
-_DESCRIPTION = "Answers `ask` from `of`. `as`: its shape, `{name, due?: date}|null`"
+_DESCRIPTION = "Answers `ask` from `of`, shaped as `{name, due?: date}|null`"
 """With its schema at most 300 bytes on the wire (T10): what else there is to know stands in its refusals."""
 
 

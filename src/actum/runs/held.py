@@ -35,6 +35,7 @@ from ..generation.model import Model
 from ..generation.model_chain import chain_of
 from ..ideas.course import course_entry, is_note
 from ..ideas.ticks import ID, RUN
+from ..models.caching import TENANT
 from ..protocol.config import Limits
 from ..protocol.context import Context, is_url
 from ..protocol.solution import Result
@@ -212,6 +213,7 @@ class RunCarrier:
         progress: RunProgress,
     ) -> Ending:
         own = assembled(agent)
+        TENANT.set(row.tenant)
         context, schema = await _context(taken, idea, own)
         progress.ticks = ticks_in(taken.entries, taken.source.id)
         record.spread, record.keyed = Spreading(self.store, row, taken.source), taken.source.key

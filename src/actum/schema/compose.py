@@ -26,23 +26,23 @@ def compose(
     *,
     meta: bool = True,
     reference: JsonObject | None = None,
+    is_referred: bool = True,
     elements: Sequence[JsonObject] = (),
     is_last: bool = False,
 ) -> JsonObject:
     """Compose an output schema and the schemas of the offered calls into the schema of an answer (T5).
 
-    `reference` is what may stand at places of the output instead of values, None for nothing (T9); `elements` are what
-    `calls` may hold besides calls (T16). Unless the request is the last one, the output may be null (L5). Definitions
-    of all parts move to one `$defs`, under other names where two differ, and object schemas that occur in it more than
-    once are stated once if that is shorter (T10).
+    `reference` is what may stand at places of the output instead of values, None for nothing (T9), and instead of all
+    of it where it `is_referred`; `elements` are what `calls` may hold besides calls (T16). Unless the request is the
+    last one, the output may be null (L5). Definitions of all parts move to one `$defs`, under other names where two
+    differ, and object schemas that occur in it more than once are stated once if that is shorter (T10).
     """
     shared = Gathering()
     items = [*(shared.adopt(call) for call in calls), *map(copy, elements)]
     answer = closed(output)
-    if reference is None:
-        answer = shared.adopt(answer)
-    else:
-        answer = or_reference(shared.adopt(with_references(answer, reference)), reference)
+    answer = shared.adopt(answer if reference is None else with_references(answer, reference))
+    if reference is not None and is_referred:
+        answer = or_reference(answer, reference)
     properties: JsonObject = {"calls": _calls(items), "output": answer if is_last else nullable(answer)}
     if meta:
         properties["meta"] = copy(META_SCHEMA)

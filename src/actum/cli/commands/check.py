@@ -21,6 +21,7 @@ def actum_check(
     root: DelegateRoots = None,
     mcp: str | None = None,
     all_providers: bool = False,
+    size: bool = False,
 ) -> int:
     """Check an Idea and its local delegates without running them: every problem with its line.
 
@@ -38,19 +39,26 @@ def actum_check(
         A file of MCP servers, as for `actum run`; none is started: what `actum mcp pin` has kept is looked at.
     all_providers
         Also say what each setting is called by each kind of provider, and which it isn't sent.
+    size
+        Also say about how many tokens a first request has, part by part, and what each switch of its config would save.
     """
-    found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [], mcp=mcp)
+    found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [], mcp=mcp, size=size)
     tell_left_out(found.left_out)
     if json:
         problems = [problem.to_dict() for problem in found.problems]
         providers = {form.provider: form.to_dict() for form in found.forms}
         served = {} if found.served is None else {"mcp": found.served.to_dict()}
         settings = {"settings": inspection.settings_table()} if all_providers else {}
-        say_json({"problems": problems, "notes": list(found.notes), "providers": providers, **served, **settings})
+        sized = {"tokens": found.sizes} if found.sizes else {}
+        say_json(
+            {"problems": problems, "notes": list(found.notes), "providers": providers, **served, **settings, **sized}
+        )
     else:
         _print(found)
         if all_providers:
-            _print_settings(inspection.settings_table())
+            _print_table("setting", inspection.settings_table())
+        if found.sizes:
+            _print_table("tokens, about", found.sizes)
     return 2 if found.problems else 0
 
 
@@ -75,12 +83,10 @@ def _print(found: inspection.Check) -> None:
         say(f"  mcp: {found.served}")
 
 
-def _print_settings(table: Mapping[str, Mapping[str, str | None]]) -> None:
-    wires = list(next(iter(table.values())))
-    rows = [
-        ["setting", *wires],
-        *([name, *(sent or "not sent" for sent in row.values())] for name, row in table.items()),
-    ]
+def _print_table(first: str, table: Mapping[str, Mapping[str, str | int | None]]) -> None:
+    """A row under each name; what a cell has None for isn't sent."""
+    rows = [[first, *next(iter(table.values()))]]
+    rows += [[name, *("not sent" if one is None else str(one) for one in row.values())] for name, row in table.items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         say("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -76,7 +76,7 @@ class Wrapped:
         nodes = {key: walk.node(self._typed(key, one), f"{path}/{key}") for key, one in group.said.items()}
         if self._all_required and len(nodes) > 1:
             nodes = {key: or_null(node) for key, node in nodes.items()}
-        return {key: _in_short(wire) for key, (wire, _) in nodes.items()}
+        return {key: wire for key, (wire, _) in nodes.items()}
 
     def _typed(self, key: str, schema: Any) -> Any:
         """What may be said under a key: a text where values need a type, and a list written out where it is shown."""
@@ -86,11 +86,6 @@ class Wrapped:
         members = said | {WHOLE: {"$ref": f"#/$defs/{name}"}}
         required = [*members] if self._all_required or len(said) == 1 else [WHOLE]
         return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
-
-
-def _in_short(wire: JsonObject) -> JsonObject:
-    """A text or null in one schema, which all take who want every property written."""
-    return {"type": ["string", "null"]} if wire == {"anyOf": [{"type": "string"}, null()[0]]} else wire
 
 
 def _said(call: JsonObject, walk: Strict | Verbatim) -> JsonObject:
@@ -146,8 +141,6 @@ def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped) -> Cal
         name = _tool(option)
         bare = wrapped.without(option, at)
         wire, shape = walk.node(bare, own) if name is None else walk.call(bare, own)
-        if name is None:
-            wire["properties"] = {key: _in_short(one) for key, one in properties_of(wire).items()}
         wires.append(wire)
         if name is not None:
             shapes[name] = shape

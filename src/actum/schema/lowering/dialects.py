@@ -70,6 +70,7 @@ class Dialect:
     `closed`: objects list all their properties; maps travel as lists of their entries. `all_required`: and each of
     them is required, an optional one may be null. `untyped`: a schema may leave the type open.
     `recursion`: taken, refused, or taken inside optional properties only.
+    `type_lists`: a union of scalars is taken as one schema with a list of types.
     `shows_schema`: False where the schema steers the decoder but is not shown to the model. `is_guess`: that hosts
     enforce it is believed until an answer disproves it.
     """
@@ -87,6 +88,7 @@ class Dialect:
     untyped: bool = False
     recursion: Literal["taken", "optional", "refused"] = "taken"
     limits: SizeLimits = SizeLimits()
+    type_lists: bool = False
     shows_schema: bool = True
     is_guess: bool = False
 
@@ -95,7 +97,7 @@ def _keywords(**by_type: str) -> Keywords:
     return MappingProxyType({kind: frozenset(words.split()) for kind, words in by_type.items()})
 
 
-_SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
+SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 _BOUNDS = "minimum maximum exclusiveMinimum exclusiveMaximum"
 
 OPENAI = Dialect(
@@ -110,9 +112,11 @@ OPENAI = Dialect(
     ),
     formats=frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}),
     patterns="plain",
-    literals=_SCALARS,
+    literals=SCALARS,
     # "additionalProperties: false must always be set in objects", "all fields must be required".
     all_required=True,
+    # "a union type with null": what `zodResponseFormat` of OpenAI's own SDK makes of a union of scalars, too.
+    type_lists=True,
     # The same page: 5,000 properties, 10 levels, 120,000 characters of names and values, 1,000 enum values, and
     # 15,000 characters in an enum of more than 250 strings. "Recursive schemas are supported."
     limits=SizeLimits(properties=5000, depth=10, names=120_000, enum_values=1000, large_enum=15_000),
@@ -130,8 +134,10 @@ ANTHROPIC = Dialect(
         {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
     ),
     patterns="plain",
-    literals=_SCALARS,
+    literals=SCALARS,
     recursion="refused",
+    # "Parameters that use anyOf or type arrays" are counted, and so taken.
+    type_lists=True,
     # The same page, "Schema complexity limits": 24 optional parameters and 16 with a union type over all strict
     # schemas of a request. A grammar can be "too large" below them (anthropic-sdk-python#1185): then one rung down.
     limits=SizeLimits(optional=24, unions=16),
@@ -168,7 +174,7 @@ GRAMMAR = Dialect(
     caps=MappingProxyType({"minLength": 1000, "maxLength": 1000, "minItems": 256, "maxItems": 256}),
     formats=frozenset({"date-time", "date", "time", "uuid"}),
     patterns="anchored",
-    literals=_SCALARS | {"object", "array"},
+    literals=SCALARS | {"object", "array"},
     closed=False,
     untyped=True,
     # "The JSON schema is only used to constrain the model output and is not injected into the prompt" (ibid.).
@@ -182,8 +188,9 @@ COMPATIBLE = Dialect(
     # might refuse. Where it refuses even that, the next rung is tried (`below`).
     keywords=_keywords(string="pattern"),
     patterns="anchored",
-    literals=_SCALARS,
+    literals=SCALARS,
     all_required=True,
+    type_lists=True,
     recursion="refused",
     limits=OPENAI.limits,
     is_guess=True,
@@ -193,7 +200,7 @@ PROMPTED_ONLY = Dialect(
     name="prompted",
     # A host that takes no schema: it is told in words, and every answer is judged here.
     rungs=(PROMPTED,),
-    literals=_SCALARS | {"object", "array"},
+    literals=SCALARS | {"object", "array"},
     closed=False,
     untyped=True,
     shows_schema=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain, count
@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 from ..json import JsonObject, encode, is_list, is_object
 from ..walk import Slot, Subschema, held, properties_of, required_of, subschemas
 from .call_list import Wrapped, lowered_calls, offered_calls
-from .dialects import LADDER, Dialect, Rung, SizeLimits
-from .remarks import Note
+from .dialects import LADDER, SCALARS, Dialect, Rung, SizeLimits
+from .remarks import Note, Remarks
 from .restoring import AnswerShapes
 from .scalars import DEMANDING, REFERENCE_WORDS, REFERENCES, SHORT
 from .strict import Strict
@@ -187,6 +187,8 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
         "required": [name for name in wires if name in schema.get("required", ())],
         "additionalProperties": False,
     }
+    if is_strict and dialect.type_lists:
+        state_in_short((lowered, *definitions.values()), walk.remarks)
     state_references_once(lowered, definitions)
     if definitions:
         lowered["$defs"] = definitions
@@ -238,10 +240,9 @@ _WIRES = frozenset(
 def state_references_once(lowered: JsonObject, definitions: JsonObject) -> None:
     """Replace references by a `$ref` to one definition, if that is shorter."""
     found: dict[str, list[Slot]] = {}
-    for part in (lowered, *definitions.values()):
-        for slot in _strings(part):
-            if (text := encode(slot.schema)) in _WIRES:
-                found.setdefault(text, []).append(slot)
+    for slot in _slots((lowered, *definitions.values())):
+        if _refers(slot.schema):
+            found.setdefault(encode(slot.schema), []).append(slot)
     for text, slots in found.items():
         name = next(one for one in chain([_NAME], (f"{_NAME}{n}" for n in count(2))) if one not in definitions)
         link = {"$ref": f"#/$defs/{name}"}
@@ -251,11 +252,29 @@ def state_references_once(lowered: JsonObject, definitions: JsonObject) -> None:
                 slot.put(dict(link))
 
 
-def _strings(schema: Any) -> Iterator[Slot]:
-    waiting = held(schema) if is_object(schema) else []
+def state_in_short(parts: Iterable[JsonObject], remarks: Remarks) -> None:
+    """Say unions of scalars as one list of types; a reference where nothing else is a text is any text there (T9)."""
+    for slot in _slots(parts):
+        options: list[JsonObject] = slot.schema.get("anyOf", [])
+        others = [one for one in options if not _refers(one)]
+        if others and all(one.keys() <= _IN_SHORT and one.get("type") in SCALARS for one in others):
+            said = [text for one in (slot.schema, *others) if (text := one.get("description"))]
+            kinds = list(dict.fromkeys(one["type"] for one in options))
+            slot.put(({"description": " ".join(said)} if said else {}) | {"type": kinds if kinds[1:] else kinds[0]})
+            if len(others) < len(options):
+                remarks.note("#", "what a reference looks like, in the place of a scalar, moved to the local check")
+
+
+_IN_SHORT = {"type", "description"}
+
+
+def _refers(wire: JsonObject) -> bool:
+    return wire.get("type") == "string" and len(wire) == 2 and encode(wire) in _WIRES
+
+
+def _slots(parts: Iterable[JsonObject]) -> Iterator[Slot]:
+    waiting = [slot for part in parts for slot in held(part)]
     while waiting:
         slot = waiting.pop()
-        one = slot.schema
-        if one.get("type") == "string" and len(one) == 2:
-            yield slot
-        waiting += held(one)
+        yield slot
+        waiting += held(slot.schema)

@@ -72,7 +72,11 @@ class Remarks:
 def _word(key: str, value: Any) -> str:
     if key == "pattern" and value in REFERENCE_WORDS:
         return REFERENCE_WORDS[value]
-    if isinstance(value, dict | list) or (isinstance(value, int | float) and abs(value) >= 2**53 - 1):
+    if (
+        (key == "default" and not value)
+        or isinstance(value, dict | list)
+        or (isinstance(value, int | float) and abs(value) >= 2**53 - 1)
+    ):
         return ""
     text = encode(value)
     return f"{key}: {text}" if len(text) <= _LONGEST_WORD else ""

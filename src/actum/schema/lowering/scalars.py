@@ -25,9 +25,7 @@ DEMANDING: Mapping[str, str] = MappingProxyType({**REFERENCES, "^[†{]": f'^(�
 SHORT: Mapping[str, str] = MappingProxyType({"^†": "^†.+$", "^[†{]": "^[†{].+$"})
 """The same for who reads a pattern as it stands, in few tokens."""
 
-REFERENCE_WORDS: Mapping[str, str] = MappingProxyType(
-    {"^†": "a reference, it begins with †", "^[†{]": "a reference †…, or {…}"}
-)
+REFERENCE_WORDS: Mapping[str, str] = MappingProxyType({"^†": "a reference, †…", "^[†{]": "†… or {…}"})
 """What they say, for who takes no patterns."""
 
 _EXACT = 2**53 - 1
