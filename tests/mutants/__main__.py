@@ -17,12 +17,13 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .trying import KILLED, OVERDUE, SURVIVED, UNFIT, Mutant, Trying, mutant_of
+from .trying import KILLED, OVERDUE, SURVIVED, UNFIT, Mutant, Trying, digest, mutant_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -89,6 +90,19 @@ def main() -> int:
 
 def _made(seed: int, count: int, folders: Sequence[str]) -> tuple[int, list[Mutant]]:
     """How many mutants there are, and those that are to be tried."""
+    paths = sorted(one for folder in folders for one in Path(folder).rglob("*.py"))
+    kept = OUT / "made" / f"{digest(paths)}-{seed}-{count}.jsonl"
+    if not kept.exists():
+        text = _making(seed, count, folders)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text, encoding="utf-8")
+    every, *lines = kept.read_text(encoding="utf-8").splitlines()
+    found = (mutant_of(**json.loads(line)) for line in lines)
+    return int(every), list(islice((one for one in found if one is not None), count))
+
+
+def _making(seed: int, count: int, folders: Sequence[str]) -> str:
+    """What `making` writes."""
     uv = str(Path(sys.executable).with_name("uv"))
     python = OUT / "venv" / "bin" / "python"
     if not python.exists():
@@ -97,9 +111,7 @@ def _made(seed: int, count: int, folders: Sequence[str]) -> tuple[int, list[Muta
     subprocess.run(install, check=True)
     more = str(count * 3 // 2)  # some change no code: an annotation, a default
     command = [str(python), str(HERE / "making.py"), str(ROOT), str(seed), more, *folders]
-    every, *lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    found = (mutant_of(**json.loads(line)) for line in lines)
-    return int(every), [one for one in found if one is not None][:count]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 class _Kept:

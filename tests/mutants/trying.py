@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from functools import _lru_cache_wrapper, partial  # pyright: ignore[reportPrivateUsage] -- it has no other name
+from functools import _lru_cache_wrapper, cache, partial  # pyright: ignore[reportPrivateUsage] -- it has no other name
 from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -51,8 +51,8 @@ class Mutant:
 
 def mutant_of(path: str, number: int, source: str) -> Mutant | None:
     """The mutant that a changed file is; None where no function of it does anything else."""
-    before = Path(path).read_text(encoding="utf-8")
-    changed = _changed(compile(before, path, "exec"), compile(source, path, "exec"))
+    before, code = _as_it_is(path)
+    changed = _changed(code, compile(source, path, "exec"))
     if changed is None:
         return None
     one, other = before.splitlines(), source.splitlines()
@@ -60,6 +60,13 @@ def mutant_of(path: str, number: int, source: str) -> Mutant | None:
     _, start, end, begin, last = edits[0]
     was, now = ("\n".join(line.strip() for line in lines) for lines in (one[start:end], other[begin:last]))
     return Mutant(path, number, start + 1, was, now, *changed)
+
+
+@cache
+def _as_it_is(path: str) -> tuple[str, CodeType]:
+    """A file's text, and its code."""
+    text = Path(path).read_text(encoding="utf-8")
+    return text, compile(text, path, "exec")
 
 
 def _changed(before: CodeType, after: CodeType) -> tuple[CodeType, CodeType] | None:
@@ -154,9 +161,9 @@ class Trying:
         files: dict[Path, list[pytest.Item]] = {}
         for item in items:
             files.setdefault(item.path, []).append(item)
-        source = _digest(sorted(one for folder in self.folders for one in Path(folder).rglob("*.py")))
+        source = digest(sorted(one for folder in self.folders for one in Path(folder).rglob("*.py")))
         kept = {
-            path: self.kept / f"{path.stem}-{_digest([path, *path.parent.glob('*.json')], source)}.json"
+            path: self.kept / f"{path.stem}-{digest([path, *path.parent.glob('*.json')], source)}.json"
             for path in files
         }
         running = 0
@@ -244,7 +251,7 @@ class Trying:
         return SURVIVED
 
 
-def _digest(paths: Iterable[Path], more: str = "") -> str:
+def digest(paths: Iterable[Path], more: str = "") -> str:
     """What files hold, in a few signs."""
     found = hashlib.sha256(more.encode())
     for path in paths:

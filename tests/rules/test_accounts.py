@@ -112,6 +112,19 @@ async def test_an_approvers_edit_and_what_was_made_before_a_resume() -> None:
     assert [(one.arguments, one.value) for one in again.calls] == expected
 
 
+@pytest.mark.rule("L6", "L8")
+async def test_what_was_approved_as_it_was_is_told_with_its_values_in_every_later_run() -> None:
+    async def approve(made: Any, *_: Any) -> Any:
+        return HOLD if made.parameters["n"] == 2 else True
+
+    calls = [call("double", n=1), call("double", n="†calls.0")]
+    held = await agent(answer(*calls, output="†calls.1"), tools=desk(), approve=approve).run("go")
+    done = await agent(answer(output="unused"), tools=desk()).resume(approvals.decided(held.context, "0.1", "approve"))
+    again = await agent(answer(output="next"), tools=desk()).run(json.loads(json.dumps(list(done.context))))
+    for result in (done, again):
+        assert [(one.arguments, one.value) for one in result.calls] == [({"n": 1}, 2), ({"n": 2}, 4)]
+
+
 @pytest.mark.rule("L5")
 async def test_of_a_run_that_is_cut_what_was_under_way_is_unknown() -> None:
     tools, begun = Tools(), asyncio.Event()

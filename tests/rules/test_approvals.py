@@ -479,6 +479,37 @@ async def test_an_approval_holds_for_the_context_that_was_to_cross_and_for_no_ot
     assert (desk.ran, done.output) == (sending("ana"), "sent ana")
 
 
+@pytest.mark.parametrize("what", ["its code", "how it is told", "its delegate", "nothing"])
+async def test_an_approval_holds_for_what_would_have_carried_the_call_out_and_for_nothing_else(what: str) -> None:
+    def agent_of(changed: str, desk: Desk) -> Agent:
+        tools = desk.tools()
+
+        async def otherwise(to: str) -> str:
+            desk.ran.append(f"otherwise {to}")
+            return to
+
+        if changed == "its code":
+            tools.activity("send", otherwise, replace=True)
+        if changed == "how it is told":
+            sending = tools.find("send")
+            assert sending is not None
+            tools.register("send", {**sending.schema, "description": "Send a fax."}, replace=True)
+        tools.register("ask", {"properties": {"to": TEXT, "_output": TEXT}, "_delegate": "clerk"})
+        said = "Be harsh." if changed == "its delegate" else "Be kind."
+        clerk: Json = {"context": [{"type": "system", "message": said}], "schema": TEXT}
+        model = models.Scripted([answer(output="asked")], repeat_last=True)
+        return Agent(model, tools=tools, delegates={"clerk": clerk}, approve=None if changed else hold)
+
+    async def hold(*_: Any) -> Any:
+        return HOLD
+
+    desk = Desk()
+    made = call("ask", to="ana") if what == "its delegate" else SEND
+    held = await agent_of("", desk).run(plan(made, output="†calls.0"))
+    again = await agent_of(what, desk).resume(stored(approve_all(held.context)))
+    assert (again.waiting, desk.ran) == ((["approval 0.0"], []) if what != "nothing" else ([], sending("ana")))
+
+
 async def test_a_gate_inside_a_delegate_is_opened_there() -> None:
     desk = Desk()
     tools: Json = {"send": {"properties": {"to": TEXT, "_output": TEXT}, "_activity": "send"}}

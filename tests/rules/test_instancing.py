@@ -141,6 +141,19 @@ async def test_a_call_waits_for_its_own_instance_and_not_for_another() -> None:
     assert written == [("①", 1)]
 
 
+@pytest.mark.rule("I2", "O9")
+@pytest.mark.parametrize("instance", ["①", None])
+async def test_what_reads_a_path_ends_as_its_writer_in_the_same_instance_does(instance: str | None) -> None:
+    own: Json = {} if instance is None else {"_instance": instance}
+    made = call("echo", value=1, _outputPath="†state.made", **own)
+    for writer, told in (({**made, "_when": False}, 0), ({**made, "wrong": 1}, 2)):
+        result = await run(
+            answer(writer, call("echo", value="†state.made", **own)), answer(output=1), context=TWO, tools=tools_()
+        )
+        assert [one.message for one in result.errors if "nothing fills" in one.message] == []
+        assert len(result.errors) == told
+
+
 @pytest.mark.rule("I2", "M6")
 async def test_what_a_call_of_an_instance_writes_is_marked_with_it() -> None:
     result = await run(

@@ -160,6 +160,15 @@ def test_steps_grow_with_the_items() -> None:
         assert many <= 20 * few, source
 
 
+def test_looking_for_a_long_text_in_a_list_costs_its_characters() -> None:
+    def taken(length: int) -> int:
+        run = RunAllowance()
+        fill("{†x in †l}", within=Allowance(run), x="a" * length, l=["b"] * 1_000)
+        return RunAllowance().left - run.left
+
+    assert taken(100_000) > taken(10) + 10_000
+
+
 def test_a_hundred_thousand_items_are_within_the_allowance() -> None:
     rows = [{"id": n, "sender": f"u{n % 7}", "at": f"2024-05-15T10:{n % 60:02d}:00"} for n in range(100_000)]
     assert (
