@@ -96,6 +96,14 @@ def test_any_writes_at_all_leave_every_layer_readable(log: Log) -> None:
 
 
 @pytest.mark.rule("I2")
+def test_what_an_instance_wrote_at_the_root_stands_over_each_shared_value() -> None:
+    overlay = Overlay()
+    overlay.write("merge", (), {}, "①")
+    for value in (1, 2, 3):
+        overlay.write("set", ("a",), value)
+        assert overlay.read((), "①") == {"a": value}
+
+
 def test_own_holds_only_what_an_instance_has_written() -> None:
     layers = Overlay()
     layers.write("merge", (), {"a": {"x": 1}, "b": 2})

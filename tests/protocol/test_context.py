@@ -8,12 +8,27 @@ from typing import Any
 import pytest
 
 from actum import Context, errors
+from actum.protocol.context import told
 
 MESSAGES: list[dict[str, Any]] = [
     {"type": "text", "text": "hello"},
     {"type": "state", "a": [{"b": 1}], "n": None},
     {"type": "data", "kind": "user", "data": {"name": "Ann"}},
 ]
+
+
+@pytest.mark.parametrize(
+    ("address", "as_told"),
+    [
+        ("https://ann:SECRET@example.com", "https://example.com"),
+        ("https://ann:SECRET@example.com/a/b?key=SECRET#SECRET", "https://example.com/a/b"),
+        ("https://example.com/@ann/b", "https://example.com/@ann/b"),
+        ("ideas/@ann?.json", "ideas/@ann?.json"),
+        ("x" * 300, "x" * 199 + "…"),
+    ],
+)
+def test_an_address_is_told_without_what_may_be_secret(address: str, as_told: str) -> None:
+    assert told(address) == as_told
 
 
 def test_a_context_is_a_sequence_of_messages() -> None:

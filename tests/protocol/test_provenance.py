@@ -52,6 +52,17 @@ def join(path: str | None = None, **parameters: Any) -> Json:
     return {"_tool": "join", **parameters} | ({"_outputPath": path} if path else {})
 
 
+def test_the_scopes_that_a_call_has_chosen_are_told() -> None:
+    tools = Tools()
+    tools.register("look", {"_scopes": {"type": "array", "items": {"enum": ["user", "state"]}}, "_output": TEXT})
+    tools.activity("look")(lambda: "seen")
+    made = [{"_tool": "look", "_scopes": ["user"]}, {"_tool": "look"}]
+    model = models.Scripted([{"calls": made, "output": "†calls.0"}])
+    result = asyncio.run(Agent(model, tools=tools).run("go"))
+    told = [one.scopes for path in ("†calls.0", "†calls.1") for one in result.provenance(path)]
+    assert told == [("user",), ()]
+
+
 def test_code_model_and_delegate_are_told_apart_back_to_what_was_given() -> None:
     calls = [
         join("†state.a", a="†input.x"),

@@ -271,7 +271,8 @@ async def test_16_to_18_inside_delegates_however_deep(levels: int, of: str) -> N
     assert sorted(desk.ran) == sorted(looked)
     assert held.waiting == [f"approval {of}"]
     (one,) = approvals.pending(held.context)
-    assert (one.of, one.call, len(one.delegates)) == (of, call("send", to="ana", _activity="send"), levels)
+    assert (one.of, one.call) == (of, call("send", to="ana", _activity="send"))
+    assert one.delegates == ("top", *["down"] * (levels - 1))
     again = await desk.agent().resume(stored(held.context))
     assert (again.output, len(again.waiting), sorted(desk.ran)) == (None, 1, sorted(looked))
     done = await desk.agent().resume(approve_all(stored(again.context)))
@@ -667,6 +668,55 @@ async def test_what_holds_a_tool_holds_another_that_hands_calls_to_its_activity(
     made = call("mail", to="a", **({"_activity": "send"} if "required" in schema else {}))
     waits = await Agent(models.Scripted([answer(made, output="done")]), tools=tools).run([given], str)
     assert (waits.waiting, desk.ran) == (["approval 0.0"], [])
+
+
+async def test_what_holds_a_tool_holds_what_a_message_makes_of_it() -> None:
+    desk = Desk()
+    tools = desk.tools()
+    held = tools.find("send")
+    assert held is not None
+    tools.register(replace(held, is_held=True), replace=True)
+    given = {"type": "tool", "tool": {"send": {"type": "object", "properties": {"to": TEXT}}}}
+    waits = await Agent(models.Scripted([answer(SEND, output="done")]), tools=tools).run([given], str)
+    assert (waits.waiting, desk.ran) == (["approval 0.0"], [])
+
+
+async def test_what_crosses_is_of_the_instance_that_an_approver_has_chosen() -> None:
+    crossed: list[Json] = []
+    tools = Tools()
+    tools.register("look", {"properties": {"what": TEXT}, "_scopes": ["state.name"], "_output": TEXT})
+
+    @tools.activity("look")
+    async def look(what: str, context: Context) -> str:
+        crossed.append(dict(context.state))
+        return what
+
+    async def choose(made: Call, *_: Any) -> Any:
+        return Call({**made, "_instance": "②"})
+
+    names: list[Json] = [
+        {"type": "state", "name": name, "_instance": one} for one, name in (("①", "Ann"), ("②", "Bob"))
+    ]
+    own = [*names, *plan(call("look", what="x", _instance="①"), output="†calls.0")]
+    assert (await Agent(None, tools=tools, approve=choose).run(own)).output == "x"
+    assert (look.name, crossed) == ("look", [{"name": "Bob"}])
+
+
+@pytest.mark.rule("I2", "O8")
+async def test_what_an_approver_moves_to_another_instance_is_written_there_and_waited_for_nowhere_else() -> None:
+    desk = Desk()
+
+    async def choose(made: Call, *_: Any) -> Any:
+        return Call({**made, "_instance": "②"}) if made.get("to") == "ana" else True
+
+    names: list[Json] = [
+        {"type": "state", "name": name, "_instance": one} for one, name in (("①", "Ann"), ("②", "Bob"))
+    ]
+    writes = {**SEND, "_instance": "①", "_outputPath": "†state.name"}
+    own = plan(writes, call("send", to="†state.name", _instance="①"), output="†calls.1")
+    result = await desk.agent(approve=choose).run([*names, *own])
+    assert (result.output, desk.ran) == ("sent Ann", sending("ana", "Ann"))
+    assert [result.context.of(one).state["name"] for one in ("①", "②")] == ["Ann", "sent ana"]
 
 
 @pytest.mark.rule("O8", "L8")

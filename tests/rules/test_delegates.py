@@ -48,6 +48,27 @@ async def below(of: Agent, context: Any, depth: int = 1) -> list[events.RequestS
         return [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == depth]
 
 
+@pytest.mark.rule("D13", "D6")
+@pytest.mark.parametrize(
+    ("parameters", "complaint"), [({"day": "x"}, 'not of type "integer"'), ({}, '"day" is a required property')]
+)
+async def test_a_tool_that_stands_for_another_is_given_what_that_one_takes(parameters: Json, complaint: str) -> None:
+    tools, booked = Tools(), list[int]()
+
+    @tools.tool
+    async def book(day: int) -> str:
+        """Book a day."""
+        booked.append(day)
+        return f"booked {day}"
+
+    tools.register("desk", {"properties": {"day": {}, "_output": TEXT}, "_delegate": book.name})
+    answers = answer(call("desk", **parameters), output="†calls.0"), answer(call("desk", day=1), output="†calls.0")
+    result = await agent(*answers, tools=tools).run("go")
+    assert (result.output, booked) == ("booked 1", [1])
+    assert "its delegate 'book' takes other parameters: " in str(result.errors[0])
+    assert complaint in str(result.errors[0])
+
+
 @pytest.mark.rule("D1", "A1")
 async def test_a_delegated_call_is_one_like_any_other_to_what_stands_around_it() -> None:
     """The result is written, referred to and recorded as that of an Activity of the same interface."""

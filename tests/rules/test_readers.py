@@ -118,6 +118,7 @@ async def test_null_is_an_answer_only_where_the_shape_has_it() -> None:
         ("{day, who, at: num}", {"day": None, "who": "Ann", "at": None}, "`day`, `at` isn't in the value"),
         ("[{day, at: num}]", [{"day": "x", "at": 1}, {"day": "y", "at": None}], "`….at` isn't in the value"),
         ("{by: {*: {day}}}", {"by": {"SECRET": {"day": None}}}, "`by.….day` isn't in the value"),
+        ("{X}", {"X": None}, "`X` isn't in the value"),
         ("{kind: 'bill'|'other'}", {"kind": None}, "`kind` isn't in the value"),
         ("'bill'|'other'", None, "some of what `ask` is about isn't in the value"),
     ],

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from actum import Agent, Call, Tools, errors, models
 
@@ -171,7 +172,9 @@ async def test_an_undo_is_told_the_defaults_of_the_function_and_what_it_was_give
     told: list[Any] = []
 
     @desk.tools.tool
-    async def book(seats: list[str], class_: str = "economy", *, row: int | None = None) -> str:
+    async def book(
+        seats: list[str], class_: str = "economy", *, row: int | None = None, meal: str = Field("none", min_length=1)
+    ) -> str:
         """Book."""
         seats.append("changed")
         desk.step()
@@ -182,7 +185,7 @@ async def test_an_undo_is_told_the_defaults_of_the_function_and_what_it_was_give
         told.append((call.parameters, result))
 
     await desk.all(call("book", seats=["1a"]))
-    assert told == [({"seats": ["1a"], "class_": "economy", "row": None}, "booked")]
+    assert told == [({"seats": ["1a"], "class_": "economy", "row": None, "meal": "none"}, "booked")]
 
 
 async def test_what_was_carried_out_is_undone_though_its_result_misfits() -> None:

@@ -118,8 +118,7 @@ def _segment(match: re.Match[str]) -> Segment:
     if (index := match["index"]) is not None:
         return int(index)
     try:
-        key = match["key"]
-        return str(decode(key if key[0] == '"' else f'"{key[1:-1]}"'))
+        return str(decode(f'"{match["key"][1:-1]}"'))
     except NotJson as error:
         raise ReferenceSyntax(f"{clip(match['key'])} is not a quoted key: {error}") from None
 

@@ -216,6 +216,8 @@ class Approvals:
             )
         self._ground.journal.add(approval(job.of, job.call, "approve", replacement=changed.call))
         authored_digest(job, self._ground.jobs)  # before it is another: a corrected answer repeats what was planned
+        if changed.node.instance != job.node.instance:
+            self._ground.graph.withdraw(job.node)  # nobody waits any more for what it would have written there
         _become(job, changed)
         return values
 
