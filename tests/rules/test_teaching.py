@@ -128,7 +128,8 @@ CALLS = [  # what was written behind a call of `payments`, and the whole message
      "at _then: what orders the others is {\"_then\": true} and nothing else: a call is an element of its own"),
     (call("payments", acount="a"),
      "tool 'payments': Additional properties are not allowed ('acount' was unexpected); it takes account"),
-    (call("payments", **{"_" + "x" * 99: 1}), f"tool 'payments', at _{'x' * 99}: '_{'x' * 38}…' is not a meta-property"),
+    (call("payments", **{"_" + "x" * 99: 1}),
+     f"tool 'payments', at _{'x' * 99}: '_{'x' * 38}…' is not a meta-property"),
     (call("payments", _wen=True), "tool 'payments', at _wen: '_wen' is not a meta-property; did you mean '_when'?"),
 ]  # fmt: skip
 
