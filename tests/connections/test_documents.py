@@ -174,8 +174,8 @@ def test_an_origin_of_no_address_is_an_error_of_the_schema() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("openapi: 3.0.3\npaths: &p {}\nx: *p", "aliases (*name) are not accepted"),
-        ("openapi: 3.0.3\nx: " + "[" * 200, "nests deeper than 128"),
+        ("openapi: 3.0.3\npaths: &p {}\nx: *p", "aliases (*name) are not accepted at line 3, column 4"),
+        ("openapi: 3.0.3\nx: " + "[" * 200, "nests deeper than 128 at line 2, column 131"),
         ("actum[yaml] IGNORE: 1\nactum[yaml] IGNORE: 2", "it is neither JSON nor YAML that can be read"),
         ('{"IGNORE": 1, "IGNORE": 2}', "it is neither JSON nor YAML that can be read"),
         ("openapi: 3.0.3\nx: 1" + "0" * 5_000, "it is neither JSON nor YAML that can be read"),

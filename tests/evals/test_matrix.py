@@ -149,6 +149,19 @@ async def test_tables_of_many_cells_fit_a_terminal_and_tell_them_apart(folder: P
     assert "…" not in drawn.get()
 
 
+@pytest.mark.rule("V1")
+async def test_a_reason_that_cells_share_is_told_once(folder: Path) -> None:
+    other = {**PLAN, "output": {**PLAN["output"], "note": "?"}}
+    tried = [model("a", PLAN), model("b", PLAN), model("c", other)]
+    report = await suite(folder, "†output.mean > 10").run(models=tried)
+    told = [line for line in report_lines(report) if line.startswith("fail")]
+    assert told == [
+        'fail    ana in desk.json·c, expect: note: "?", "For Lisbon" was expected',
+        "fail    bo in all cells, output.mean: †output.mean is 9.0",
+        'fail    bo in desk.json·c, expect: note: "?", "For Oslo" was expected',
+    ]
+
+
 @pytest.mark.rule("V23", "V25")
 async def test_an_eval_goes_on_where_it_was_cut_and_pays_for_no_answer_twice(folder: Path) -> None:
     first = model("m", PLAN)
@@ -185,6 +198,15 @@ async def test_flaky_cases_are_named(folder: Path) -> None:
     assert report.cell("desk.json", "m").flaky == {"ana: expect": (1, 2), "bo: expect": (1, 2)}
     rate = report.cell("desk.json", "m").rate("expect")
     assert (rate.passed, rate.of) == (1.0, 2)
+
+
+@pytest.mark.rule("V26")
+async def test_repeats_that_agree_make_a_rate_no_surer_than_its_cases_do(folder: Path) -> None:
+    once = await suite(folder).run(models=[model("m", PLAN)])
+    thrice = await suite(folder).run(models=[model("m", PLAN)], repeat=3)
+    first, again = (report.cell("desk.json", "m").rate("expect") for report in (once, thrice))
+    assert (again.passed, again.of, again.interval) == (2, 2, first.interval)
+    assert again.interval.low < 0.5  # two of two are far from certain
 
 
 @pytest.mark.rule("V29")
@@ -329,7 +351,7 @@ async def test_runs_of_a_store_are_those_of_one_tenant_and_the_newest(folder: Pa
     with pytest.raises(errors.EvalError, match='several tenants have runs there: say whose, tenant: "acme"'):
         found()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("actum.evals.sampling._PAGE", 2)
+        patch.setattr("actum.runs.selecting._PAGE", 2)
         assert found(tenant="acme") == ["run-0", "run-1", "run-2", "run-3"]
         assert found(tenant="acme", scan=3) == ["run-1", "run-2", "run-3"]
         assert found(tenant="other") == ["run-4"]

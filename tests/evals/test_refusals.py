@@ -127,10 +127,34 @@ def line(**more: Any) -> str:
             'from: there is no tool "find"',
         ),
         ("c.json", "[]", "c.json:1:1: an Idea must be a JSON object"),
+        (
+            "c.jsonl",
+            line() + line(effects=[{"refund": {"ordr": 1}}]),
+            "c.jsonl:2: effects[0].refund: there is no parameter",
+        ),
+        (
+            "c.jsonl",
+            line(calls={"never": [{"weather": {"town": "Lisbon"}}]}),
+            'c.jsonl:1: calls.never[0].weather: there is no parameter "town"; it has city, days',
+        ),
+        (
+            "c.jsonl",
+            line(record=[{"weather": {"city": 1}, "gives": 1}]),
+            'record[0].weather: city: 1 is not of type "string"',
+        ),
+        (
+            "c.jsonl",
+            line(expect={"mean": 1, "all": [{"low": 2}]}, within={"maen": 1, "all[0].low": "5%", "note": 1}),
+            'c.jsonl:1: within: there is no number expected at "maen"; did you mean "mean"?',
+        ),
+        ("c.csv", "input.email,within.mean\na,5%\n", 'no number expected at "mean"; there are none'),
+        ("c.jsonl", b"{}\n\xff", "c.jsonl: not UTF-8 in line 2, at byte 3"),
+        ("c.yaml", "- &x {}\n- *x\n", "c.yaml: aliases (*name) are not accepted at line 2, column 3"),
+        ("c.yaml", "- a: !!set {b}\n", "at line 1, column 6"),
     ],
 )
-def test_a_malformed_case_is_told_with_its_line(folder: Path, file: str, text: str, told: str) -> None:
-    (folder / file).write_text(text, encoding="utf-8")
+def test_a_malformed_case_is_told_with_its_line(folder: Path, file: str, text: str | bytes, told: str) -> None:
+    (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
     found = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{file}]\n")
     assert any(told in one for one in found), found
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import IdeaError, ServerError
+from ..protocol.config import is_above_zero
 from ..protocol.context import is_url
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..sources.files import read_text
@@ -125,10 +126,6 @@ def _is_table(value: object) -> bool:
     return is_object(value) and all(isinstance(one, str) and "\0" not in one for one in value.values())
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
 _KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "command": (_is_text, "a text"),
     "args": (_is_texts, "a list of texts"),
@@ -143,9 +140,9 @@ _KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "only": (_is_texts, "a list of names of tools"),
     "except": (_is_texts, "a list of names of tools"),
     "prefix": (_is_text, "a text"),
-    "timeout": (_is_number, "a number of seconds"),
-    "start_timeout": (_is_number, "a number of seconds"),
-    "most_bytes": (_is_number, "a number of bytes"),
+    "timeout": (is_above_zero, "a number of seconds"),
+    "start_timeout": (is_above_zero, "a number of seconds"),
+    "most_bytes": (is_above_zero, "a number of bytes"),
     "allow_hosts": (_is_texts, "a list of hosts"),
     "protocol": (lambda value: value in ("auto", "legacy"), "auto or legacy"),
 }

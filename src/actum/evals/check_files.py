@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import IdeaError, SchemaError
+from ..protocol.tool import Tool
 from ..schema.json import Json, JsonObject, is_object
 from ..schema.types import Type
 from ..schema.validator import Validator
@@ -22,11 +23,11 @@ _LIMITS: Form = dict.fromkeys(LIMITS, AMOUNT)
 
 @dataclass(frozen=True, slots=True)
 class CheckReader:
-    """Reads checks. `types` are those of what expressions refer to, `tools` the names that there are, None if unknown;
+    """Reads checks. `types` are those of what expressions refer to, `tools` the tools that there are, None if unknown;
     files with functions are named from `folder`."""
 
     types: Mapping[str, Type]
-    tools: Sequence[str] | None
+    tools: Mapping[str, Tool] | None
     folder: Path
 
     def read(self, told: Json | PythonCheck, wrong: Complaint) -> RunCheck | None:

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload, runt
 from ..dataflow.computing.allowance import Allowance
 from ..dataflow.computing.checker import ComputingMismatch, check_types
 from ..dataflow.computing.evaluator import ComputingError, computed_value
+from ..dataflow.computing.operands import is_number
 from ..dataflow.computing.text import Computed, read_computed, read_group
 from ..dataflow.computing.tokens import ComputingSyntax
 from ..dataflow.expression import MISSING
@@ -273,17 +274,13 @@ def _told(one: Difference) -> str:
 
 
 def _is_near(wanted: Any, found: Any, tolerance: Any) -> bool:
-    if _is_number(wanted) and _is_number(found):
+    if is_number(wanted) and is_number(found):
         try:
             most = margin(tolerance, wanted)
             return wanted == found if most is None else abs(wanted - found) <= most
         except OverflowError:  # a whole number beyond all others
             return False
     return type(wanted) is type(found) and encode(wanted, sort_keys=True) == encode(found, sort_keys=True)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def margin(tolerance: Any, of: float) -> float | None:

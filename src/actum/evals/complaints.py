@@ -43,10 +43,10 @@ class Complaint:
         meant = instead(name, names).replace("'", '"') if names else "there are none"
         self(f'there is no {kind} "{name}"; {meant}')
 
-    def keys(self, told: Mapping[str, Any], known: Iterable[str]) -> None:
+    def keys(self, told: Mapping[str, Any], known: Iterable[str], kind: str = "key") -> None:
         """Note each key that isn't one of these."""
         for key in [one for one in told if one not in known]:
-            self.unknown("key", key, known)
+            self.unknown(kind, key, known)
 
     def form(self, told: Json, form: Form, words: str) -> JsonObject:
         """The members that fit a form; each that doesn't is noted, as is each key that the form doesn't know.

@@ -19,6 +19,7 @@ from ..inspection.wording import short
 from ..protocol.call import EACH, Place
 from ..protocol.message import NUMBER, OF
 from ..protocol.readings import Reading, readings
+from ..protocol.tool import Tool
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from ..schema.quoting import printable
 from .checks import Verdict
@@ -211,8 +212,8 @@ def told_call(call: JsonObject) -> str:
 _OF_CALLS = ("want", "never", "only", "order", "most")
 
 
-def parsed_calls(told: Json, wrong: Complaint, tools: Sequence[str] | None, *, must: bool = False) -> Calls:
-    """The check `calls` as it stands in a file; `tools` are the names that there are, None if that isn't known."""
+def parsed_calls(told: Json, wrong: Complaint, tools: Mapping[str, Tool] | None, *, must: bool = False) -> Calls:
+    """The check `calls` as it stands in a file; `tools` are those that there are, None if that isn't known."""
     if not is_object(told):
         wrong("calls is an object: {want: […], never: […]}")
         return Calls(most={})
@@ -237,7 +238,7 @@ def parsed_calls(told: Json, wrong: Complaint, tools: Sequence[str] | None, *, m
     return Calls(must=must, most=most, **patterns)
 
 
-def parsed_pattern(told: Json, wrong: Complaint, tools: Sequence[str] | None) -> CallPattern | None:
+def parsed_pattern(told: Json, wrong: Complaint, tools: Mapping[str, Tool] | None) -> CallPattern | None:
     """One call as it stands in a file: the tool's name, or {tool: {parameter: …}}."""
     if isinstance(told, str):
         _known(told, wrong, tools)
@@ -248,16 +249,19 @@ def parsed_pattern(told: Json, wrong: Complaint, tools: Sequence[str] | None) ->
     ((tool, told_parameters),) = told.items()
     _known(tool, wrong, tools)
     own = wrong.at(tool)
+    taken = {} if tools is None or tool not in tools else tools[tool].parameters
+    if taken.get("additionalProperties") is False:
+        own.keys(told_parameters, taken["properties"], "parameter")
     parameters = {name: _parsed_parameter(value, own.at(name), tools) for name, value in told_parameters.items()}
     return CallPattern(tool=tool, parameters=parameters)
 
 
-def _known(tool: str, wrong: Complaint, tools: Sequence[str] | None) -> None:
+def _known(tool: str, wrong: Complaint, tools: Mapping[str, Tool] | None) -> None:
     if tools is not None and tool not in tools:
         wrong.unknown("tool", tool, tools)
 
 
-def _parsed_parameter(told: Json, wrong: Complaint, tools: Sequence[str] | None) -> _Equal | _Holding | _From:
+def _parsed_parameter(told: Json, wrong: Complaint, tools: Mapping[str, Tool] | None) -> _Equal | _Holding | _From:
     match told:
         case {"if": str(text), **rest} if not rest:
             try:

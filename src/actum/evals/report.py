@@ -65,8 +65,9 @@ class Judgement:
 class Rate:
     """How many cases of a cell pass a check: `passed` of `of`, and `unknown` more of which nobody knows.
 
-    A case that was tried several times counts as the share of its repeats that pass. `interval` is Wilson's, with
-    repeats that of resampled cases. If the truth were known, between `passed` and `passed + unknown` would pass.
+    A case that was tried several times counts as the share of its repeats that pass. `interval` is Wilson's, or,
+    where repeats of some cases differ, that of resampled cases. If the truth were known, between `passed` and
+    `passed + unknown` would pass.
     """
 
     passed: float
@@ -137,9 +138,9 @@ class CellReport:
             raise EvalError([f"{self.name}: there is no check {check!r}; {instead(check, self.checks)}"])
         states = self._states(check)
         shares = {case: share for case, found in states.items() if (share := _share(found)) is not None}
-        known, passed = len(shares), sum(shares.values())
-        is_repeated = any(len(found) > 1 for found in states.values())
-        interval = bootstrapped([*shares.values()], self.seed) if is_repeated else wilson(round(passed), known)
+        known, passed, kinds = len(shares), sum(shares.values()), {*shares.values()}
+        is_mixed = len(kinds) > 1 and not kinds <= {0, 1}  # else resampling finds the same again and again
+        interval = bootstrapped([*shares.values()], self.seed) if is_mixed else wilson(round(passed), known)
         return Rate(passed=passed, of=known, unknown=len(states) - known, interval=interval)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
@@ -82,15 +83,18 @@ def _worse(report: Report, first: CellReport, others: Sequence[CellReport]) -> I
 
 
 def _wrong(report: Report) -> Iterator[str]:
-    """Why cases fail, or can't be judged: a line for each reason, with the checks that give it."""
-    found: dict[tuple[str, str, str, str], list[str]] = {}
+    """Why cases fail, or can't be judged: a line for each reason, with the cells and the checks that give it."""
+    found: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for row in report.rows:
         if row.state != "pass":
-            found.setdefault((row.state, row.case, row.cell, row.verdict.why), []).append(row.check)
-    told = [
-        f"{state:<8}{case} in {cell}, {', '.join(dict.fromkeys(checks))}: {why}"
-        for (state, case, cell, why), checks in found.items()
-    ]
+            found[row.state, row.case, row.verdict.why, row.cell].append(row.check)
+    cells: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
+    for (state, case, why, cell), checks in found.items():
+        cells[state, case, ", ".join(dict.fromkeys(checks)), why].append(cell)
+    told = list[str]()
+    for (state, case, failed, why), names in cells.items():
+        where = "all cells" if len(names) == len(report.cells) > 1 else ", ".join(names)
+        told.append(f"{state:<8}{case} in {where}, {failed}: {why}")
     yield from _first(_MOST_REASONS, told)
 
 

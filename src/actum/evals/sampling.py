@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..app.coercion import blocking
 from ..app.idea import Idea
 from ..errors import ActumError
-from ..runs.handle import Run
 from ..runs.runs import Runs
+from ..runs.selecting import every_run
 from ..schema.json import JsonObject
 from .case import Case
 from .checks import Condition, condition
@@ -29,7 +29,6 @@ _FORM: Form = {
 }
 _SPANS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_SCANNED = 10_000
-_PAGE = 200
 
 
 def sampled(told: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
@@ -67,9 +66,11 @@ async def _found(
     matching: list[str] = []
     tenants: set[str] = set()
     async with Runs(told["runs"]) as runs:
-        async for run in _listed(runs, told.get("tenant"), told.get("scan", _MOST_SCANNED)):
-            if since is not None and run.row.created < since:
+        left = told.get("scan", _MOST_SCANNED)
+        async for run in every_run(runs, tenant=told.get("tenant")):
+            if left == 0 or (since is not None and run.row.created < since):
                 break
+            left -= 1
             if run.row.state not in {"done", "failed"}:
                 continue
             tenants.add(run.row.tenant)
@@ -81,15 +82,6 @@ async def _found(
             if is_wanted and (where is None or _holds(where, run.id, idea)):
                 matching.append(run.id)
         return [(one, await (await runs.get(one)).idea()) for one in sorted(drawn(sorted(matching)))]
-
-
-async def _listed(runs: Runs, tenant: str | None, most: int) -> AsyncGenerator[Run]:
-    """The newest runs of a tenant, or of all, page by page."""
-    last: Run | None = None
-    while most > 0 and (page := await runs.list(tenant=tenant, before=last, most=min(most, _PAGE))):
-        for run in page:
-            yield run
-        last, most = page[-1], most - len(page)
 
 
 def _is_called(run: Idea, name: str) -> bool:

@@ -15,16 +15,19 @@ from typing import Any, Literal
 from ..app.idea import Idea
 from ..app.loading import Code, ready
 from ..app.retracing import Unasked
+from ..dataflow.computing.operands import is_number
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, MessageError, SchemaError
 from ..generation.offer import Toolset, offered
 from ..ideas.file import parse_text, write_idea
 from ..protocol.config import Limits
 from ..protocol.context import Context
+from ..protocol.tool import Tool
 from ..schema.infer import shape_of
-from ..schema.json import Json, JsonObject, encode, is_list, is_object, plain
+from ..schema.json import Json, JsonObject, encode, is_list, is_object, leaves_of, plain
 from ..schema.type_reading import type_of
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, union
+from ..schema.validator import json_path
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
 from .case import Case, recorded_for
@@ -178,8 +181,8 @@ def _idea_of(told: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, st
         return None, name
 
 
-def _tools_of(idea: Idea, name: str, wrong: Complaint) -> tuple[Toolset, Sequence[str] | None]:
-    """The tools of the Idea, and their names; None where not all can be known without running its Python."""
+def _tools_of(idea: Idea, name: str, wrong: Complaint) -> tuple[Toolset, Mapping[str, Tool] | None]:
+    """The tools of the Idea, and again by name; None where not all can be known without running its Python."""
     code = Code.to_read()
     try:
         found = ready(idea, name, model=Unasked(None), code=code)
@@ -187,7 +190,7 @@ def _tools_of(idea: Idea, name: str, wrong: Complaint) -> tuple[Toolset, Sequenc
     except ActumError as error:
         wrong.at("idea")(error.message)
         return Toolset(tools={}, activities={}), None
-    return toolset, None if code.left_out else list(toolset.tools)
+    return toolset, None if code.left_out else toolset.tools
 
 
 def _cases_of(told: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]:
@@ -286,7 +289,7 @@ def _types_of(idea: Idea) -> Mapping[str, Type]:
     }
 
 
-def _judge_case(tools: Sequence[str] | None, case: Case, wrong: Complaint) -> None:
+def _judge_case(tools: Mapping[str, Tool] | None, case: Case, wrong: Complaint) -> None:
     """Note what is wrong with what a case expects of calls, and with its tolerances."""
     if case.calls is not None:
         parsed_calls(case.calls, wrong.at("calls"), tools)
@@ -298,7 +301,10 @@ def _judge_case(tools: Sequence[str] | None, case: Case, wrong: Complaint) -> No
         Context(case.messages)
     except MessageError as error:
         wrong.at("messages")(error.message)
+    expected = [json_path(at) for at, one in leaves_of(case.expect) if is_number(one)]
     for path, tolerance in case.within.items():
+        if path not in expected:
+            wrong.at("within").unknown("number expected at", path, expected)
         try:
             margin(tolerance, 1.0)
         except (ValueError, TypeError):
@@ -320,13 +326,15 @@ def _digests(columns: Sequence[RunCheck], said: Sequence[Any], toolset: Toolset)
     return {name: sha256(encode(plain(one), sort_keys=True).encode()).hexdigest() for name, one in whole.items()}
 
 
-def _judge_record(told: Any, tools: Sequence[str] | None, wrong: Complaint) -> None:
+def _judge_record(told: Any, tools: Mapping[str, Tool] | None, wrong: Complaint) -> None:
     """Note what is wrong with a call of a case's own record."""
     if not is_object(told) or len(told) != 2 or "gives" not in told:
         wrong("a recorded call is {tool: {parameter: value}, gives: value}")
         return
-    tool = next(key for key in told if key != "gives")
-    parsed_pattern({tool: told[tool]}, wrong, tools)
+    name = next(key for key in told if key != "gives")
+    is_call = parsed_pattern({name: told[name]}, wrong, tools) is not None
+    if is_call and tools and name in tools and (complaint := tools[name].validator.complaint(told[name])):
+        wrong.at(name)(complaint)
 
 
 def _gates_of(said: JsonObject) -> Gates:
@@ -341,7 +349,7 @@ def _budget_of(told: Json, wrong: Complaint) -> Limits:
     return Limits(**{one.name: own.get(one.name) for one in fields(Limits)})
 
 
-def _beyond_record(told: Json, tools: Sequence[str] | None, wrong: Complaint) -> Mapping[str, Any]:
+def _beyond_record(told: Json, tools: Mapping[str, Tool] | None, wrong: Complaint) -> Mapping[str, Any]:
     """What is done where a call isn't recorded, as fields of a suite."""
     words = "tools say what is done where a call isn't recorded: {live: reads, simulate: [weather]}"
     own = wrong.form(told, _BEYOND, words)

@@ -169,8 +169,12 @@ def parse_yaml(text: str) -> Json:
         return None if node is None else plain(_constructed(loader, node))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        where = "" if mark is None else _at(mark)
         raise NotYaml(f"{getattr(error, 'problem', None) or 'not YAML'}{where}") from None
+
+
+def _at(mark: Any) -> str:
+    return f" at line {mark.line + 1}, column {mark.column + 1}"
 
 
 def item_lines(text: str, member: str) -> list[int]:
@@ -190,10 +194,10 @@ def _check_tokens(tokens: Iterable[Any]) -> None:
     depth = 0
     for token in tokens:
         if token.id == "<alias>":
-            raise Unaccepted("aliases (*name) are not accepted")
+            raise Unaccepted(f"aliases (*name) are not accepted{_at(token.start_mark)}")
         depth += (token.id in _OPENING) - (token.id in _CLOSING)
         if depth > MAX_DEPTH:
-            raise Unaccepted(f"nests deeper than {MAX_DEPTH}")
+            raise Unaccepted(f"nests deeper than {MAX_DEPTH}{_at(token.start_mark)}")
 
 
 _TAG = "tag:yaml.org,2002:"
@@ -213,7 +217,9 @@ def _loader() -> Any:
     from yaml import SafeLoader
 
     safe: Any = SafeLoader  # stubs leave its methods open
-    loader: Any = type("Loader", (safe,), {"yaml_implicit_resolvers": {}})
+    known = [None, *(f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map"))]
+    made = {tag: safe.yaml_constructors[tag] for tag in known}
+    loader: Any = type("Loader", (safe,), {"yaml_implicit_resolvers": {}, "yaml_constructors": made})
     for kind, pattern, first in _RESOLVED:
         loader.add_implicit_resolver(f"{_TAG}{kind}", re.compile(rf"{pattern}\Z"), first)
     loader.add_constructor(f"{_TAG}timestamp", safe.construct_yaml_str)
@@ -243,8 +249,7 @@ def _take_keys(root: Any) -> None:
             if key.id != "scalar":
                 continue  # which no object can have: constructing it fails
             if key.value in seen:
-                where = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
-                raise NotYaml(f"the key {key.value!r} occurs twice in one object {where}")
+                raise NotYaml(f"the key {key.value!r} occurs twice in one object{_at(key.start_mark)}")
             seen.add(key.value)
             key.tag = f"{_TAG}str"
         waiting += [member for _, member in reversed(node.value)]

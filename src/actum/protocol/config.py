@@ -33,6 +33,11 @@ def is_number_within(value: Any, least: float = 0, most: float = math.inf) -> bo
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
+def is_above_zero(value: Any) -> bool:
+    """Whether a value is a finite number above zero."""
+    return is_number_within(value) and 0 < value < math.inf
+
+
 def whole_from(least: int = 0) -> Accepted:
     """Whole numbers from this one."""
     return Accepted("a whole number", lambda value: is_whole_within(value, least))
@@ -230,10 +235,6 @@ _BOUNDS = Weights("counts", "no", "no")
 """What a run may reach and spend: a delegate's is its caller's."""
 
 
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
@@ -288,7 +289,7 @@ FIELDS: Mapping[str, ConfigField] = {
     "limits": ConfigField(OBJECT, _BOUNDS),
     "origin": ConfigField(Accepted("the path of a file", lambda value: value is None or _is_name(value)), _BOUNDS),
     "servers": ConfigField(_of_text_or_list("a list of names of files"), _BOUNDS),
-    "batch": ConfigField(Accepted("a number of seconds above zero", _is_time), _BOUNDS),
+    "batch": ConfigField(Accepted("a number of seconds above zero", is_above_zero), _BOUNDS),
     "deps": ConfigField(Accepted("a name of what a worker makes", _is_name), _BOUNDS),
 }
 """The fields of an Idea's config. What doesn't count is left to who runs the Idea.

@@ -17,6 +17,7 @@ from ..schema.naming import instead
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
+from .config import is_above_zero, is_whole_within
 from .message import RESERVED_KINDS, instance_of
 from .tool import ANONYMOUS, Tool, owned_by
 
@@ -226,15 +227,6 @@ def _is_texts(value: object) -> bool:
     return is_list(value) and all(map(_is_text, value))
 
 
-def _is_duration(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def is_count(value: object) -> bool:
-    """Whether it says how often."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 def _one_of(*choices: str) -> tuple[Callable[[object], bool], str]:
     return choices.__contains__, f"one of {', '.join(choices)}"
 
@@ -251,8 +243,8 @@ VALUES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "_outputMethod": _one_of(*METHODS),
     "_resolution": _one_of("execution", "upfront"),
     "_effects": _one_of("none", "some", "ordered"),
-    "_timeout": (_is_duration, "a number of seconds greater than 0"),
-    "_retries": (is_count, "a whole number that is not negative"),
+    "_timeout": (is_above_zero, "a number of seconds greater than 0"),
+    "_retries": (is_whole_within, "a whole number that is not negative"),
 }
 """Which values a meta-property can have, and the same in words."""
 

@@ -10,7 +10,8 @@ from typing import Any, ParamSpec, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import SchemaError
 from .activity import Activity, Choice, check_function
-from .declaration import is_count, parse_tool
+from .config import is_whole_within
+from .declaration import parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
 from .tool import ANONYMOUS, Effects, Tool, says_the_same
 from .typed_function import MetaOptions, activity_of, check_options, is_made_anew, registered
@@ -321,7 +322,7 @@ class Registry(Catalog):
             )
         if function is None:
             return partial(self.activity, name, retries=retries, replace=replace)
-        if not is_count(retries):
+        if not is_whole_within(retries):
             raise SchemaError(f"retries must be a whole number that is not negative, not {retries!r}", path=name)
         if not callable(function):
             raise SchemaError(f"an Activity is a function, not {function!r}", path=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,12 +14,12 @@ from .handle import Run
 from .row import Row, sought
 from .run_folder import RunFolder
 from .runs import Runs
+from .selecting import every_run
 from .sql_deliveries import SEND
 from .sql_leases import ADD_ENTRY
 from .sql_rows import SOURCE, kept_text, source_values
 from .sql_store import SqlStore
 
-_PAGE = 200
 _RESULT = "name, sought, state, lease, attempts, output, waiting, error, about, created, ended, losses"
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, {_RESULT}) VALUES "
@@ -50,7 +50,7 @@ async def moved_runs(source: Runs, target: Runs) -> int:
     if running := await source.list(state="running", most=1):
         raise RunError(f"run {running[0].id} is being carried out: stop the workers of its place before it is moved")
     moved = 0
-    async for run in _all(source):
+    async for run in every_run(source):
         values, entries, sent = await _kept(source, run)
         async with store.database.transaction() as within:
             if await within.rows(_ADD, *values):
@@ -58,14 +58,6 @@ async def moved_runs(source: Runs, target: Runs) -> int:
                 await _add(within, run.id, run.row.lease, entries, sent)
     await _take_beside(source, store)
     return moved
-
-
-async def _all(source: Runs) -> AsyncGenerator[Run]:
-    last: Run | None = None
-    while page := await source.list(before=last, most=_PAGE):
-        for run in page:
-            yield run
-        last = page[-1]
 
 
 async def _kept(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:

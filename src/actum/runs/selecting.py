@@ -10,7 +10,7 @@ from .handle import Run
 from .row import State
 from .runs import Runs
 
-_PAGE = 500
+_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,20 @@ class RunFilter:
         return is_late and (self.code is None or (row.error or {}).get("code") == self.code)
 
 
-async def selected(runs: Runs, which: RunFilter) -> AsyncGenerator[Run]:
-    """The runs that are meant, the newest first, page by page; ages are judged by the clock of the place."""
-    now = await clock_of(runs.store.database)
+async def every_run(
+    runs: Runs, *, state: State | None = None, tenant: str | None = None, find: str = ""
+) -> AsyncGenerator[Run]:
+    """All runs of a place of this state, tenant and words, the newest first; pages are read as they are needed."""
     last: Run | None = None
-    while page := await runs.list(state=which.state, tenant=which.tenant, find=which.find, before=last, most=_PAGE):
+    while page := await runs.list(state=state, tenant=tenant, find=find, before=last, most=_PAGE):
         for run in page:
-            if which.takes(run, now):
-                yield run
+            yield run
         last = page[-1]
+
+
+async def selected(runs: Runs, which: RunFilter) -> AsyncGenerator[Run]:
+    """The runs that are meant, the newest first; ages are judged by the clock of the place."""
+    now = await clock_of(runs.store.database)
+    async for run in every_run(runs, state=which.state, tenant=which.tenant, find=which.find):
+        if which.takes(run, now):
+            yield run

@@ -206,7 +206,7 @@ def names_in(schema: Json) -> set[str]:
     return found
 
 
-def json_path(path: list[Any]) -> str:
+def json_path(path: Sequence[Any]) -> str:
     """A path in a value as messages write it: `days[0].low`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 

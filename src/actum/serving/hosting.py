@@ -29,6 +29,7 @@ from ..runs.held import Runner
 from ..runs.providing import Factory
 from ..runs.racing import beside
 from ..runs.runs import Runs
+from ..runs.selecting import every_run
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
@@ -101,12 +102,9 @@ class Hosting:
     async def _give_up_old(self) -> None:
         """End the runs whose hosts have not come back in time."""
         for state in ("waiting", "running", "queued"):
-            last: Run | None = None
-            while page := await self.runs.list(state=state, before=last):
-                last = page[-1]
-                for run in page:
-                    if run.row.queue.startswith(_QUEUE) and self._is_old(run):
-                        await run.cancel()
+            async for run in every_run(self.runs, state=state):
+                if run.row.queue.startswith(_QUEUE) and self._is_old(run):
+                    await run.cancel()
 
     def _is_old(self, run: Run) -> bool:
         return time.time() - run.row.created > self.ttl

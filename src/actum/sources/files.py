@@ -59,7 +59,8 @@ def read_text(path: Path) -> str:
             raise IdeaError(f"{path}: larger than {MOST_BYTES} bytes")
         return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise IdeaError(f"{path}: not UTF-8 at byte {error.start}") from None
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise IdeaError(f"{path}: not UTF-8 in line {line}, at byte {error.start}") from None
     except (OSError, ValueError) as error:
         raise IdeaError(f"{path}: {_said(error)}") from None
 
