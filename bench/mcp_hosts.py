@@ -25,6 +25,7 @@ from actum.connections import Servers
 from actum.execution.calls.approval import Reply
 from actum.schema.json import encode
 from actum.serving.carry_out import nearest
+from actum.serving.desk import Desk
 from actum.serving.mcp_options import McpOptions
 from actum.serving.mcp_server import Host
 
@@ -294,7 +295,7 @@ async def measured(folder: Path) -> list[str]:
     tools = Tools()
     async with connections.open(_file(folder)) as servers, Runs(folder / "runs.db") as runs:
         servers.register(tools)
-        serving = Host.of({}, runs, McpOptions(graph=tools, approve=_agree), None, [])
+        serving = Host.of(Desk(ideas={}, runs=runs, mcp=McpOptions(graph=tools, approve=_agree)))
         async with Client(serving.server(), mode="2026-07-28") as host:
             bench, answers = Bench(servers, folder, host), set[str]()
             for way in WAYS:

@@ -1,7 +1,7 @@
 """Runs that are kept in files: started, listed, resumed, forked, decided on and replayed.
 
-A kept run is an Idea file whose context holds what the run has left, and a log beside it (`FILE.log`) for what is newer
-than the file; a process that was killed loses nothing that was logged. It is a run of the folder it lies in, as
+A kept run is an Idea file whose context holds what the run has left, and a log next to it (`FILE.log`) for what is
+newer than the file; a process that was killed loses nothing that was logged. It is a run of the folder it lies in, as
 `Runs(folder)` has them. It can be read at any moment; while one process carries it out, others that would go on with it
 are refused with an `IdeaError`. A `run` is named by the path of its file.
 """

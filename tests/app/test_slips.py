@@ -502,7 +502,9 @@ def test_what_is_no_type_is_no_schema(schema: Any) -> None:
 
 
 def test_an_unknown_type_of_a_schema_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(errors.SchemaError, match=r'schema\.type: .*"strng" is none of array, boolean, .* and string$'):
+    with pytest.raises(
+        errors.SchemaError, match=r'schema\.type: .*"strng" is not one of array, boolean, .* and string$'
+    ):
         agent().run_sync("Hi", {"type": "strng"})
 
 

@@ -244,7 +244,7 @@ def _of(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
         (["sweep", "--keep", "running=5"], "done, failed or cancelled, not 'running'"),
         (["sweep", "--keep", "done=long"], "not 'long'"),
         (["worker", "--keep", "done"], "--keep takes key=value"),
-        (["limit", "--runs", "5"], "about a tenant or about a model"),
+        (["limit", "--runs", "5"], "for a tenant or for a model"),
         (["limit", "--tenant", "a", "--requests", "5"], "are limits of models"),
         (["limit"], "no runs are kept at .actum/runs.db"),
         (["schedule", "a", "note.json"], "takes an Idea and a time"),

@@ -107,7 +107,7 @@ def test_references_beside_the_parameters_are_put_in_their_places() -> None:
         (
             {"_tool": "writes", "_outputPath": "†calls.0"},
             errors.InvalidParameters,
-            "tool 'writes', at _outputPath: †calls can't be written: it is no kind of data",
+            "tool 'writes', at _outputPath: †calls can't be written: it is not a kind of data",
         ),
         (
             {"_tool": "writes", "_outputPath": "†state.approvals.x"},

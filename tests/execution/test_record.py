@@ -60,7 +60,7 @@ def test_an_entry_reads_as_it_is_written(entry: Entry) -> None:
 @pytest.mark.parametrize(
     ("entry", "wrong"),
     [
-        ({}, "it is none of the entries that a run writes"),
+        ({}, "it is not an entry that a run writes"),
         ({"began": "no context", "run": "r"}, "'began' must be a list of objects"),
         ({"began": [5], "run": "r"}, "'began' must be a JSON object"),
         ({"began": [], "run": 5}, "'run' must be a text"),
@@ -76,15 +76,15 @@ def test_an_entry_reads_as_it_is_written(entry: Entry) -> None:
         ({"failed": "0.0", "call": CALL}, "'error' must be a text"),
         ({"answer": "0", "call": CALL}, "'answer' must be a whole number that is not negative"),
         ({"answer": 0, "start": [], "call": CALL}, "'start' must be a whole number that is not negative"),
-        ({"answer": 0}, "it is none of the entries that a run writes about an answer"),
-        ({"answer": 0, "closed": 1}, "it is none of the entries that a run writes about an answer"),
+        ({"answer": 0}, "it is not an entry that a run writes about an answer"),
+        ({"answer": 0, "closed": 1}, "it is not an entry that a run writes about an answer"),
         ({"answer": 0, "index": 0, "call": "no call"}, "'call' must be a JSON object"),
         ({"answer": 0, "call": CALL, "index": "0"}, "'index' must be a whole number that is not negative"),
         ({"answer": 0, "call": CALL, "index": 0, "adopted": None}, "'adopted' must be a place such as 3.0"),
         ({"answer": 0, "call": CALL}, "'index' must be a whole number that is not negative"),
         ({"answer": 0, "call": CALL, "index": 0, "adopted": "here"}, "'here' is not a place, for example 3.0"),
         ({"began": []}, "it doesn't say which run has begun: records from before 0.1.0 can't be read"),
-        ({"start": 3, "call": CALL, "index": 0}, "it is none of the entries that a run writes"),
+        ({"start": 3, "call": CALL, "index": 0}, "it is not an entry that a run writes"),
         ({"answer": 0, "restarted": 1, "kept": {"here": CALL}}, "'here' is not a place, for example 3.0"),
         ({"answer": 0, "restarted": 1, "kept": {"0.0": 5}}, "'kept' must be a JSON object"),
         ({"answer": 0, "restarted": 1, "kept": []}, "'kept' must be a JSON object"),
@@ -95,8 +95,8 @@ def test_an_entry_reads_as_it_is_written(entry: Entry) -> None:
         ({"failed": "0.0", "call": 5, "error": ""}, "'call' must be a JSON object"),
         ({"failed": "0.0", "call": {}, "error": "", "marks": 5}, "'marks' must be a JSON object"),
         ({"answer": -1}, "'answer' must be a whole number that is not negative"),
-        ({"heard": 1}, "it is none of the entries that a run writes"),
-        ({"answer": 0, "withheld": 1}, "it is none of the entries that a run writes about an answer"),
+        ({"heard": 1}, "it is not an entry that a run writes"),
+        ({"answer": 0, "withheld": 1}, "it is not an entry that a run writes about an answer"),
     ],
 )
 def test_what_is_no_entry_is_refused(entry: Json, wrong: str) -> None:

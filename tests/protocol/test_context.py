@@ -102,7 +102,7 @@ def test_a_context_seen_from_an_instance() -> None:
     [
         (5, "a message must be a JSON object, not a int"),
         ({"type": "state", "state": {1: 2}}, "the key 1 is not a string"),
-        ({"type": "data", "kind": "each", "data": 1}, "'each' is no name for a kind: †each means something else"),
+        ({"type": "data", "kind": "each", "data": 1}, "'each' is not a name for a kind: †each means something else"),
         ({"type": "state", "_call": 5}, "'_call' must be the call that has left the message, an object"),
         ({"type": "state", "_of": 5}, "'_of' must be a place such as \"3.0\", not 5"),
         ({"type": "state", "_of": "x"}, "'_of': 'x' is not a place, for example 3.0"),

@@ -83,7 +83,7 @@ def of_unknown(x: Unknown) -> int:  # type: ignore[name-defined]  # noqa: F821 -
         ({"_resolution": "later"}, "_resolution", "'_resolution' must be one of execution, upfront, not 'later'"),
         ({"_effects": "many"}, "_effects", "'_effects' must be one of none, some, ordered, not 'many'"),
         ({"_outputPath": "†state["}, "_outputPath", "no path segment can be read at character 6 of '†state['"),
-        ({"_outputPath": "†calls.0"}, "_outputPath", "†calls can't be written: it is no kind of data"),
+        ({"_outputPath": "†calls.0"}, "_outputPath", "†calls can't be written: it is not a kind of data"),
         ({"_instance": 1}, "_instance", "'_instance' must be a string, not 1"),
         ({"_activity": 5}, "_activity", "'_activity' must be a string, not 5"),
         ({"_delgate": "x"}, "_delgate", "'_delgate' is not a meta-property; did you mean '_delegate'?"),

@@ -502,7 +502,7 @@ async def test_no_gate_is_opened_by_what_a_model_or_data_say(how: str) -> None:
 @pytest.mark.parametrize("path", ["†results", "†results.0", "†each", "†each.x", "†calls.1"])
 async def test_what_is_no_kind_of_data_is_written_by_no_call(path: str) -> None:
     tools = toolbox()
-    with pytest.raises(errors.SchemaError, match="can't be written: it is no kind of data"):
+    with pytest.raises(errors.SchemaError, match="can't be written: it is not a kind of data"):
         tools.register("fixed", {"properties": {"_outputPath": {"const": path}, "_output": {}}})
     result = await run(answer(call("double", n=1, _outputPath=path)), answer(output=1), tools=tools)
     assert [error.code for error in result.errors] == ["invalid_parameters"]

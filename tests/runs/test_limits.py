@@ -192,12 +192,12 @@ async def test_nothing_stays_parked_whoever_dies_and_whatever_is_cancelled(place
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({}, "about a tenant or about a model"),
-        ({"tenant": "a", "model": "m"}, "about a tenant or about a model"),
+        ({}, "for a tenant or for a model"),
+        ({"tenant": "a", "model": "m"}, "for a tenant or for a model"),
         ({"tenant": "a", "requests": 5}, "are limits of models"),
         ({"model": "m", "runs": 5}, "are limits of tenants"),
-        ({"tenant": "a", "runs": 0}, "one or more"),
-        ({"tenant": "a", "weight": 0}, "more than none"),
+        ({"tenant": "a", "runs": 0}, "a whole number from 1 to"),
+        ({"tenant": "a", "weight": 0}, "a weight is a number from 0.001 to 1000"),
     ],
     ids=str,
 )

@@ -15,7 +15,7 @@ from actum import Agent, Context, Runs, Tools, events, models
 from actum.protocol.call import Call, Place
 from actum.runs.following import Entry, Live
 from actum.runs.live.broadcasting import LiveRun, LiveRuns
-from actum.runs.live.channel import LocalChannel
+from actum.runs.live.channel import Channel
 from actum.runs.live.hearing import Hearing
 from actum.schema.json import decode
 
@@ -123,7 +123,7 @@ async def test_a_follower_that_asks_for_no_more_sees_entries_alone(place: str) -
 
 
 async def test_nothing_is_sent_for_a_run_that_nobody_listens_to() -> None:
-    class Counting(LocalChannel):
+    class Counting(Channel):
         sent = 0
 
         async def tell(self, run: str, messages: Any) -> None:
@@ -211,7 +211,7 @@ async def test_messages_that_are_lost_or_doubled_never_double_a_text() -> None:
         print(f"seed {seed}")
         drawn = random.Random(seed)
         told = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
-        hearing, reader = Hearing(LocalChannel(), "r"), Reader()
+        hearing, reader = Hearing(Channel(), "r"), Reader()
         hearing.owned(1)
         words = "".join(drawn.choice("aé\n\x01𝄞") for _ in range(drawn.randrange(1, 200)))
         told(_request())
@@ -244,7 +244,7 @@ def _output(text: str) -> Json:
 
 async def test_what_a_worker_says_that_has_lost_the_run_is_not_shown() -> None:
     stale, own = (LiveRun("r", lease, lambda: 1, lambda _: None, most=7_500) for lease in (1, 2))
-    hearing = Hearing(LocalChannel(), "r")
+    hearing = Hearing(Channel(), "r")
     hearing.owned(1)
     stale(_told("one "))
     _heard(hearing, stale)
@@ -265,7 +265,7 @@ async def test_what_a_worker_says_that_has_lost_the_run_is_not_shown() -> None:
 
 async def test_an_output_that_was_delivered_before_the_worker_died_is_not_taken_back() -> None:
     own = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
-    hearing = Hearing(LocalChannel(), "r")
+    hearing = Hearing(Channel(), "r")
     hearing.owned(1)
     own(_told("the en"))
     _heard(hearing, own)
@@ -278,7 +278,7 @@ async def test_an_output_that_was_delivered_before_the_worker_died_is_not_taken_
 
 async def test_what_is_heard_behind_the_output_of_the_record_takes_nothing_of_it_back() -> None:
     own = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
-    hearing, reader = Hearing(LocalChannel(), "r"), Reader()
+    hearing, reader = Hearing(Channel(), "r"), Reader()
     hearing.owned(1)
     own(_request())
     own(_told("the en"))
@@ -305,7 +305,7 @@ async def test_a_message_is_never_longer_than_the_channel_takes() -> None:
 
 @pytest.mark.parametrize("message", ["", "7", "[]", "{}", '{"lease": 1}', '{"lease": 1, "items": [7]}', '{"items":{}}'])
 async def test_what_is_no_message_of_a_worker_is_passed_over(message: str) -> None:
-    hearing = Hearing(LocalChannel(), "r")
+    hearing = Hearing(Channel(), "r")
     hearing.owned(1)
     hearing.hear(message)
     assert list(hearing.before(10)) == []
@@ -313,7 +313,7 @@ async def test_what_is_no_message_of_a_worker_is_passed_over(message: str) -> No
 
 async def test_it_counts_only_for_a_while_that_somebody_listens() -> None:
     now = 0.0
-    channel = LocalChannel()
+    channel = Channel()
     lives = LiveRuns(channel, lambda: now)
     heard: list[str] = []
     async with channel.asked(lives.asked), channel.hear("r", heard.append):

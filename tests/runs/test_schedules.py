@@ -140,8 +140,8 @@ async def test_a_schedule_is_listed_changed_paused_and_removed(place: str) -> No
         ({"name": "a b"}, "the id of a run"),
         ({"name": "a" * 171}, "the name of a schedule"),
         ({"missed": "some"}, "skip, once, all"),
-        ({"most": 0}, "`most` one or more"),
-        ({"grace": 0}, "grace is a second or more"),
+        ({"most": 0}, "`most` is a whole number from 1 to"),
+        ({"grace": 0}, "grace is a number from 1 to"),
     ],
     ids=str,
 )

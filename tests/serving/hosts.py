@@ -15,6 +15,7 @@ from actum import HOLD, Agent, Call, Context, Idea, Runs, Tool, Tools, Trace
 from actum.execution.calls.approval import Reply
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
+from actum.serving.desk import Desk as Served
 from actum.serving.mcp_options import Keyless, McpOptions
 from actum.serving.mcp_server import Host
 
@@ -104,7 +105,7 @@ def host_of(
     told = None if place == ":memory:" else str(place)
     chosen = McpOptions(model=model, graph=desk.tools if graph else None, place=told, **options)
     agent = Agent(None, tools=desk.tools, approve=hold_sending, trace=trace)
-    return Host.of(own, Runs(place), chosen, agent, [])
+    return Host.of(Served(ideas=own, runs=Runs(place), agent=agent, mcp=chosen))
 
 
 @asynccontextmanager

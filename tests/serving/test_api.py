@@ -106,7 +106,7 @@ async def test_a_store_that_is_away_is_not_a_run_that_is_not_there(monkeypatch: 
     own = served(Desk())
     async with house(own) as client:
         run = (await client.ok("POST", "/runs?wait=30", json={"idea": "chain"}))["id"]
-        hosting = Hosting(runs=own.desk.runs)
+        hosting = Hosting(own.desk)
         handle = handle_of(await own.desk.runs.get(run), RunHeld(pending={}, waiting=[]))
         with monkeypatch.context() as patch:
             patch.setattr(Runs, "get", away)

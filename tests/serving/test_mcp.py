@@ -58,7 +58,7 @@ async def test_the_definitions_of_a_wrapped_output_are_found_from_its_root() -> 
 
 
 async def test_a_name_that_no_host_takes_is_refused() -> None:
-    with pytest.raises(errors.IdeaError, match="can't be served as a name"):
+    with pytest.raises(errors.IdeaError, match="can't be the name of an Idea here"):
         await host_of(NotedTools(), ideas={"two words": SENDING}).prepare()
 
 

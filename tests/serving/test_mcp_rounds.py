@@ -13,6 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from actum import Runs
+from actum.serving.desk import Desk
 from actum.serving.hosting import Hosting
 
 from ..runs.desks import plan
@@ -137,7 +138,7 @@ async def test_all_runs_whose_hosts_have_not_come_back_are_given_up() -> None:
         for number in range(105):
             await runs.submit(plan({"_tool": "step", "of": "a"}), id=f"old:{number}", queue="mcp-of-another")
         mine = await runs.submit(plan({"_tool": "step", "of": "a"}))
-        async with Hosting(runs=runs, ttl=-1.0).running():
+        async with Hosting(Desk(ideas={}, runs=runs), ttl=-1.0).running():
             assert (await mine.refresh()).state == "queued"
         assert len(await runs.list(state="cancelled", most=200)) == 105
 

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -488,9 +489,9 @@ async def test_a_folder_looks_at_as_many_places_as_halving_takes(tmp_path: Path)
     looked: list[int] = []
 
     class Counting(FolderStore):
-        def _entry_at(self, log: Any, offset: int) -> tuple[StoredVersion, int]:
-            looked.append(offset)
-            return super()._entry_at(log, offset)
+        def _entry(self, line: Line, texts: Sequence[bytes], at: int) -> StoredVersion:
+            looked.append(at)
+            return super()._entry(line, texts, at)
 
     store = Counting(tmp_path / "ideas")
     await saved(store, 1)

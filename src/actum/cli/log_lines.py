@@ -64,7 +64,7 @@ def commands_of(pairs: Sequence[str]) -> Mapping[str, Sequence[str]]:
         try:
             words = shlex.split(text)
         except ValueError as error:
-            raise CommandError(f"--on {state}: {text!r} is no command: {error}") from None
+            raise CommandError(f"--on {state}: {text!r} is not a command: {error}") from None
         if not words:
             raise CommandError(f"--on {state}= takes a command")
         found[state] = words
@@ -78,14 +78,15 @@ class Started(logging.Handler):
         super().__init__(logging.INFO)
         self._commands = commands
         self._worker = worker
-        self._due: asyncio.Queue[JsonObject] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
+        self._running = asyncio.TaskGroup()
+        self._room = asyncio.Semaphore(_MOST)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note an event that a command is for."""
+        """Start the command for an event, if there is one."""
         fields: Any = getattr(record, FIELDS, {})
         if fields.get("event") == "ended" and fields["worker"] == self._worker and fields["state"] in self._commands:
-            self._loop.call_soon_threadsafe(self._due.put_nowait, line_of(record))
+            self._loop.call_soon_threadsafe(self._begin, line_of(record))
 
     @asynccontextmanager
     async def begun(self) -> AsyncGenerator[None]:
@@ -93,40 +94,34 @@ class Started(logging.Handler):
         log = logging.getLogger("actum.worker")
         log.addHandler(self)
         log.setLevel(logging.INFO)
-        async with asyncio.TaskGroup() as tasks:
-            starting = [tasks.create_task(self._start()) for _ in range(_MOST)]
-            try:
+        try:
+            async with self._running:
                 yield
-                await self._due.join()
-            finally:
-                log.removeHandler(self)
-                for task in starting:
-                    task.cancel()
+        finally:
+            log.removeHandler(self)
 
-    async def _start(self) -> None:
-        while True:
-            event = await self._due.get()
-            try:
-                await self._run(self._commands[event["state"]], event)
-            finally:
-                self._due.task_done()
+    def _begin(self, event: JsonObject) -> None:
+        self._running.create_task(self._run(self._commands[event["state"]], event))
 
     async def _run(self, command: Sequence[str], event: JsonObject) -> None:
-        pipe = asyncio.subprocess.PIPE
-        try:
-            env = {**os.environ, "ACTUM_RUN": event["run"], "ACTUM_STATE": event["state"]}
-            process = await asyncio.create_subprocess_exec(*command, stdin=pipe, env=env)
-        except OSError as error:
-            tell(f"actum: --on {event['state']}: {command[0]} can't be started: {error.strerror or error}")
-            return
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                await process.communicate(f"{encode(event)}\n".encode())
-        except TimeoutError:
-            pass  # it is ended below
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            tell(f"actum: --on {event['state']}: {command[0]} ended with {process.returncode} for run {event['run']}")
+        async with self._room:
+            pipe = asyncio.subprocess.PIPE
+            try:
+                env = {**os.environ, "ACTUM_RUN": event["run"], "ACTUM_STATE": event["state"]}
+                process = await asyncio.create_subprocess_exec(*command, stdin=pipe, env=env)
+            except OSError as error:
+                tell(f"actum: --on {event['state']}: {command[0]} can't be started: {error.strerror or error}")
+                return
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await process.communicate(f"{encode(event)}\n".encode())
+            except TimeoutError:
+                pass  # it is ended below
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+            if process.returncode:
+                tell(
+                    f"actum: --on {event['state']}: {command[0]} ended with {process.returncode} for run {event['run']}"
+                )

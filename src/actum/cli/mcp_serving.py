@@ -6,13 +6,10 @@ Standard output belongs to the host; what its user is to know goes to standard e
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from ..app.idea import Idea
 from ..app.tools import Tools
-from ..runs.held import Runner
-from ..runs.providing import Factory
 from .connecting import agree, started
 from .render.terminal import tell
 
@@ -29,27 +26,19 @@ async def serve_servers(file: str, approve: str, store: str | None) -> int:
         tell(f"actum: serving {len(tools)} tools of {len(servers.connections)} servers over stdio")
         place = place_beside(store, Path(file))
         options = McpOptions(graph=tools, approve=agree if approve == "all" else None, place=place)
-        await over_stdio({}, place, options, None, [])
+        await over_stdio(place, ideas={}, mcp=options)
     return 0
 
 
-async def over_stdio(
-    ideas: Mapping[str, Idea],
-    place: str | None,
-    options: object,
-    agent: Runner,
-    roots: Sequence[Path],
-    factories: Mapping[str, Factory] | None = None,
-) -> None:
-    """Serve until the host closes its end."""
+async def over_stdio(place: str | None, **served: Any) -> None:
+    """Serve until the host closes its end; `served` is what a desk is about."""
     from ..runs.runs import Runs
-    from ..serving.mcp_options import McpOptions
+    from ..serving.desk import Desk
     from ..serving.mcp_server import Host
     from ..serving.stdio import stdio
 
-    assert isinstance(options, McpOptions)
     async with Runs(place or MEMORY) as runs:
-        await stdio(Host.of(ideas, runs, options, agent, roots, factories=factories).server())
+        await stdio(Host.of(Desk(runs=runs, **served)).server())
 
 
 def place_beside(store: str | None, beside: Path) -> str | None:

@@ -75,7 +75,7 @@ class Pins:
         return Pins({**self.servers, server.name: {"launch": launch_of(server), "tools": pinned(listed)}})
 
     def save(self, file: Path) -> Path:
-        """Write them beside a file of servers; return where.
+        """Write them next to a file of servers; return where.
 
         Raises:
             ServerError: they can't be written.

@@ -226,7 +226,7 @@ async def open_servers(
     Args:
         given: the path of a file in the `mcpServers` form, what stands in one, or `Server`s.
         only: the names of the servers that are wanted, None for all.
-        pinned: whether pins beside a file count: what differs from them is not offered.
+        pinned: whether pins next to a file count: what differs from them is not offered.
         environment: what `${VAR}` and the servers' own short list are read from; that of the process by default.
 
     Raises:

@@ -112,7 +112,7 @@ def _of_suite(told: JsonObject, folder: FilePath, wrong: Complaint) -> list[Json
         wrong.at("suite")(error.message)
         return []
     if not is_list(texts) or not all(is_object(one) and isinstance(one.get("plant"), str) for one in texts):
-        wrong.at("suite")(f"{named} is no list of texts, {{name: …, plant: …}}")
+        wrong.at("suite")(f"{named} is not a list of texts, {{name: …, plant: …}}")
         return []
     return [{**own, **one, "plant": one["plant"].replace("{goal}", goal)} for one in texts]
 

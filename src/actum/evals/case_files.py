@@ -255,4 +255,4 @@ def _texts_at(case: Case, paths: Any, wrong: Complaint) -> Iterator[str]:
         if isinstance(found, str) and found:
             yield found
         elif found is not None:
-            wrong(f"{path} of {case.name} is no text, and only texts can be cut out of a case")
+            wrong(f"{path} of {case.name} is not a text, and only texts can be cut out of a case")

@@ -90,7 +90,7 @@ def kept_report(folder: Path) -> Report:
                 row = read_judgement(told)
                 rows.setdefault((row.identity, row.cell, row.repeat), []).append(row)
         except (KeyError, TypeError):
-            raise EvalError([f"{folder / RESULTS}: a line is no verdict of an eval"]) from None
+            raise EvalError([f"{folder / RESULTS}: a line is not a verdict of an eval"]) from None
     noted: Any = noted_in(folder).get("digests")
     digests = {str(name): str(one) for name, one in noted.items()} if is_object(noted) else {}
     return Report(rows=in_order(folder, [row for own in rows.values() for row in own]), digests=digests)

@@ -116,7 +116,7 @@ class Reasoning:
 class Model(Protocol):
     """Anything that turns a `ModelRequest` into the raw JSON text of an answer, in deltas, and then its `Usage`.
 
-    It may give `Reasoning` anywhere between, which is no part of the answer: it is told as an event, never kept.
+    It may give `Reasoning` anywhere between; that is not part of the answer: it is told as an event, never kept.
 
     An implementation may also have a `dialect` (see `actum.schema.lowering`): what its provider's structured output
     accepts. Without one it is sent the composed schema as it is. And it may say what else than text it `takes` (see

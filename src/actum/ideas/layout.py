@@ -29,6 +29,11 @@ def laid_out(value: JsonObject) -> str:
     return f"{_text(known | value, '', 0)}\n"
 
 
+def folded(value: Json) -> str:
+    """A value as text in the same way: on one line where it fits."""
+    return _on_one_line(value, _WIDTH) or _text(value, "", 0)
+
+
 def _text(value: Json, indent: str, used: int) -> str:
     """A value at an indent, where `used` characters of its first line are taken."""
     if not isinstance(value, dict | list) or not value:

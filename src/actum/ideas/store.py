@@ -205,9 +205,8 @@ class Store(Protocol):
         """The entries of a line from the last to the first, those before a sequence, a page of them."""
         ...
 
-    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
-        """The lines of the Ideas whose path is the prefix or below it, in order of domain, path and branch; those of
-        all domains where it is None."""
+    async def lines(self) -> list[Line]:
+        """The lines of all Ideas, in order of domain, path and branch."""
         ...
 
     async def content(self, digest: str) -> bytes:

@@ -27,7 +27,7 @@ class Price:
     """What a plan will take.
 
     `makers` counts its calls by who carries them out: `code`, `model`, `the delegate NAME`, or `nobody` where no such
-    tool is offered. What only computes or orders is no call. `conditional` are those that may be skipped, `repeated`
+    tool is offered. What only computes or orders is not a call. `conditional` are those that may be skipped, `repeated`
     those that are made for each item of a list that isn't known before: each counts once. `steps` is the length of its
     longest chain of calls. `requests` is the least number of requests to a model: how many a delegate will make is not
     known before, but that it makes one is. `planning` is what making the plan has cost.

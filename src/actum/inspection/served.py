@@ -24,7 +24,7 @@ class Serving:
     is_wrapped: bool = False
     """Whether its output, which isn't an object, travels as `{"result": …}`."""
     asks_host: bool = False
-    """Whether the host's own model has to answer, since there is none and no plan either."""
+    """Whether the host's own model has to answer, since the Idea has neither a model nor a plan."""
     only_reads: bool = False
     """Whether all that it can reach only reads."""
     waiting: tuple[str, ...] = ()

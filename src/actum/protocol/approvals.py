@@ -69,8 +69,8 @@ _AS_AUTHORED = (WHEN, ELSE)
 class Asked(Call):
     """A call as an approver is asked about it: with its values; its condition and its `_else` as they were authored.
 
-    The condition has come to true. `sources` says as what each parameter that is no literal was authored, by its path;
-    `derived` are the paths whose values a reader or an expression has made of what calls have brought.
+    The condition has come to true. `sources` says as what each parameter that is not a literal was authored, by its
+    path; `derived` are the paths whose values a reader or an expression has made of what calls have brought.
     """
 
     __slots__ = ("derived", "sources")

@@ -92,7 +92,7 @@ class Call(dict[str, Any]):
 
     @property
     def is_then(self) -> bool:
-        """Whether this element of `calls` is no call, but orders those before and behind it."""
+        """Whether this element of `calls` is not a call, but orders those before and after it."""
         return THEN in self
 
     @property

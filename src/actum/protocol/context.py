@@ -208,8 +208,8 @@ class Context(Messages):
     """An immutable sequence of messages, with the folded value of each data kind by its name.
 
     `context.state` and `context["state"]` are the folded value of the kind `state`, `context[0]` the first message.
-    Values are copies. A text among the messages is the user's. `kinds` are the types registered beside the protocol's,
-    `data_kinds` those that carry data.
+    Values are copies. A text among the messages is the user's. `kinds` are types registered in addition to the
+    protocol's, `data_kinds` those that carry data.
     `origin` is the file or URL that the messages were read from, None for code: what relative paths in them start from.
 
     Raises:

@@ -309,5 +309,5 @@ def _check_path(tool: Tool) -> None:
     for reference in written_paths(path):
         if reference.kind in RESERVED_KINDS:
             raise SchemaError(
-                f"†{reference.kind} can't be written: it is no kind of data", tool=tool.name, path="_outputPath"
+                f"†{reference.kind} can't be written: it is not a kind of data", tool=tool.name, path="_outputPath"
             )

@@ -122,7 +122,7 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         raise MessageError(f"the type {name!r} is unknown; known are {known}", index=index)
     of_kind = kind_of(own, data_kinds)
     if of_kind in RESERVED_KINDS and (of_kind != name or name not in KINDS):  # an error is a message of its own
-        raise MessageError(f"{of_kind!r} is no name for a kind: †{of_kind} means something else", index=index)
+        raise MessageError(f"{of_kind!r} is not a name for a kind: †{of_kind} means something else", index=index)
     if kind is not None and "of" in kind.keys:
         _check_place("of", own["of"], index)
     if not is_object(own.get("_call", {})):

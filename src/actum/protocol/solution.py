@@ -59,7 +59,7 @@ def accounts(
 ) -> list[CallAccount]:
     """What the calls of a run came to, in the order of their places; of a call for every item, its items.
 
-    Calls of delegates are of their own runs, and what only computes or orders is no call.
+    Calls of delegates are of their own runs, and what only computes or orders is not a call.
     """
     return _Accounts(context, answers, makers, live).all()
 
@@ -253,7 +253,7 @@ class Result(Drawn, Generic[T_co]):
     makers: dict[str, str] = field(default_factory=dict[str, str])
     not_undone: list[Call] = field(default_factory=list[Call])
     live: LiveCalls = field(default_factory=LiveCalls, repr=False, compare=False)
-    """What only the run itself knows of its calls: what `calls` are made of, beside the context."""
+    """What only the run itself knows of its calls: what `calls` are made of, in addition to the context."""
     plan: PlanUse | None = None
     """The refined plan that has served it, None where none did."""
     notes: list[str] = field(default_factory=list[str])

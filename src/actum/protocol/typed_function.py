@@ -119,7 +119,7 @@ def _schema(annotation: object, mode: str, tool: str, path: str) -> JsonObject:
     if annotation is Any:
         return {}
     if is_ctx(annotation):
-        raise SchemaError("a Ctx is no parameter of a tool: let it be the function's first", tool=tool, path=path)
+        raise SchemaError("a Ctx can't be a parameter of a tool: make it the function's first", tool=tool, path=path)
     try:
         return schema_of(adapter_of(annotation), mode)
     except SchemaError as error:

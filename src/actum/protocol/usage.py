@@ -18,7 +18,7 @@ _COUNTS = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What requests cost. A count or price that is not known is None, never zero; nor is one known that can't be:
-    a negative count, a price that is no number. It may come from a provider, a recording, or a program of others.
+    a negative count, a price that is not a number. It may come from a provider, a recording, or a program of others.
 
     `saved_usd` is what the provider's prompt cache has saved, what filling it has cost included: less than nothing
     where that wasn't worth it. `cached_tokens` and `cache_write_tokens`, which the provider had kept and keeps now, are

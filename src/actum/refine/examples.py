@@ -108,7 +108,7 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
         raise RefineError(f"{name}: runs of several turns or instances aren't refined", code="other_shape")
     begins = _begins(account, name)
     if any(message.get("type") in {"plan", "approval"} for message in begins):
-        raise RefineError(f"{name}: a run that was begun with a plan is no example", code="other_shape")
+        raise RefineError(f"{name}: a run that began with a plan can't be an example", code="other_shape")
     steps = _steps(account, calls_of(run), reads, name)
     if len(steps) > _MOST_CALLS:
         raise RefineError(f"{name}: {len(steps)} calls, at most {_MOST_CALLS} are refined", code="too_large")

@@ -168,7 +168,7 @@ class Explaining:
         schema = self.author.schema_of(place.path, place.tool)
         own = Explanation(leaf=place.at, text=escaped(value), how="constant", group=repr(value))
         if is_secret(schema):
-            raise RefineError("a secret is no constant: let it be a reference", code="secret", path=place.at)
+            raise RefineError("a secret can't be a constant: make it a reference", code="secret", path=place.at)
         if place.at in self.confirmed:
             if self._is_from_data(place, value):
                 raise _taken(value, place.at)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from ..errors import NotWaiting, RunError
 from ..protocol import approvals
-from ..protocol.approvals import Pending, Ruling
+from ..protocol.approvals import Pending
 from ..schema.json import Json, JsonObject
 from . import given
 from .row import Taken
 from .run_record import RunRecord, context_of, found_run
-from .run_spreading import parts_waited_for
 from .run_store import RunStore
-from .sending import decision, result_given, signal, with_item, with_sent
+from .sending import parts_waited_for, result_given, signal, with_item, with_sent
 from .telling import tell_event
 
 
@@ -56,14 +54,10 @@ class RunDecisions:
     async def decide_all(
         self,
         places: Sequence[str] | None,
-        ruling: Ruling,
-        *,
-        reason: str,
-        parameters: Mapping[str, Any] | None,
-        by: str,
+        decided: Callable[[str], JsonObject],
         is_as_shown: Callable[[Pending], bool] | None,
     ) -> Sequence[Pending]:
-        """Decide on the calls that wait at these places, or on all; as `Run.decide_all`."""
+        """Decide on the calls that wait at these places, or on all, as `decided` says it; as `Run.decide_all`."""
         named = None if places is None else [*given.as_several(places, "the places of calls")]
         waiting = {one.of: one for one in await self.pending()}
         if named is None and not waiting:
@@ -71,7 +65,7 @@ class RunDecisions:
         found: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
         for of in [*waiting] if named is None else named:
             part, own = await self._within(given.as_text(of, "the place of a call"))
-            found.setdefault(part.run, (part, []))[1].append(decision(own, ruling, reason, parameters, by))
+            found.setdefault(part.run, (part, []))[1].append(decided(own))
             if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
                 raise NotWaiting(f"{of}: another call waits there now: look at it first")
         for part, items in [*found.values()][1:]:  # the first is judged where it is written

@@ -19,14 +19,14 @@ class FolderDeliveries:
 
     def __init__(self, files: FolderFiles, queue: Queue, queued: Path) -> None:
         self._files = files
-        self._queue = queue
+        self.queue = queue
         self._queued = queued
 
     async def push(self, row: Row, at: float | None, within: Transaction | None = None) -> None:
         """Have a run delivered, from a time on."""
         if row.is_by_hand and not self._queued.exists():
             return  # nobody serves the folder: whoever will, finds that the run is owed
-        await self._queue.push(delivery_of(row, at=at), within)
+        await self.queue.push(delivery_of(row, at=at), within)
 
     async def send(
         self,
@@ -56,7 +56,7 @@ class FolderDeliveries:
         """End a run for good: who works on it finds out when it next asks whether it still may."""
         row = await self.send(run, [{"cancel": True}])
         if row is not None:
-            await self._queue.cancel(run)
+            await self.queue.cancel(run)
             if not row.is_over:
                 await self.over(replace(row, state="cancelled"))
         return row

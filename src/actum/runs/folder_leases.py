@@ -18,8 +18,7 @@ from .folder_open import OpenFiles
 from .kept_row import row_in
 from .losses import with_loss
 from .row import Ending, Row, Submission, Taken, Told
-from .run_spreading import parts_waited_for
-from .sending import deadlines
+from .sending import deadlines, parts_waited_for
 
 
 class FolderLeases:

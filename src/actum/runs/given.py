@@ -56,7 +56,7 @@ def as_moment(value: Any, what: str) -> float:
         RunError: it is none.
     """
     if _judged(value, what, _WITH_ZONE).year > _LAST_YEAR:
-        raise RunError(f"{what} is no later than the year {_LAST_YEAR}, not {shown_value(value)}")
+        raise RunError(f"{what} must not be later than the year {_LAST_YEAR}, not {shown_value(value)}")
     return value.timestamp()
 
 

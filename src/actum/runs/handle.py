@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -29,7 +30,7 @@ from .kept_run import with_origin
 from .row import Row, State, check_id, new_id
 from .run_record import RunRecord, found_run
 from .run_store import RunStore
-from .sending import ANEW, RESUME
+from .sending import ANEW, RESUME, decision
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -191,9 +192,8 @@ class Run:
             NotWaiting: no call waits there (any more), and who has decided on it; or another one than was shown.
             RunError, IdeaError: as `Runs.decide`.
         """
-        return await self._decisions.decide_all(
-            places, ruling, reason=reason, parameters=parameters, by=by, is_as_shown=is_as_shown
-        )
+        decided = partial(decision, ruling=ruling, reason=reason, parameters=parameters, by=by)
+        return await self._decisions.decide_all(places, decided, is_as_shown)
 
     async def give(self, of: str, value: Json) -> None:
         """Give the result of the call at a place that whoever has begun the run makes (`_activity: "elsewhere"`).

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from .. import errors
 from ..app.agent import Agent, assembled, is_agent, streamed, with_deps
 from ..app.assembly import Assembly
 from ..app.begun import as_begun
@@ -18,17 +19,6 @@ from ..app.idea import Idea
 from ..app.idea_agent import fitted
 from ..app.loading import agent_at
 from ..app.serving import are_connected, prefixes_of, servers_file, serving
-from ..errors import (
-    ActumError,
-    Fenced,
-    IdeaError,
-    NotCarried,
-    RequestWaits,
-    RunError,
-    RunPoisoned,
-    ServerError,
-    StoreUnavailable,
-)
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
 from ..generation.model import Model
@@ -82,7 +72,7 @@ class Unprepared:
     missing: Sequence[str] = ()
 
 
-class ServersAway(RunError):
+class ServersAway(errors.RunError):
     """A tool server that the run needs can't be reached now."""
 
 
@@ -114,7 +104,7 @@ class RunCarrier:
             if not self.judges:
                 return Prepared(looked=looked, idea=idea, agent=agent)
             return await self._judged(looked, idea, agent)
-        except StoreUnavailable:
+        except errors.StoreUnavailable:
             raise
         except ModuleMissing as error:
             return Unprepared(looked=looked, error=error, missing=[error.message] if self.judges else ())
@@ -131,7 +121,7 @@ class RunCarrier:
         found = await judged_here(context, assembly, self._servers(idea, agent))
         missing = found.missing if noted is None else noted.lacking(found.here)
         if missing and row.needs != {}:
-            error = NotCarried(f"what it needs is missing here: {', '.join(missing)}")
+            error = errors.NotCarried(f"what it needs is missing here: {', '.join(missing)}")
             return Unprepared(looked=looked, error=error, missing=missing)
         needs, changed = noted or found.needs, () if noted is None else noted.changed(found.here)
         if changed or row.needs == {}:
@@ -156,24 +146,24 @@ class RunCarrier:
         try:
             if row.attempts > self.attempts and not taken.has_progress:
                 lost = "".join(f"; {one}" for one in row.losses)
-                raise RunPoisoned(
+                raise errors.RunPoisoned(
                     f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing else, with "
                     f"nothing recorded{lost}"
                 )
             if isinstance(prepared, Unprepared):
                 raise prepared.error
             return await self._carried(row, taken, record, live, progress, prepared)
-        except (Fenced, ServersAway):
+        except (errors.Fenced, ServersAway):
             raise
-        except RequestWaits as error:
+        except errors.RequestWaits as error:
             if progress.budget is not None:
                 progress.budget.requests -= 1  # it counts once it is answered
             return progress.ending("waiting", waiting=(error.message,))
-        except ActumError as error:
+        except errors.ActumError as error:
             told = error.to_dict()
         except Exception as error:
             _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
-            told = RunError(f"it failed from within: {type(error).__name__}").to_dict()
+            told = errors.RunError(f"it failed from within: {type(error).__name__}").to_dict()
         return progress.ending("failed", error=told)
 
     async def _carried(
@@ -192,7 +182,7 @@ class RunCarrier:
         async with provided(self.factories, idea, row, agent) as deps, AsyncExitStack() as stack:
             try:
                 tools = await stack.enter_async_context(serving(self._servers(idea, agent), agent.tools))
-            except ServerError as error:
+            except errors.ServerError as error:
                 if error.code == _MISCONFIGURED or not self.judges:
                     raise
                 raise ServersAway(error.message) from error
@@ -235,7 +225,7 @@ class RunCarrier:
             return source
         found = await self.store.source(source.child["root"])
         if found is None:
-            raise RunError(f"run {source.id}: the run that it is a part of is gone")
+            raise errors.RunError(f"run {source.id}: the run that it is a part of is gone")
         return found
 
     async def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
@@ -253,12 +243,12 @@ class RunCarrier:
         """
         source = await self.store.source(run)
         if source is None:
-            raise RunError(f"run {run} is gone")
+            raise errors.RunError(f"run {run} is gone")
         _, agent = await self._prepared(await self._outermost(source))
         model = assembled(agent).model
         found = None if model is None else next((one for one in chain_of(model) if one.name == name), None)
         if found is None:
-            raise RunError(f"run {run} has no model {name} here")
+            raise errors.RunError(f"run {run} has no model {name} here")
         return found
 
     def _agent(self, idea: Idea) -> Agent:
@@ -296,7 +286,9 @@ class RunCarrier:
             return
         origin = Path(source.origin).resolve()
         if not any(origin.is_relative_to(root.resolve()) for root in self.roots):
-            raise IdeaError(f"run {source.id}: its Idea's file lies outside of the worker's roots; --root adds one")
+            raise errors.IdeaError(
+                f"run {source.id}: its Idea's file lies outside of the worker's roots; --root adds one"
+            )
 
 
 async def _context(taken: Taken, idea: Idea, agent: Assembly) -> tuple[Context, Any]:

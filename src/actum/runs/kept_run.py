@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import urandom
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ..app.agent import Agent, assembled, streamed
@@ -158,10 +157,8 @@ class KeptRun:
         self.absorbed += len(entries)
         self.log.clear()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.log.__exit__(kind, error, trace)
+    def __exit__(self, *details: object) -> None:
+        self.log.__exit__(*details)
 
     @property
     def about(self) -> JsonObject:

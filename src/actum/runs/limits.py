@@ -94,7 +94,7 @@ class PlaceLimits:
 
     def _check(self, own: Limit) -> None:
         if (own.tenant is None) == (own.model is None):
-            raise RunError("a limit is about a tenant or about a model")
+            raise RunError("a limit is for a tenant or for a model")
         if own.tenant is not None and (own.requests is not None or own.tokens is not None):
             raise RunError("requests and tokens are limits of models; a tenant has runs at once, and a weight")
         if own.model is not None and (own.runs is not None or own.weight != 1.0):
@@ -102,11 +102,11 @@ class PlaceLimits:
         if own.tenant is not None and not self._has_tenants:
             raise RunError("limits of tenants need a database: keep the runs in FILE.db or PostgreSQL")
         given.as_text(own.key[1], f"a {own.key[0]}")
-        runs = 1 if own.runs is None else given.as_whole(own.runs, "a limit of runs")
-        amounts = [given.as_number(one, "a limit", least=-_MOST, most=_MOST) for one in own.amounts if one is not None]
-        given.as_number(own.weight, "a weight", least=-_MOST, most=_MOST)
-        if any(one < 1 for one in (runs, *amounts)) or not 0 < own.weight <= 1_000:
-            raise RunError("a limit is one or more, and a weight more than none and up to 1000")
+        if own.runs is not None:
+            given.as_whole(own.runs, "a limit of runs", least=1)
+        for amount in filter(lambda one: one is not None, own.amounts):
+            given.as_number(amount, "a limit", least=1.0, most=_MOST)
+        given.as_number(own.weight, "a weight", least=0.001, most=1_000.0)
 
 
 def limit_of(values: Sequence[Any]) -> Limit:

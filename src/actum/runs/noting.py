@@ -5,20 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from ..events import (
-    AnyEvent,
-    CallEvent,
-    CallFailed,
-    CallFinished,
-    CallRetried,
-    CallSkipped,
-    CallStarted,
-    CallWaiting,
-    Event,
-    RequestFinished,
-    RequestStarted,
-    Retried,
-)
+from .. import events
 from ..ideas.course import CallRow, RequestRow
 from ..schema.json import JsonObject, weight
 
@@ -36,21 +23,21 @@ class Noting:
         self._open: dict[str, int] = {}
         """The last request of each run, by the place of the call that led to it."""
 
-    def take(self, event: AnyEvent) -> None:
+    def take(self, event: events.AnyEvent) -> None:
         """Take one event."""
         match event:
-            case RequestStarted():
+            case events.RequestStarted():
                 self._asked(event)
-            case RequestFinished():
+            case events.RequestFinished():
                 usage = event.usage.to_dict()
                 self._of_request(
                     event, answer=event.solution.number, ended=_time(event), model=event.model, usage=usage
                 )
-            case Retried():
+            case events.Retried():
                 row = self._requests[self._open[_within(event)]] if _within(event) in self._open else None
                 if row is not None:
                     self._of_request(event, retried=[*row.retried, event.error.message[:_MOST_ERROR]])
-            case _ if isinstance(event, CallEvent):
+            case _ if isinstance(event, events.CallEvent):
                 self._of_call(event)
             case _:
                 pass
@@ -67,43 +54,43 @@ class Noting:
             key: sum(row.ended - row.began for row in rows if row.began and row.ended) for key, rows in noted.items()
         }
 
-    def _asked(self, event: RequestStarted) -> None:
+    def _asked(self, event: events.RequestStarted) -> None:
         within = _within(event)
         self._open[within] = len(self._requests)
         self._requests.append(RequestRow(request=len(event.context), within=within, began=_time(event)))
 
-    def _of_request(self, event: Event, **changes: object) -> None:
+    def _of_request(self, event: events.Event, **changes: object) -> None:
         index = self._open.get(_within(event))
         if index is not None:
             self._requests[index] = replace(self._requests[index], **changes)  # pyright: ignore[reportArgumentType] -- the fields' own types
 
-    def _of_call(self, event: CallEvent) -> None:
+    def _of_call(self, event: events.CallEvent) -> None:
         parent = event.place.parent
         place, now = str(event.place if parent is None else parent), _time(event)
         row = self._calls.get(place) or CallRow(call=place, tool=event.call.label, arrived=now)
         change = partial(replace, row)
         match event:
-            case CallStarted():
+            case events.CallStarted():
                 row = change(began=row.began or now, state="open", **({} if parent else _as_made(event)))
                 row = replace(row, items=row.items + 1) if parent else row
-            case CallRetried():
+            case events.CallRetried():
                 row = change(attempts=row.attempts + 1)
-            case CallFinished():
+            case events.CallFinished():
                 row = change(state=row.state if parent else "done", ended=now, maker=event.maker)
-            case CallFailed() if parent is not None:
+            case events.CallFailed() if parent is not None:
                 row = change(failed=row.failed + 1, ended=now, error=event.error.message[:_MOST_ERROR])
-            case CallFailed():
+            case events.CallFailed():
                 row = change(state="failed", ended=now, error=event.error.message[:_MOST_ERROR], maker=event.maker)
-            case CallSkipped():
+            case events.CallSkipped():
                 row = row if parent else change(state="skipped", ended=now)
-            case CallWaiting():
+            case events.CallWaiting():
                 row = change(state="waiting") if row.began is None and not parent else row
             case _:
                 pass
         self._calls[place] = row
 
 
-def _as_made(event: CallStarted) -> JsonObject:
+def _as_made(event: events.CallStarted) -> JsonObject:
     """What is noted of a call that is carried out; of a delegate's, nothing that it has seen (D11)."""
     own: JsonObject = {"key": event.key, "delegate": event.delegate}
     if event.within is not None:
@@ -114,9 +101,9 @@ def _as_made(event: CallStarted) -> JsonObject:
     return own
 
 
-def _within(event: Event) -> str:
+def _within(event: events.Event) -> str:
     return "" if event.within is None else str(event.within)
 
 
-def _time(event: Event) -> float:
+def _time(event: events.Event) -> float:
     return round(event.at, 4)

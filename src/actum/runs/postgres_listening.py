@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from .racing import all_ended
@@ -37,11 +38,9 @@ class PostgresListener:
         """Listen from now on, if the database can be reached; else as soon as it can."""
         if self._task is None:
             self._task = asyncio.create_task(self._listen())
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_AGAIN):
                 await self._begun.wait()
-        except TimeoutError:
-            return
 
     async def _listen(self) -> None:
         import psycopg

@@ -5,7 +5,7 @@ Beside a run's file lie its log and what it was sent; the queue is a file of SQL
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,12 +20,12 @@ from .folder_leases import FolderLeases
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by
-from .run_spreading import parts_waited_for
+from .sending import parts_waited_for
 from .sql_rows import FORGET_ASKED, IN_BATCHES, UNASK, secret_of
 from .sqlite_database import SqliteDatabase
 
 
-class RunFolder:
+class RunFolder(FolderDeliveries):
     """The runs of a folder. It is made when the first is submitted."""
 
     limits_tenants = False
@@ -33,10 +33,8 @@ class RunFolder:
     def __init__(self, folder: Path, queue: Queue | None = None, files: Mapping[str, Path] | None = None) -> None:
         queued = folder / ".queue.db"
         self.database: Database = SqliteDatabase(queued, clock=partial(file_time, folder))
-        self.queue = queue or EmbeddedQueue(self.database)
-        self._files = FolderFiles(folder, files or {})
-        self._deliveries = FolderDeliveries(self._files, self.queue, queued)
-        self.leases = FolderLeases(self._files, self._deliveries)
+        super().__init__(FolderFiles(folder, files or {}), queue or EmbeddedQueue(self.database), queued)
+        self.leases = FolderLeases(self._files, self)
 
     async def submit(
         self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
@@ -48,7 +46,7 @@ class RunFolder:
             keyed = keyed_by(await secret_of(own), one)
         row, is_new = await self._files.off_loop(lambda: self._files.submit(keyed))
         if is_new:
-            await self._deliveries.push(row, row.at, within)
+            await self.push(row, row.at, within)
         return row, is_new
 
     async def get(self, run: str) -> Row | None:
@@ -92,16 +90,6 @@ class RunFolder:
         rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
         return [row for row in rows if row.state in {"queued", "running"} and row.id > after][:most]
 
-    async def send(
-        self,
-        run: str,
-        items: Sequence[JsonObject],
-        due: float | None = None,
-        check: Callable[[Taken], object] | None = None,
-    ) -> Row | None:
-        """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
-        return await self._deliveries.send(run, items, due, check)
-
     async def known(self, run: str) -> Taken | None:
         """What whoever claims a run now goes on from; None if there is none."""
         return await self._files.off_loop(lambda: self._files.known(run))
@@ -116,7 +104,7 @@ class RunFolder:
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""
-        row = await self._deliveries.cancel(run)
+        row = await super().cancel(run)
         if row is not None:
             await self.database.single(UNASK, run)
         return row
@@ -139,7 +127,7 @@ class RunFolder:
         ended = {row.id for row in rows if row.state in {"failed", "cancelled"}}
         for row in rows:
             if row.state == "waiting" and row.id not in parents and parts_waited_for(row.waiting):
-                await self._deliveries.wake(row.id)
+                await self.wake(row.id)
             elif not row.is_over and row.parent in ended:
                 await self.cancel(row.id)
 

@@ -15,7 +15,6 @@ from ..app.idea import Idea
 from ..errors import DelegateError
 from ..execution.budget import Spent
 from ..execution.delegation.caller import Ancestor, Child, Ended
-from ..execution.isolated import ANOTHER
 from ..schema.json import JsonObject, encode
 from .row import CHILDREN, Row, Submission
 from .run_store import RunStore
@@ -76,8 +75,3 @@ def lineage_of(source: Submission) -> Sequence[Ancestor]:
     """The delegates that led to a run."""
     told: Any = () if source.child is None else source.child["lineage"]
     return [Ancestor.of(one) for one in told]
-
-
-def parts_waited_for(waiting: Sequence[str]) -> list[str]:
-    """The ids of the other runs among what a run waits for."""
-    return [one.removeprefix(f"{ANOTHER} ") for one in waiting if one.startswith(f"{ANOTHER} ")]

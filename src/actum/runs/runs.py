@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from ..errors import RunError, RunNotFound
@@ -63,9 +62,7 @@ class Runs:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:

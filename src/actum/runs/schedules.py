@@ -224,11 +224,9 @@ def _check(schedule: Schedule) -> None:
     if len(check_id(schedule.name)) > _LONGEST_NAME:
         raise RunError(f"the name of a schedule is up to {_LONGEST_NAME} characters long")
     given.as_choice(schedule.missed, "what becomes of missed ticks", get_args(Missed))
-    given.as_whole(schedule.most, "`most`")
-    given.as_number(schedule.grace, "a schedule's grace", least=-given.LONGEST)
-    given.as_number(schedule.jitter, "a schedule's jitter", least=-given.LONGEST)
-    if schedule.most < 1 or schedule.grace < 1 or schedule.jitter < 0:
-        raise RunError("a schedule's grace is a second or more, its jitter no less than none, and `most` one or more")
+    given.as_whole(schedule.most, "`most`", least=1)
+    given.as_number(schedule.grace, "a schedule's grace", least=1.0)
+    given.as_number(schedule.jitter, "a schedule's jitter")
     given.as_text(schedule.cron, "a cron expression", least=1)
     given.as_text(schedule.zone, "a time zone", least=1)
 

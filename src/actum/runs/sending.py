@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..errors import IdeaError
+from ..execution.isolated import ANOTHER
 from ..protocol import approvals
 from ..protocol.approvals import Ruling
 from ..protocol.context import Context
@@ -110,3 +111,8 @@ def with_item(context: Context, item: JsonObject) -> Context:
         by=item.get("by", ""),
         time=item.get("time"),
     )
+
+
+def parts_waited_for(waiting: Sequence[str]) -> list[str]:
+    """The ids of the other runs among what a run waits for."""
+    return [one.removeprefix(f"{ANOTHER} ") for one in waiting if one.startswith(f"{ANOTHER} ")]

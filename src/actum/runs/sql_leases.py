@@ -16,8 +16,7 @@ from ..schema.json import JsonObject, decode, encode
 from .database import Transaction, time_of
 from .losses import involved, losses_from, with_loss
 from .row import Ending, Row, Submission, Taken, Told
-from .run_spreading import parts_waited_for
-from .sending import deadlines
+from .sending import deadlines, parts_waited_for
 from .sql_deliveries import SqlDeliveries, taken_at
 from .sql_rows import COLUMNS, IS_OWED, kept_text, row_at, row_from
 
@@ -69,7 +68,11 @@ class SqlLeases:
         is_beside: bool = False,
         needs: JsonObject | None = None,
     ) -> Row | None:
-        """Own a run from now on; None if there is nothing to do for it, or, beside other runs, if it is a suspect."""
+        """Own a run from now on; None if there is nothing to do for it, or nobody can own it now.
+
+        A run that asks for a tag is only for those who have it; None is to have every one. A suspect is only for a
+        worker that carries nothing else: not for one that carries it beside others. `needs` is noted of it.
+        """
         async with self._database.transaction() as within:
             limit = await self._admission.locked(within, run)
             if limit is not None and await self._admission.parks(within, run, limit):
@@ -105,7 +108,10 @@ class SqlLeases:
         return replace(row, losses=losses_from(losses))
 
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
-        """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds."""
+        """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds.
+
+        With `lease` only if it still has this one; else whoever had it counts as lost, unless it was this `worker`.
+        """
         async with self._database.transaction() as within:
             limit = await self._admission.locked(within, run)
             row = await row_at(within, run, self._database.update)
@@ -139,7 +145,10 @@ class SqlLeases:
         await self._database.single(f"{_CLEAR} WHERE id = ? AND lease = ? RETURNING id", run, lease)
 
     async def taken(self, run: str, source: Submission | None = None) -> Taken:
-        """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
+        """What a run that was claimed goes on from: read behind the claim, so that it is all there is.
+
+        `source` is what it was made of, where that is known.
+        """
         async with self._database.transaction() as within:
             taken = await taken_at(within, run, source)
             if taken is not None and taken.has_progress:  # who was lost before that was not lost for nothing
@@ -180,9 +189,10 @@ class SqlLeases:
     async def end(
         self, run: str, lease: int, ending: Ending, parent: str | None = None, told: Sequence[Told] = ()
     ) -> bool:
-        """Write what a run has come to, and what it has told last, if it still has this lease.
+        """Write what a run has come to, if it still has this lease.
 
-        One that is to wait and was sent something meanwhile is delivered again, in the same transaction.
+        One that is to wait and was sent something meanwhile is delivered again. So is its `parent`, if it has waited
+        for this one last; with one that fails, those that carry out its calls are cancelled.
         """
         ended = int(ending.state in {"done", "failed"})
         said = (ending.output, list(ending.waiting), ending.error, ending.about)
@@ -225,7 +235,10 @@ class SqlLeases:
             await self._deliveries.push(row, within, at=due[0][0])
 
     async def release(self, run: str, lease: int, worker: str | None = None) -> bool:
-        """Let go of a run that somebody else is to go on with; who has taken it over is told that nobody was lost."""
+        """Let go of a run that somebody else is to go on with, if it still has this lease.
+
+        If it hasn't, it is noted that this `worker` was not lost with it.
+        """
         async with self._database.transaction() as within:
             found = await within.rows(_RELEASE, run, lease)
             if found:

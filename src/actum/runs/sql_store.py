@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..schema.json import JsonObject, encode
+from . import sql_rows
 from .database import Database, Transaction, time_of, transaction_in
 from .finding import listing
 from .queue import Queue
@@ -12,22 +13,9 @@ from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by, name_
 from .sending import stamped
 from .sql_deliveries import SEND, SqlDeliveries, taken_at
 from .sql_leases import SqlLeases
-from .sql_rows import (
-    COLUMNS,
-    IN_BATCHES,
-    IS_OWED,
-    SOURCE,
-    kept_object,
-    looked_at,
-    row_at,
-    row_from,
-    secret_of,
-    source_at,
-    source_values,
-)
 
 _ADD = (
-    f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
+    f"INSERT INTO actum_runs ({sql_rows.SOURCE}, name, sought, state, created) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', now()) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_FREE = (
@@ -40,17 +28,14 @@ _KEPT = ("actum_sent WHERE run", "actum_asked WHERE run", "actum_runs WHERE id",
 """What is kept of a run, its entries last: they are written under the lock of its row."""
 
 
-class SqlStore:
+class SqlStore(SqlDeliveries):
     """Keeps runs in a database, and has them delivered by a queue."""
 
     limits_tenants = True
 
     def __init__(self, database: Database, queue: Queue) -> None:
-        self.database = database
-        self.queue = queue
-        self._deliveries = SqlDeliveries(database, queue)
-        self._admission = self._deliveries.admission
-        self.leases = SqlLeases(self._deliveries)
+        super().__init__(database, queue)
+        self.leases = SqlLeases(self)
         self._secret = ""
         """The secret of the database, once it is known."""
 
@@ -59,7 +44,8 @@ class SqlStore:
     ) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new.
 
-        Of a run with a parent only if that still has this `lease`.
+        With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
+        only if that still has this `lease`; raises Fenced.
         """
         async with transaction_in(self.database, within) as own:
             row, is_new, secret = await self._added(own, one, lease)
@@ -68,40 +54,40 @@ class SqlStore:
 
     async def _added(self, within: Transaction, one: Submission, lease: int | None) -> tuple[Row, bool, str]:
         """Keep a run, as `submit`; and the secret of the database, which is known for good once that is committed."""
-        secret = self._secret or await secret_of(within)
+        secret = self._secret or await sql_rows.secret_of(within)
         one = keyed_by(secret, one)
         name = name_in(one.idea.get("meta"))
         if one.parent is not None and lease is not None:
-            await self._deliveries.check_lease(within, one.parent, lease)
-        is_new = bool(await within.rows(_ADD, *source_values(one), name, sought(one.id, name)))
-        row = await row_at(within, one.id)
+            await self.check_lease(within, one.parent, lease)
+        is_new = bool(await within.rows(_ADD, *sql_rows.source_values(one), name, sought(one.id, name)))
+        row = await sql_rows.row_at(within, one.id)
         assert row is not None
         return (await self._admitted(within, row) if is_new else row), is_new, secret
 
     async def _admitted(self, within: Transaction, row: Row) -> Row:
         """Have a new run delivered, as soon as its tenant may have it so."""
-        limit = await self._admission.locked(within, row.id)
+        limit = await self.admission.locked(within, row.id)
         if limit is None or (row.at is not None and row.at > row.created):
-            await self._deliveries.push(row, within)
+            await self.push(row, within)
             return row
-        await self._admission.park(within, row.id)
-        await self._admission.go_on(within, limit)
-        return await row_at(within, row.id) or row
+        await self.admission.park(within, row.id)
+        await self.admission.go_on(within, limit)
+        return await sql_rows.row_at(within, row.id) or row
 
     async def get(self, run: str) -> Row | None:
         """How far a run is; None if there is none."""
         async with self.database.transaction() as within:
-            return await row_at(within, run)
+            return await sql_rows.row_at(within, run)
 
     async def look(self, run: str) -> Looked | None:
         """A run before it is claimed; None if there is none."""
         async with self.database.transaction() as within:
-            return await looked_at(within, run)
+            return await sql_rows.looked_at(within, run)
 
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
         async with self.database.transaction() as within:
-            return [row_from(one) for one in await within.rows(*listing(page))]
+            return [sql_rows.row_from(one) for one in await within.rows(*listing(page))]
 
     async def damaged(self) -> list[str]:
         """Nothing: a database gives back what was written, or refuses all of it."""
@@ -110,7 +96,7 @@ class SqlStore:
     async def source(self, run: str) -> Submission | None:
         """What a run was made of."""
         async with self.database.transaction() as within:
-            return await source_at(within, run)
+            return await sql_rows.source_at(within, run)
 
     async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
         """Entries of a run's record, each with its number."""
@@ -118,7 +104,7 @@ class SqlStore:
             found = await within.rows(
                 "SELECT seq, entry FROM actum_entries WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", run, after, most
             )
-        return [(int(seq), kept_object(text)) for seq, text in found]
+        return [(int(seq), sql_rows.kept_object(text)) for seq, text in found]
 
     async def send(
         self,
@@ -136,7 +122,7 @@ class SqlStore:
             How far the run was; None if there is none.
         """
         async with self.database.transaction() as within:
-            row = await row_at(within, run, self.database.update)
+            row = await sql_rows.row_at(within, run, self.database.update)
             if check is not None and (taken := await taken_at(within, run)) is not None:
                 check(taken)
             if row is None or row.is_over:
@@ -146,7 +132,7 @@ class SqlStore:
             if row.state == "waiting":
                 if due is None:
                     await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)
-                await self._deliveries.push(row, within, at=due)
+                await self.push(row, within, at=due)
         return row
 
     async def known(self, run: str) -> Taken | None:
@@ -157,42 +143,45 @@ class SqlStore:
     async def waive(self, run: str) -> Row | None:
         """Let a run be carried out by any worker, whatever that lacks; how far it is, None if there is none."""
         async with self.database.transaction() as within:
-            found = await within.rows(f"{_WAIVE} RETURNING {COLUMNS}", run)
+            found = await within.rows(f"{_WAIVE} RETURNING {sql_rows.COLUMNS}", run)
             if not found:
-                return await row_at(within, run)
-            row = row_from(found[0])
+                return await sql_rows.row_at(within, run)
+            row = sql_rows.row_from(found[0])
             await self.queue.cancel(run, within)
-            await self._deliveries.push(row, within, at=None)
+            await self.push(row, within, at=None)
         return row
 
     async def cancel(self, run: str) -> Row | None:
-        """End a run for good, whoever works on it, and those that carry out its calls; how far it was."""
+        """End a run for good, whoever works on it, and those that carry out its calls; how far it was, None if there
+        is none."""
         async with self.database.transaction() as within:
-            limit = await self._admission.locked(within, run)
-            known = await row_at(within, run)
+            limit = await self.admission.locked(within, run)
+            known = await sql_rows.row_at(within, run)
             if known is not None and known.parent is not None:
-                await row_at(within, known.parent, self.database.update)
-            row = await row_at(within, run, self.database.update)
+                await sql_rows.row_at(within, known.parent, self.database.update)
+            row = await sql_rows.row_at(within, run, self.database.update)
             if row is not None and not row.is_over:
-                await self._deliveries.cancel_all(within, [run])
-                await self._deliveries.wake(within, row.parent)
+                await self.cancel_all(within, [run])
+                await self.wake(within, row.parent)
                 if limit is not None:
-                    await self._admission.go_on(within, limit)
+                    await self.admission.go_on(within, limit)
         return row
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
         found = await self.database.single(
-            f"SELECT {COLUMNS} FROM actum_runs WHERE id > ? AND {IS_OWED} ORDER BY id LIMIT ?", after, most
+            f"SELECT {sql_rows.COLUMNS} FROM actum_runs WHERE id > ? AND {sql_rows.IS_OWED} ORDER BY id LIMIT ?",
+            after,
+            most,
         )
-        return [row_from(one) for one in found]
+        return [sql_rows.row_from(one) for one in found]
 
     async def sweep(self, state: State, before: float, most: int) -> int:
         """Delete runs of a state that were over before a time, so many at most; how many there were."""
         async with self.database.transaction() as within:
             found = await within.rows(
-                f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} AND id NOT IN ({IN_BATCHES}) "
-                "ORDER BY ended LIMIT ?",
+                f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} "
+                f"AND id NOT IN ({sql_rows.IN_BATCHES}) ORDER BY ended LIMIT ?",
                 state,
                 before,
                 most,
@@ -204,9 +193,9 @@ class SqlStore:
 
     async def review(self) -> None:
         """Have parked runs delivered that there is room for: their tenant's limit may be another one by now."""
-        for tenant in await self._admission.parked(self.database):
+        for tenant in await self.admission.parked(self.database):
             async with self.database.transaction() as within:
-                await self._admission.review(within, tenant)
+                await self.admission.review(within, tenant)
 
     async def aclose(self) -> None:
         """Let go of the database and the queue."""

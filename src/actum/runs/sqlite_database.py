@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ..errors import RunError, StoreUnavailable
 from ..storage.sqlite_files import connected, is_lasting, said, strange
 from .database import Transaction
-from .live.channel import Channel, LocalChannel
+from .live.channel import Channel
 from .live.sockets import MachineChannel
 from .tables import FIRST, Tables
 
@@ -64,7 +64,7 @@ class SqliteDatabase:
     alone = "SELECT 1"
 
     def __init__(self, path: str | Path, tables: Tables = _TABLES, clock: Callable[[], float] = _clock) -> None:
-        self.channel: Channel = LocalChannel() if str(path) == ":memory:" else MachineChannel(Path(path))
+        self.channel: Channel = Channel() if str(path) == ":memory:" else MachineChannel(Path(path))
         self._path = str(path)
         self._tables = tables
         self._clock = clock
@@ -147,11 +147,9 @@ class SqliteDatabase:
         if _HEARD.get() not in (None, (id(self), self._writes)):
             _HEARD.set(None)  # it may have been another database that was looked into
             return
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(min(seconds, _GLANCE)):
                 await self._written.wait()
-        except TimeoutError:
-            return
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
         """Nothing: whoever waits in this process hears of all that is written, and others look now and then."""

@@ -74,7 +74,7 @@ def _within(batch: timedelta, idea: SavedIdea) -> float:
         RunError: it is no time, or the Idea's model takes none.
     """
     if not isinstance(batch, timedelta) or batch <= timedelta():  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
-        raise RunError("`batch` says within which time requests are answered, such as timedelta(hours=24)")
+        raise RunError("`batch` says within which time requests are answered, for example timedelta(hours=24)")
     name: Any = idea.config.get("model")
     if isinstance(name, str) and not takes_batches(name):
         raise RunError(f"{name} takes no batches: openai-responses, anthropic and google models do")

@@ -170,7 +170,7 @@ class Worker:
 
         Raises:
             RunError: its runs can't be used at all, or its place is too far away for any lease. That they can't be
-                reached for a while is no error.
+                reached for a while is not an error.
         """
         beside: list[asyncio.Task[None]] = []
         try:
@@ -211,11 +211,9 @@ class Worker:
             await self._unless_stopped(pause)
 
     async def _unless_stopped(self, seconds: float) -> None:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
-        except TimeoutError:
-            return
 
     async def carry(self, run: str) -> None:
         """Carry out the run of a delivery as far as it comes, in a task of its own."""

@@ -220,7 +220,7 @@ def _compile(text: str, tool: str | None, at: str) -> Any:
         path = ".".join(part for part in (at, inner) if part)
         if inner.endswith("type") and message.endswith("'anyOf' keyword"):
             given = message.partition(" is not ")[0]
-            message = f"{given} is none of array, boolean, integer, null, number, object and string"
+            message = f"{given} is not one of array, boolean, integer, null, number, object and string"
         raise SchemaError(f"not a valid JSON Schema: {message[:_MOST_TEXT]}", tool=tool, path=path or None) from None
 
 

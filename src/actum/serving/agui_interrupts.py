@@ -158,7 +158,7 @@ def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea, carrier: RunCarri
         if name in own or name in offered or name.startswith(begun):
             raise Refusal(422, "tools", f"a tool {name[:60]!r} exists already")
         if not is_object(parameters) or any(key.startswith("_") for key in (*takes, *parameters)):
-            raise Refusal(422, "tools", f"the parameters of {name[:60]!r} are no schema of an object")
+            raise Refusal(422, "tools", f"the parameters of {name[:60]!r} are not the schema of an object")
         schema: JsonObject = {**takes, "properties": {**parameters, "_output": {}}}
         schema |= {"description": str(one["description"]), "_activity": {"const": ELSEWHERE}}
         try:

@@ -109,7 +109,7 @@ class CarryOut:
         primer = f"{words.replace(', `†results.3` an earlier ¶result', '')}\n{_OUTPUT}{_HELD}"
         if size <= self.most_inline:
             types = "\n".join(frame.composition.types)
-            schema = _opened(decode_object(frame.schema))
+            schema: JsonObject = {**decode_object(frame.schema), "required": []}  # an output may be left out
             return [self._carry_out(f"{_HEAD}{primer}{types and chr(10)}{types}", schema, only_reads)]
         groups = Counter(tool.name.partition("/")[0] for tool in self.tools)
         named = ", ".join(f"{group} ({count})" for group, count in groups.most_common(_MOST_NAMES))
@@ -181,11 +181,6 @@ def _find() -> Offered:
         output={"type": "object", "properties": {"tools": listed}, "required": ["tools"]},
         annotations={"readOnlyHint": True},
     )
-
-
-def _opened(schema: JsonObject) -> JsonObject:
-    """The composed schema as a tool takes it: an output may be left out."""
-    return {**schema, "required": []}
 
 
 def tool_lines(tools: Iterable[Tool]) -> list[str]:

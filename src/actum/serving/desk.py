@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -17,6 +16,7 @@ from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..errors import ActumError, IdeaError, NotWaiting, RunError
 from ..ideas.idea_config import IdeaConfig
+from ..inspection.served import can_name
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
 from ..protocol.marks import without_run
@@ -39,7 +39,6 @@ from .traceparent import asked_below
 _LOG = logging.getLogger("actum.serving")
 _OWNER = "the server's owner"
 """Who has decided where a caller has no name."""
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -73,7 +72,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         for name in self.ideas:
-            if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance] -- as in `named_ideas`
+            if not isinstance(name, str) or not can_name(name):  # pyright: ignore[reportUnnecessaryIsInstance] -- as in `named_ideas`
                 raise IdeaError(f"{name!r} can't be the name of an Idea here: use up to 64 letters, digits and _ . -")
         self.closing = asyncio.Event()
         """Set when streams are to end: the server stops, and what was under way has ended."""
@@ -109,17 +108,18 @@ class Desk:
             queues={"runs": self.slots},
             lease=self.lease,
             drain=self.drain,
-            roots=self._all_roots,
+            roots=self.all_roots,
             deps=self.factories,
         )
 
     @property
     def carrier(self) -> RunCarrier:
         """What carries runs out here, or would."""
-        return RunCarrier(store=self.runs.store, runner=self.agent, roots=self._all_roots)
+        return RunCarrier(store=self.runs.store, runner=self.agent, roots=self.all_roots)
 
     @property
-    def _all_roots(self) -> Sequence[Path]:
+    def all_roots(self) -> Sequence[Path]:
+        """Where Ideas may lie: below the folders that were named, and below those of what is served."""
         lies = [root for idea in self.ideas.values() for root in idea.roots]
         return list(dict.fromkeys([*self.roots, *lies])) or [Path.cwd()]
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import urandom
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -25,15 +24,13 @@ from ..ideas.ticks import RUN, run_id
 from ..protocol.approvals import PRIVATE, Pending, Ruling
 from ..protocol.message import OF
 from ..runs.handle import Run
-from ..runs.held import Runner
-from ..runs.providing import Factory
 from ..runs.racing import beside
-from ..runs.runs import Runs
 from ..runs.selecting import every_run
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
 from .callers import UNBOUNDED, Quota, check_room, known_run
+from .desk import Desk
 from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, begun_as
 from .traceparent import asked_below
 
@@ -43,31 +40,26 @@ _QUEUE = "mcp-"
 _MOST_OPEN = 16
 """How many questions of a run travel at once."""
 _DRAIN = 1.0
+_SLOTS = 1_000
+"""How many runs are carried out at once, those among them that wait for the host's model."""
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Hosting:
-    """Carries out runs for hosts, within `running`.
+    """Carries out runs of a desk for hosts, within `running`.
 
     Args:
-        runs: where they are kept.
-        agent: what carries them out: an agent, what makes one for an Idea, or None for what each Idea names.
-        roots: where Ideas may lie.
-        slots: how many are carried out at once, those among them that wait for the host's model.
+        desk: what is served, what carries it out, and where its runs are kept.
         ttl: how many seconds a run may wait for its host.
         quota: how much one caller may ask for.
-        factories: what makes the `deps` of runs, by name.
     """
 
-    runs: Runs
-    agent: Runner = None
-    roots: Sequence[Path] = ()
-    slots: int = 1_000
+    desk: Desk
     ttl: float = TTL
     quota: Quota = UNBOUNDED
-    factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
 
     def __post_init__(self) -> None:
+        self.runs = self.desk.runs
         self.asking: set[str] = set()
         """The names of the Ideas for which the host's model answers."""
         self.own: dict[str, Agent] = {}
@@ -81,10 +73,10 @@ class Hosting:
         self._worker = Worker(
             self.runs,
             self._agent_for,
-            queues={self._queue: self.slots},
+            queues={self._queue: _SLOTS},
             drain=_DRAIN,
-            roots=[*self.roots] or [Path.cwd()],
-            deps=self.factories,
+            roots=self.desk.all_roots,
+            deps=self.desk.factories,
         )
 
     @asynccontextmanager
@@ -121,17 +113,17 @@ class Hosting:
     def agent_of(self, idea: Idea, asks: Asks | None = None) -> Agent:
         """The agent that carries an Idea out; with `asks` its model is the host's."""
         model = None if asks is None else HostModel(asks, self.ttl)
-        if self.agent is None:
-            roots = [*self.roots, *idea.roots]
+        made_by, roots = self.desk.agent, [*self.desk.all_roots, *idea.roots]
+        if made_by is None:
             return fitted(agent_at(roots, model=model), idea, is_own=True, roots=roots)
-        if is_agent(self.agent):
-            base = copy(self.agent)
+        if is_agent(made_by):
+            base = copy(made_by)
             base.model = model or base.model
-            return fitted(base, idea, roots=[*self.roots, *idea.roots])
+            return fitted(base, idea, roots=roots)
         if model is None:
-            return self.agent(idea)
+            return made_by(idea)
         unnamed = {key: value for key, value in idea.config.items() if key != "model"}  # which it can do without
-        agent = copy(self.agent(replace(idea, config=unnamed)))
+        agent = copy(made_by(replace(idea, config=unnamed)))
         agent.model = model
         return agent
 
@@ -223,7 +215,8 @@ class Hosting:
     async def _ended(self, run: Run) -> Stop:
         row = await run.refresh()
         if row.state == "waiting":
-            return RunHeld(pending={_id_of(one): one for one in await run.pending()}, waiting=list(row.waiting))
+            held = {question_id(one.of, one.call, list(one.crossing)): one for one in await run.pending()}
+            return RunHeld(pending=held, waiting=list(row.waiting))
         if row.state == "done" and not (row.output is None and row.waiting):
             return RunDone(output=row.output)
         message = str((row.error or {}).get("message", f"the run was {row.state}"))
@@ -247,10 +240,6 @@ class Hosting:
         await run.decide(one.of, ruling, reason=reason, by=run.row.tenant)
         await run.refresh()
         self._carry_on(run)
-
-
-def _id_of(one: Pending) -> str:
-    return question_id(one.of, one.call, list(one.crossing))
 
 
 def _left(context: Iterable[JsonObject]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:

@@ -132,8 +132,7 @@ class Served:
                 raise IdeaError("a graph calls the tools of an agent: name one, or give a registry")
             graph = self.desk.agent.tools
         options = McpOptions(model=model, graph=graph or None, approve=approve, place=place)
-        own = self.desk
-        return Host.of(own.ideas, own.runs, options, own.agent, own.roots, factories=own.factories).server()
+        return Host.of(self.desk, options).server()
 
 
 def _installed() -> Sequence[str]:

@@ -7,12 +7,12 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable, Generator
-from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import RunError
+from ..runs.racing import beside
 from .desk import Desk
 from .guard import Guard
 
@@ -147,7 +147,8 @@ async def listen(
         serving = asyncio.create_task(server.serve(sockets=[own]))
         ending = asyncio.create_task(stop.wait())
         try:
-            await _first(asyncio.ensure_future(server.begun.wait()), serving)
+            async with beside(server.begun.wait()) as [begun]:
+                await asyncio.wait([begun, serving], return_when=asyncio.FIRST_COMPLETED)
             if not serving.done():
                 started()
             await asyncio.wait([serving, ending, *desk.work], return_when=asyncio.FIRST_COMPLETED)
@@ -160,11 +161,6 @@ async def listen(
         raise RunError(f"runs can't be carried out here any more: {desk.failure}")
     if (error := serving.exception()) is not None:
         raise error
-
-
-async def _first(begun: asyncio.Future[Any], serving: asyncio.Task[None]) -> None:
-    await asyncio.wait([begun, serving], return_when=asyncio.FIRST_COMPLETED)
-    begun.cancel()
 
 
 @contextlib.contextmanager

@@ -28,9 +28,8 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 def mcp_part(desk: Desk) -> Part:
     """The part that serves hosts of MCP. The guard has judged Host and Origin before it."""
-    host = Host.of(desk.ideas, desk.runs, desk.mcp, desk.agent, desk.roots, quota=desk.quota, factories=desk.factories)
     manager = StreamableHTTPSessionManager(
-        app=host.server(),
+        app=Host.of(desk, quota=desk.quota).server(),
         max_sessions=_MOST_SESSIONS,
         max_request_body_size=_MOST_BYTES,
         session_idle_timeout=_IDLE,

@@ -8,28 +8,24 @@ a call is asked of the user alone, never of a model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ..app.idea import Idea
 from ..errors import ActumError
 from ..inspection.served import needs_model
 from ..runs.handle import Run
-from ..runs.held import Runner
-from ..runs.providing import Factory
-from ..runs.runs import Runs
 from ..schema.json import JsonObject, encode, is_object
 from . import replies, wire
 from .asks import Asks, Question
 from .callers import UNBOUNDED, Quota
 from .carry_out import CarryOut, held_unless_reading
+from .desk import Desk
 from .host_words import failure_words, held_words
 from .hosting import Hosting
-from .mcp_options import Keyless, McpOptions
+from .mcp_options import McpOptions
 from .offering import Offered, of_idea
 from .stops import HandleFound, HandleSpent, HostAsked, RunDone, RunFailed, RunHeld, Stop, handle_of
 
@@ -59,46 +55,29 @@ _ANSWER: JsonObject = {
 
 @dataclass(eq=False, kw_only=True)
 class Host:
-    """What answers the requests of MCP hosts.
+    """What answers the requests of MCP hosts."""
 
-    `place` is what `--store` is given to reach the runs from a command line, None where nothing can.
-    """
-
-    ideas: Mapping[str, Idea]
     hosting: Hosting
+    options: McpOptions
     graph: CarryOut | None = None
-    model: Keyless | None = None
-    """Who answers in place of every model; None: the host does for Ideas that need one and have none."""
-    place: str | None = None
     offers: dict[str, Offered] = field(default_factory=dict[str, Offered])
 
     @classmethod
-    def of(
-        cls,
-        ideas: Mapping[str, Idea],
-        runs: Runs,
-        options: McpOptions,
-        agent: Runner,
-        roots: Sequence[Path],
-        *,
-        quota: Quota | None = None,
-        factories: Mapping[str, Factory] | None = None,
-    ) -> Host:
-        """What serves these Ideas, and plans over the tools of `options.graph`. Without `quota` nobody has one."""
+    def of(cls, desk: Desk, options: McpOptions | None = None, *, quota: Quota = UNBOUNDED) -> Host:
+        """What serves the Ideas of a desk, and plans over the tools of `options.graph`, in place of the desk's own."""
+        own = options or desk.mcp
         graph = None
-        if options.graph is not None:
-            graph = CarryOut(registry=options.graph, approve=options.approve or held_unless_reading)
-        lies = [*roots, *(root for one in ideas.values() for root in one.roots)]
-        hosting = Hosting(runs=runs, agent=agent, roots=lies, quota=quota or UNBOUNDED, factories=factories or {})
-        return cls(ideas=ideas, hosting=hosting, graph=graph, model=options.model, place=options.place)
+        if own.graph is not None:
+            graph = CarryOut(registry=own.graph, approve=own.approve or held_unless_reading)
+        return cls(hosting=Hosting(desk, quota=quota), options=own, graph=graph)
 
-    def server(self, name: str = "actum") -> Server[Any]:
+    def server(self) -> Server[Any]:
         """The server, which any transport of the SDK serves."""
         from mcp.server.lowlevel import Server
 
         own = cast("type[Any]", Server)
         return own(
-            name,
+            "actum",
             version=version("actum"),
             on_list_tools=self.listed,
             on_call_tool=self.called,
@@ -117,9 +96,9 @@ class Host:
         Raises:
             SchemaError, IdeaError: an Idea can't be served.
         """
-        for name, idea in self.ideas.items():
-            agent = self.hosting.agent_of(idea, None if self.model is None else Asks())
-            is_asking = self.model is not None or (agent.model is None and needs_model(idea))
+        for name, idea in self.hosting.desk.ideas.items():
+            agent = self.hosting.agent_of(idea, None if self.options.model is None else Asks())
+            is_asking = self.options.model is not None or (agent.model is None and needs_model(idea))
             if is_asking:
                 self.hosting.asking.add(name)
             self.offers[name] = of_idea(idea, name, agent, is_asking=is_asking)
@@ -133,7 +112,7 @@ class Host:
         import mcp_types as types
 
         tools = [types.Tool.model_validate(offer.listed()) for offer in self.offers.values()]
-        if self.ideas:
+        if self.hosting.desk.ideas:
             more = {"name": ANSWER, "description": "Goes on with a run that has asked.", "inputSchema": _ANSWER}
             tools.append(types.Tool.model_validate({**more, "annotations": {"openWorldHint": True}}))
         return types.ListToolsResult(tools=tools)
@@ -142,7 +121,7 @@ class Host:
         """Answer one call of a tool; whatever goes wrong is told as its result."""
         from mcp.shared.exceptions import MCPError
 
-        if params.name not in self.offers and not (params.name == ANSWER and self.ideas):
+        if params.name not in self.offers and not (params.name == ANSWER and self.hosting.desk.ideas):
             raise MCPError(code=_INVALID, message="no tool has that name")
         try:
             return await self._called(ctx, params, dict(params.arguments or {}))
@@ -172,7 +151,9 @@ class Host:
             return await self._looked(ctx, caller, given["run"])
         if graph is not None and (problems := graph.problems(given)) is not None:
             return replies.failed_result(problems)
-        idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
+        idea, is_input = (
+            (graph.idea(given), False) if graph is not None else (self.hosting.desk.ideas[offer.name], True)
+        )
         trace = replies.traceparent_of(ctx)
         run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=trace)
         return await self._until(ctx, run, offer)
@@ -252,7 +233,7 @@ class Host:
         if isinstance(stop, RunHeld):
             can = wire.can_elicit(capabilities)
             return {own: wire.elicitation(one) for own, one in stop.pending.items()} if can else {}
-        if self.model == "caller" or not wire.can_sample(capabilities):
+        if self.options.model == "caller" or not wire.can_sample(capabilities):
             return {}
         return {one.id: wire.sampling(one, capabilities) for one in stop.questions}
 
@@ -280,7 +261,7 @@ class Host:
         """What a host is told that can't be asked."""
         if isinstance(stop, RunHeld):
             again = self.graph.name if self.graph is not None and offer.name == self.graph.name else ANSWER
-            words = held_words(run, stop, handle_of(run, stop), self.place, again)
+            words = held_words(run, stop, handle_of(run, stop), self.options.place, again)
             if not offer.is_asking:
                 return replies.failed_result(words)
             return replies.tool_result({"done": False, "run": handle_of(run, stop), "held": words})

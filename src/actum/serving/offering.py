@@ -15,7 +15,7 @@ from ..app.agent import Agent
 from ..app.saved import SavedIdea
 from ..errors import IdeaError
 from ..generation.offer import offered
-from ..inspection.served import can_name, reads_only
+from ..inspection.served import reads_only
 from ..schema.gathering import gathered
 from ..schema.infer import shape_of
 from ..schema.json import Json, JsonObject, is_object
@@ -99,24 +99,13 @@ class Offered:
         return {**own, "outputSchema": self.result_schema, "annotations": dict(self.annotations)}
 
 
-def check_served_name(name: str) -> str:
-    """The name that something is served under.
-
-    Raises:
-        IdeaError: it can't be one.
-    """
-    if not can_name(name):
-        raise IdeaError(f"{name!r} can't be served as a name: use up to 64 letters, digits, '_', '-' and '.'")
-    return name
-
-
 def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Offered:
     """An Idea as a tool: parameters from its input, the result from its schema (X2).
 
     Raises:
         SchemaError: its input makes no tool.
     """
-    tool = idea.as_tool(check_served_name(name))
+    tool = idea.as_tool(name)
     output = None if idea.schema is None else shape_of(idea.schema).schema
     only_reads = reads_only(offered(idea.context, agent.tools, agent.config.tools))
     return Offered(

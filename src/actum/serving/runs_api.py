@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -240,12 +240,10 @@ async def _waited(run: Run, request: Request) -> None:
     """Wait as long as the request says for a run to be over, or to wait itself."""
     seconds = query_number(request, "wait", 0, _LONGEST_WAIT)
     if seconds:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 async for _ in run.follow(2**60):
                     pass
-        except TimeoutError:
-            return
 
 
 _TEXTS = frozenset({"text", "system", "user", "assistant"})

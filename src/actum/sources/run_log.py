@@ -12,7 +12,6 @@ import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from zlib import crc32
 
@@ -76,9 +75,7 @@ class RunLog:
         finally:
             self._close()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._close()
 
     def _close(self) -> None:

@@ -9,10 +9,11 @@ import asyncio
 import json
 import os
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import IdeaError
 from ..ideas.store import Draft, Line, StoredVersion
@@ -56,9 +57,9 @@ class FolderStore:
         """A page of a line's entries, the last first."""
         return await self._off_loop(lambda: self._page(line, before, most))
 
-    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
-        """The lines below a path."""
-        return await self._off_loop(lambda: self._lines(domain, prefix))
+    async def lines(self) -> list[Line]:
+        """The lines of all Ideas."""
+        return await self._off_loop(self._lines)
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
@@ -105,74 +106,49 @@ class FolderStore:
     def _write(path: Path, entry: StoredVersion) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.truncate(_whole(log, size))  # part of a line, of a writer that was killed
+            log.seek(0)
+            log.truncate(log.read().rfind(b"\n") + 1)  # part of a line, of a writer that was killed
             log.write(encode(rows.values_of_entry(entry)).encode() + b"\n")
             log.flush()
             os.fsync(log.fileno())
 
     def _last(self, line: Line, is_before: Callable[[StoredVersion], bool]) -> StoredVersion | None:
         """The last entry before what is asked for; all of those come first in the log."""
-        self._check_format()
-        path = self._log(line)
-        if not path.exists():
-            return None
-        with path.open("rb") as log:
-            low, high = 0, _whole(log, log.seek(0, os.SEEK_END))
-            found: StoredVersion | None = None
-            while low < high:
-                middle = _start_of_line(log, (low + high) // 2, low)
-                entry, after = self._entry_at(log, middle)
-                if is_before(entry):
-                    found, low = entry, after
-                else:
-                    high = middle
-            return found
+        texts = self._texts(line)
+        end = bisect_left(range(len(texts)), True, key=lambda at: not is_before(self._entry(line, texts, at)))
+        return self._entry(line, texts, end - 1) if end else None
 
     def _page(self, line: Line, before: int | None, most: int) -> list[StoredVersion]:
-        self._check_format()
-        path = self._log(line)
-        if not path.exists():
-            return []
-        page: list[StoredVersion] = []
-        with path.open("rb") as log:
-            end = _whole(log, log.seek(0, os.SEEK_END))
-            if before is not None:
-                low, high = 0, end
-                while low < high:
-                    middle = _start_of_line(log, (low + high) // 2, low)
-                    entry, after = self._entry_at(log, middle)
-                    low, high = (after, high) if entry.sequence < before else (low, middle)
-                end = low
-            while end > 0 and len(page) < most:
-                end = _start_of_line(log, end - 1, 0)
-                page.append(self._entry_at(log, end)[0])
-        return page
+        texts = self._texts(line)
+        end = len(texts)
+        if before is not None:
+            end = bisect_left(range(end), before, key=lambda at: self._entry(line, texts, at).sequence)
+        return [self._entry(line, texts, at) for at in reversed(range(max(0, end - most), end))]
 
-    def _lines(self, domain: str | None, prefix: str) -> list[Line]:
-        if domain is None:
-            tops = sorted(path.name for path in (self._folder / "lines").glob("*") if path.is_dir())
-            domains = sorted("" if name == _LOCAL else name for name in tops)
-            return [line for one in domains for line in self._lines(one, prefix)]
-        top = self._folder / "lines" / (domain or _LOCAL)
+    def _lines(self) -> list[Line]:
+        top = self._folder / "lines"
         found: list[Line] = []
-        for log in top.rglob("~*.jsonl") if top.exists() else ():
-            path = log.parent.relative_to(top).as_posix()
-            if not prefix or path == prefix or path.startswith(f"{prefix}/"):
-                found.append(Line(domain=domain, path=path, branch=log.name[1 : -len(".jsonl")]))
-        return sorted(found, key=lambda line: (line.path, line.branch))
+        for log in top.glob("*/**/~*.jsonl"):
+            domain, *path = log.parent.relative_to(top).parts
+            own = "" if domain == _LOCAL else domain
+            found.append(Line(domain=own, path="/".join(path), branch=log.name[1 : -len(".jsonl")]))
+        return sorted(found, key=lambda line: (line.domain, line.path, line.branch))
 
     def _log(self, line: Line) -> Path:
         return self._folder / "lines" / (line.domain or _LOCAL) / line.path / f"~{line.branch}.jsonl"
 
-    def _entry_at(self, log: BinaryIO, offset: int) -> tuple[StoredVersion, int]:
-        log.seek(offset)
-        text = log.readline()
+    def _texts(self, line: Line) -> list[bytes]:
+        """The lines of a log, without a part of one, of a writer that was killed."""
+        self._check_format()
+        path = self._log(line)
+        return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+
+    def _entry(self, line: Line, texts: Sequence[bytes], at: int) -> StoredVersion:
         try:
-            entry = rows.entry_of(json.loads(text))
+            return rows.entry_of(json.loads(texts[at]))
         except (ValueError, RecursionError, IdeaError):
-            raise IdeaError(f"{log.name}: the line at byte {offset} is damaged") from None
-        return entry, offset + len(text)
+            byte = sum(len(text) + 1 for text in texts[:at])
+            raise IdeaError(f"{self._log(line)}: the line at byte {byte} is damaged") from None
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -199,26 +175,3 @@ class FolderStore:
         if not isinstance(known, int):
             raise IdeaError(f"{self._folder}: its format.json is damaged")
         rows.check_store_format(known, self._folder)
-
-
-_CHUNK = 4_096
-
-
-def _start_of_line(log: BinaryIO, offset: int, lowest: int) -> int:
-    """Where the line begins that holds an offset, not before `lowest`."""
-    while offset > lowest:
-        first = max(lowest, offset - _CHUNK)
-        log.seek(first)
-        found = log.read(offset - first).rfind(b"\n")
-        if found >= 0:
-            return first + found + 1
-        offset = first
-    return lowest
-
-
-def _whole(log: BinaryIO, size: int) -> int:
-    """How much of a log are whole lines."""
-    if size == 0:
-        return 0
-    log.seek(size - 1)
-    return size if log.read(1) == b"\n" else _start_of_line(log, size, 0)

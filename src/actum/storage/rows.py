@@ -93,18 +93,10 @@ def last_of(line: Line, version: Sequence[int] = ()) -> Query:
     return query, [line.domain, line.path, line.branch, *version]
 
 
-def lines_below(domain: str | None, prefix: str) -> Steps[list[Line]]:
-    """The lines below a path, of a domain or, for None, of all."""
-    where, values = ["1 = 1"], list[Any]()
-    if domain is not None:
-        where.append("domain = ?")
-        values.append(domain)
-    if prefix:
-        below = f"{prefix}/"
-        where.append("(path = ? OR substr(path, 1, ?) = ?)")
-        values += [prefix, len(below), below]
+def all_lines() -> Steps[list[Line]]:
+    """The lines of all Ideas."""
     columns = "domain, path, branch"
-    found = yield f"SELECT DISTINCT {columns} FROM entries WHERE {' AND '.join(where)} ORDER BY {columns}", values
+    found = yield f"SELECT DISTINCT {columns} FROM entries ORDER BY {columns}", ()
     return [line_in(row) for row in found]
 
 
@@ -224,9 +216,9 @@ class DatabaseStore(ABC):
         """A page of a line's entries, the last first."""
         return await self._done(page_of_line(line, before, most))
 
-    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
-        """The lines below a path."""
-        return await self._done(lines_below(domain, prefix))
+    async def lines(self) -> list[Line]:
+        """The lines of all Ideas."""
+        return await self._done(all_lines())
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from ..errors import (
-    ActumError,
-    IdeaError,
-    IdeaNotFound,
-    MessageError,
-    RunError,
-    RunNotFound,
-    SchemaError,
-    StoreUnavailable,
-)
+from .. import errors
 from .pages import rendered
 from .resources import BASE, Studio
 from .secrets import masked
@@ -55,14 +46,14 @@ def page_in_parts(
         yield head.encode()
         try:
             text = await rest()
-        except ActumError as error:
+        except errors.ActumError as error:
             text = rendered("problem.html", error=error.message)
         yield (masked(text, studio.secrets) + tail).encode()
 
     return StreamingResponse(parts(), status_code=status, media_type="text/html", headers=_HEADERS)
 
 
-class PartNotFound(IdeaError):
+class PartNotFound(errors.IdeaError):
     """A run has no such call, answer or request."""
 
 
@@ -80,15 +71,17 @@ def with_error_pages(
         studio.admit(request)
         try:
             return await act(request)
-        except ActumError as error:
+        except errors.ActumError as error:
             return page(studio, "error.html", _status(error), error=error.message)
 
     return answer
 
 
-def _status(error: ActumError) -> int:
-    if isinstance(error, StoreUnavailable):
+def _status(error: errors.ActumError) -> int:
+    if isinstance(error, errors.StoreUnavailable):
         return 503
-    if isinstance(error, IdeaNotFound | RunNotFound | PartNotFound):
+    if isinstance(error, errors.IdeaNotFound | errors.RunNotFound | PartNotFound):
         return 404
-    return 422 if isinstance(error, IdeaError | MessageError | RunError | SchemaError) else 500
+    return (
+        422 if isinstance(error, errors.IdeaError | errors.MessageError | errors.RunError | errors.SchemaError) else 500
+    )

@@ -59,7 +59,7 @@ async def _is_beyond(run: Run, after: int) -> bool:
     if (await run.refresh()).state != "waiting":
         return True
     async with aclosing(run.follow(after)) as newer:
-        return await _next(newer) is not None
+        return await anext(newer, None) is not None
 
 
 async def _frames(
@@ -69,12 +69,12 @@ async def _frames(
     while stands and not await _is_beyond(run, after):
         await run.refresh(wait=LOOK)  # whoever decides may do so elsewhere
     following = run.follow(after, live=True)
-    coming: asyncio.Task[Any] | None = None
+    coming: asyncio.Future[Any] | None = None
     lines: list[JsonObject] = []
     last, due, is_new = after, 0.0, False
     try:
         while True:
-            coming = coming or asyncio.create_task(_next(following))
+            coming = coming or asyncio.ensure_future(anext(following, None))
             await asyncio.wait([coming], timeout=max(0.0, due - time.monotonic()) if is_new else None)
             if coming.done():
                 told, coming = coming.result(), None
@@ -97,10 +97,6 @@ async def _frames(
     finally:
         await all_ended(coming)
         await following.aclose()
-
-
-async def _next(following: AsyncGenerator[Any]) -> Any:
-    return await anext(following, None)
 
 
 class _Picture:

@@ -11,13 +11,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ..ideas.layout import folded
 from ..protocol.approvals import Pending
-from ..schema.json import JsonObject, encode, is_list, is_object
+from ..schema.json import JsonObject, encode
 from ..schema.quoting import printable
 
-_WIDTH = 96
-_MOST_TOGETHER = 40
-"""So many lines at most become one."""
 MOST = 2_000
 """How many characters of a value a page shows before it says how many more there are."""
 
@@ -51,28 +49,7 @@ def folded_call(call: JsonObject) -> str:
 
 
 def _written(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return _folded(json.dumps(value, ensure_ascii=False, indent=2 if is_list(value) or is_object(value) else None))
-
-
-def _folded(text: str) -> str:
-    """JSON on several lines with every list and object on one line that has room there; in one pass over the lines."""
-    lines: list[str] = []
-    opened: list[int] = []
-    for line in text.split("\n"):
-        bare = line.lstrip()
-        lines.append(line)
-        if line[-1:] in {"{", "["}:
-            opened.append(len(lines) - 1)
-        elif bare[:1] in {"}", "]"} and opened:
-            start = opened.pop()
-            if len(lines) - start > _MOST_TOGETHER:
-                continue
-            parts = [lines[start], *(one.strip() for one in lines[start + 1 :])]
-            if sum(map(len, parts)) + len(parts) <= _WIDTH:
-                lines[start:] = [parts[0] + " ".join(parts[1:-1]) + parts[-1]]
-    return "\n".join(lines)
+    return value if isinstance(value, str) else folded(value)
 
 
 def element_text(value: Any, most: int | None = MOST) -> Markup:

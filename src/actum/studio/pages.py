@@ -13,18 +13,7 @@ from ..errors import IdeaError
 from ..inspection.wording import is_short, short
 from ..schema.installing import pip_install
 from ..schema.quoting import printable
-from .notation import (
-    are_shown,
-    between,
-    count,
-    editable_json,
-    element_text,
-    folded_call,
-    money,
-    seconds,
-    shown_text,
-    when,
-)
+from . import notation
 
 
 @lru_cache(maxsize=1)
@@ -38,23 +27,23 @@ def _templates() -> Any:
     loader = PackageLoader("actum.studio", "templates")
     own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     filters: dict[str, Any] = {
-        "text": shown_text,
-        "content": element_text,
-        "json": editable_json,
+        "text": notation.shown_text,
+        "content": notation.element_text,
+        "json": notation.editable_json,
         "pending_seal": pending_seal,
-        "are_shown": are_shown,
-        "folded": folded_call,
+        "are_shown": notation.are_shown,
+        "folded": notation.folded_call,
         "plain": _plain,
         "short": short,
         "is_short": is_short,
-        "seconds": seconds,
-        "count": count,
-        "money": money,
-        "when": when,
+        "seconds": notation.seconds,
+        "count": notation.count,
+        "money": notation.money,
+        "when": notation.when,
     }
     own.filters.update(filters)
     shared: Any = own.globals
-    shared["between"], shared["once"], shared["static"] = between, lambda: token_hex(12), stamped
+    shared["between"], shared["once"], shared["static"] = notation.between, lambda: token_hex(12), stamped
     return own
 
 

@@ -35,6 +35,7 @@ _PAGE = 100
 _MOST_ANSWERS = 25
 _LONGEST = 80_000
 _MOST_KNOWN = 12
+_MOST_LINES = 40
 T = TypeVar("T")
 
 
@@ -49,7 +50,7 @@ class RunPages:
     async def show(self, request: Request) -> Response:
         """The run as a whole."""
         run, account = await self._account(request)
-        last = await self._once(run, "last", lambda: _last(self.studio.runs.store, run))
+        last, lines = await self._once(run, "last", lambda: _last(self.studio.runs.store, run))
         link = linker(run.id)
         graphs = {one.number: graph_with_values(account, one, link) for one in account.answers[:_MOST_ANSWERS]}
         size = 0
@@ -71,8 +72,8 @@ class RunPages:
             pending=await run.pending() if run.state == "waiting" else (),
             price=_price(account),
             why=_why(account),
-            last=last.seq,
-            lines=last.lines,
+            last=last,
+            lines=lines,
         )
 
     async def events(self, request: Request) -> Response:
@@ -174,21 +175,15 @@ def linker(id: str) -> Callable[[str], str]:
     return lambda place: f"{base}{quote(place)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Last:
-    seq: int
-    lines: list[tuple[int, str]]
-
-
-async def _last(store: RunStore, run: Run, most: int = 40) -> _Last:
+async def _last(store: RunStore, run: Run) -> tuple[int, list[tuple[int, str]]]:
     """The number of the last entry of a run's record, and the last that it says to a person."""
     seq, lines = 0, list[tuple[int, str]]()
     while entries := await store.entries(run.id, seq):
         for seq, data in entries:
             if (text := shown_line(data)) is not None:
                 lines.append((seq, text))
-        lines = lines[-most:]
-    return _Last(seq, lines)
+        lines = lines[-_MOST_LINES:]
+    return seq, lines
 
 
 def _why(account: Account) -> Any:

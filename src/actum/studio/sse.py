@@ -41,10 +41,10 @@ class EventStream(StreamingResponse):
 async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, pause: float) -> AsyncGenerator[bytes]:
     """The frames as they come, with pings between; once `closing` is set, those that are there still."""
     closed = asyncio.ensure_future(closing.wait())
-    coming: asyncio.Task[bytes | None] | None = None
+    coming: asyncio.Future[bytes | None] | None = None
     try:
         while True:
-            coming = coming or asyncio.create_task(_next(frames))
+            coming = coming or asyncio.ensure_future(anext(frames, None))
             is_last = closing.is_set()
             if is_last:
                 await asyncio.wait([coming], timeout=_GRACE)
@@ -66,7 +66,3 @@ async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, paus
     finally:
         await all_ended(closed, coming)
         await frames.aclose()
-
-
-async def _next(frames: AsyncGenerator[bytes]) -> bytes | None:
-    return await anext(frames, None)

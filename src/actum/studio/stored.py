@@ -41,7 +41,7 @@ class Stored:
         if not self._is_there:
             return (), 0
         async with self._library() as library:
-            lines = await library.store.lines(None)
+            lines = await library.store.lines()
             keys = [key for key in _keys(lines) if words.lower() in key.lower()]
             found: list[IdeaListed] = []
             for key in keys[start : start + most]:

@@ -9,23 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from .. import spans
 from ..errors import ActumError
 from ..protocol.usage import Usage
 from ..schema.json import is_list
-from ..spans import (
-    ApprovalBegun,
-    Beginning,
-    CallBegun,
-    Cancelled,
-    Decided,
-    Ending,
-    Failed,
-    RequestBegun,
-    RequestEnded,
-    RunBegun,
-    RunReturned,
-    Waits,
-)
 
 Attributes: TypeAlias = dict[str, Any]
 
@@ -62,50 +49,50 @@ class SpanBegun(NamedTuple):
     link: str = ""
 
 
-def span_begun(what: Beginning) -> SpanBegun:
+def span_begun(what: spans.Beginning) -> SpanBegun:
     """What a span is called, and what is known of it as it begins."""
     named = _begun(what)
     own = {"actum.run.id": what.run, "actum.place": "" if what.place is None else str(what.place)}
     return named._replace(attributes=_there({**named.attributes, **own}))
 
 
-def _begun(what: Beginning) -> SpanBegun:
+def _begun(what: spans.Beginning) -> SpanBegun:
     match what:
-        case RunBegun():
+        case spans.RunBegun():
             provider, model = provider_and_model(what.model) if what.model else ("", "")
             about: Attributes = {OPERATION: "invoke_agent", AGENT: what.name, "gen_ai.agent.version": what.version}
             name = f"invoke_agent {what.name}".rstrip()
             return SpanBegun(name, {**about, PROVIDER: provider, MODEL: model}, what.goes_on_from)
-        case RequestBegun():
+        case spans.RequestBegun():
             provider, model = provider_and_model(what.model)
             about = {OPERATION: "chat", PROVIDER: provider, MODEL: model, "gen_ai.output.type": "json"}
             return SpanBegun(f"chat {model}", {**about, "gen_ai.request.stream": True, **_settings(what.settings)})
-        case CallBegun():
+        case spans.CallBegun():
             about = {OPERATION: "execute_tool", TOOL: what.call.tool, TOOL_TYPE: "function"}
             about |= {"gen_ai.tool.call.id": what.key, "gen_ai.tool.description": what.description}
             name = f"execute_tool {what.call.tool}".rstrip()
             return SpanBegun(name, {**about, "actum.call.how": what.how}, what.asked_by)
-        case ApprovalBegun():
+        case spans.ApprovalBegun():
             return SpanBegun(f"approve {what.tool}", {TOOL: what.tool})
 
 
-def span_ended(how: Ending) -> Attributes:
+def span_ended(how: spans.Ending) -> Attributes:
     """What is known of a span when it has ended."""
     match how:
-        case RunReturned():
+        case spans.RunReturned():
             outcome = "waiting" if how.waiting else "" if how.output is not None else "unfinished"
             return _there({**usage_of(how.usage), "actum.outcome": outcome})
-        case RequestEnded():
+        case spans.RequestEnded():
             return usage_of(how.usage)
-        case Waits():
+        case spans.Waits():
             return _there({"actum.outcome": "waiting", "actum.waits_for": tuple(how.on)})
-        case Decided():
+        case spans.Decided():
             return {"actum.approval.decision": how.decision}
-        case Failed():
+        case spans.Failed():
             cause = how.error.__cause__
             own: Attributes = {ERROR: error_type(how.error), "exception.type": class_name(cause) if cause else ""}
             return _there({**own, **({} if how.usage is None else usage_of(how.usage))})
-        case Cancelled():
+        case spans.Cancelled():
             return {"actum.outcome": "cancelled"}
         case _:
             return {}

@@ -15,22 +15,8 @@ from opentelemetry import metrics, trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ..spans import ApprovalBegun, Beginning, CallBegun, Ending, Failed, RequestBegun, RunBegun, Span, Waits
+from . import attributes as gen_ai
 from . import message_content
-from .attributes import (
-    AGENT,
-    ERROR,
-    INPUT,
-    MODEL,
-    OPERATION,
-    OUTPUT,
-    PROVIDER,
-    TOKEN_TYPE,
-    TOOL,
-    TOOL_TYPE,
-    error_type,
-    span_begun,
-    span_ended,
-)
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -40,9 +26,9 @@ _SECONDS = [0.01 * 2**n for n in range(14)]
 _LONGER = [0.1 * 2**n for n in range(13)]
 _TOKENS = [4**n for n in range(14)]
 _KEPT = {
-    "chat": (OPERATION, PROVIDER, MODEL),
-    "execute_tool": (TOOL, TOOL_TYPE),
-    "invoke_agent": (AGENT, MODEL),
+    "chat": (gen_ai.OPERATION, gen_ai.PROVIDER, gen_ai.MODEL),
+    "execute_tool": (gen_ai.TOOL, gen_ai.TOOL_TYPE),
+    "invoke_agent": (gen_ai.AGENT, gen_ai.MODEL),
 }
 """What of a span its measurements are told by: nothing that is different every time."""
 
@@ -82,7 +68,7 @@ class Measured:
     """How long something takes, without what it waits for approval."""
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
-        operation = str(attributes.get(OPERATION, ""))
+        operation = str(attributes.get(gen_ai.OPERATION, ""))
         self._operation = operation
         self._kept = {key: attributes[key] for key in _KEPT.get(operation, ()) if key in attributes}
         self._began = time.perf_counter()
@@ -96,12 +82,12 @@ class Measured:
         """Record what it took until now, and the tokens of a request."""
         if isinstance(how, Waits):
             return  # it was not made
-        kept = self._kept | ({ERROR: known[ERROR]} if ERROR in known else {})
+        kept = self._kept | ({gen_ai.ERROR: known[gen_ai.ERROR]} if gen_ai.ERROR in known else {})
         instruments.durations[self._operation].record(max(time.perf_counter() - self._began, 0.0), kept, context)
         if self._operation == "chat":
-            for kind, key in (("input", INPUT), ("output", OUTPUT)):
+            for kind, key in (("input", gen_ai.INPUT), ("output", gen_ai.OUTPUT)):
                 if key in known:
-                    instruments.tokens.record(known[key], {**kept, TOKEN_TYPE: kind}, context)
+                    instruments.tokens.record(known[key], {**kept, gen_ai.TOKEN_TYPE: kind}, context)
 
 
 _NAME = "actum"
@@ -144,7 +130,7 @@ class _Open:
     """A span that is open, and its measurement."""
 
     def __init__(self, tracing: Tracing, what: Beginning, above: contexts.Context, parent: _Open | None = None) -> None:
-        named = span_begun(what)
+        named = gen_ai.span_begun(what)
         kind = trace.SpanKind.CLIENT if isinstance(what, RequestBegun) else trace.SpanKind.INTERNAL
         links = [trace.Link(found)] if (found := _found(named.link)) is not None else []
         self._span = tracing.tracer.start_span(named.name, above, kind=kind, attributes=named.attributes, links=links)
@@ -177,23 +163,21 @@ class _Open:
 
     def end(self, how: Ending) -> None:
         """Say how it has ended, measure it, and end it."""
-        known = span_ended(how)
+        known = gen_ai.span_ended(how)
         if self._span.is_recording():
             self._span.set_attributes(known)
             if self._with_content:
                 self._span.set_attributes(message_content.of_ending(how))
             if isinstance(how, Failed):
-                self._span.set_status(trace.Status(trace.StatusCode.ERROR, self._words(how.error)))
+                # Without content only its kind: the words of an error may quote what others wrote.
+                words = str(how.error) if self._with_content else gen_ai.error_type(how.error)
+                self._span.set_status(trace.Status(trace.StatusCode.ERROR, words))
         if self._measured is not None and self._tracing.instruments is not None:
             if self._is_approval:
                 self._measured.leave_out_of(None if self._parent is None else self._parent._measured)
             else:
                 self._measured.record(self._tracing.instruments, known, how, self._context)
         self._span.end()
-
-    def _words(self, error: BaseException) -> str:
-        """Why it failed; without content only its kind, since an error's words may quote what others wrote."""
-        return str(error) if self._with_content else error_type(error)
 
 
 def current_trace() -> str:

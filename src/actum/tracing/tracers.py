@@ -8,22 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
-from ..spans import (
-    ApprovalBegun,
-    Beginning,
-    CallBegun,
-    Cancelled,
-    Decided,
-    Ending,
-    Failed,
-    RequestBegun,
-    RequestEnded,
-    RunBegun,
-    RunReturned,
-    Span,
-    Tracer,
-    Waits,
-)
+from .. import spans
 from .attributes import error_type
 from .message_content import is_asked_for
 from .trace import Trace
@@ -39,7 +24,7 @@ class Logged:
         """Records have none."""
         return ""
 
-    def begin(self, what: Beginning) -> Span:
+    def begin(self, what: spans.Beginning) -> spans.Span:
         """Log that it begins."""
         return _Entry(what)
 
@@ -47,7 +32,7 @@ class Logged:
 class _Entry(Logged):
     """Something that is going on."""
 
-    def __init__(self, what: Beginning) -> None:
+    def __init__(self, what: spans.Beginning) -> None:
         self._what = _named(what)
         self._extra = {"run": what.run, "place": "" if what.place is None else str(what.place)}
         LOGGER.debug("%s begins", self._what, extra=self._extra)
@@ -56,42 +41,42 @@ class _Entry(Logged):
         """Nothing hangs below a record."""
         return nullcontext()
 
-    def end(self, how: Ending) -> None:
+    def end(self, how: spans.Ending) -> None:
         """Log how it ends."""
         LOGGER.info("%s %s", self._what, _told(how), extra=self._extra)
 
 
-def _named(what: Beginning) -> str:
+def _named(what: spans.Beginning) -> str:
     match what:
-        case RunBegun(name=name):
+        case spans.RunBegun(name=name):
             return f"run {name}".rstrip()
-        case RequestBegun(model=model):
+        case spans.RequestBegun(model=model):
             return f"request to {model}"
-        case CallBegun(call=call):
+        case spans.CallBegun(call=call):
             return f"call {call.tool}".rstrip()
-        case ApprovalBegun(tool=tool):
+        case spans.ApprovalBegun(tool=tool):
             return f"approval of {tool}"
 
 
-def _told(how: Ending) -> str:
+def _told(how: spans.Ending) -> str:
     match how:
-        case RunReturned(waiting=waiting) if waiting:
+        case spans.RunReturned(waiting=waiting) if waiting:
             return f"waits for {len(waiting)} decisions"
-        case RequestEnded(usage=usage):
+        case spans.RequestEnded(usage=usage):
             return f"answered, tokens: {usage.input_tokens} in, {usage.output_tokens} out"
-        case Waits():
+        case spans.Waits():
             return "waits"
-        case Decided(decision=decision):
+        case spans.Decided(decision=decision):
             return f"said: {decision}"
-        case Failed(error=error):
+        case spans.Failed(error=error):
             return f"failed: {error_type(error)}"
-        case Cancelled():
+        case spans.Cancelled():
             return "was cancelled"
         case _:
             return "is done"
 
 
-def tracer_of(trace: Trace | bool | None) -> Tracer | None:
+def tracer_of(trace: Trace | bool | None) -> spans.Tracer | None:
     """What traces a run: OpenTelemetry where a provider is set, `logging` where it takes records; else None.
 
     False turns both off. A provider can only be set by who has imported OpenTelemetry, so it is looked for there alone.
@@ -102,11 +87,11 @@ def tracer_of(trace: Trace | bool | None) -> Tracer | None:
     return Together(found) if len(found) > 1 else found[0] if found else None
 
 
-def _logging() -> Tracer | None:
+def _logging() -> spans.Tracer | None:
     return Logged() if LOGGER.isEnabledFor(logging.INFO) else None
 
 
-def _opentelemetry(trace: Trace) -> Tracer | None:
+def _opentelemetry(trace: Trace) -> spans.Tracer | None:
     spans = trace.tracer_provider or _provider("trace", "get_tracer_provider")
     meters = trace.meter_provider or _provider("metrics", "get_meter_provider")
     if spans is None and meters is None:
@@ -132,7 +117,7 @@ def _provider(signal: str, getter: str) -> Any:
 class Together:
     """Tells each of several tracers."""
 
-    def __init__(self, tracers: Sequence[Tracer]) -> None:
+    def __init__(self, tracers: Sequence[spans.Tracer]) -> None:
         self._tracers = tracers
 
     @property
@@ -140,7 +125,7 @@ class Together:
         """The first that one of them has."""
         return next((one.traceparent for one in self._tracers if one.traceparent), "")
 
-    def begin(self, what: Beginning) -> Span:
+    def begin(self, what: spans.Beginning) -> spans.Span:
         """Begin a span with each."""
         return _Spans([tracer.begin(what) for tracer in self._tracers])
 
@@ -148,7 +133,7 @@ class Together:
 class _Spans(Together):
     """The spans of each of several tracers for the same work."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[spans.Span]) -> None:
         super().__init__(spans)
         self._spans = spans
 
@@ -160,7 +145,7 @@ class _Spans(Together):
                 stack.enter_context(span.current())
             yield
 
-    def end(self, how: Ending) -> None:
+    def end(self, how: spans.Ending) -> None:
         """End each."""
         for span in reversed(self._spans):
             span.end(how)

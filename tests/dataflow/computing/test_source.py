@@ -113,7 +113,7 @@ REFUSED: list[tuple[str, str, int | None]] = [
     ("f'{†x!r}'", "! isn't part of the language (write not)", 5),
     (
         "f'{†x:{†y}}'",
-        "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}",
+        "what follows the colon is not a format like .2f; an object is written as JSON, or {{'key': …}}",
         5,
     ),
     ("f'{†x['a']}'", "a group of an f-string isn't closed: use the other quote inside of it", 10),
@@ -131,12 +131,12 @@ REFUSED: list[tuple[str, str, int | None]] = [
     ("†x +", "this can't be read as an expression near '†x +'", 0),
     (
         "†x:q",
-        "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}",
+        "what follows the colon is not a format like .2f; an object is written as JSON, or {{'key': …}}",
         2,
     ),
     (
         "†x:%Y",
-        "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}",
+        "what follows the colon is not a format like .2f; an object is written as JSON, or {{'key': …}}",
         2,
     ),
     ("(†x", "( isn't closed", 0),
@@ -157,7 +157,7 @@ REFUSED: list[tuple[str, str, int | None]] = [
     ("†x + ٣", "٣ isn't part of the language", 5),
     (
         "f'{†x:٣d}'",
-        "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}",
+        "what follows the colon is not a format like .2f; an object is written as JSON, or {{'key': …}}",
         5,
     ),
     (

@@ -108,7 +108,7 @@ UNCLOSED = "the group that opens at character {} isn't closed within 4,000 chara
         ("{{†x}}", "one pair of braces is enough: {†x}, at character 0 of {{†x}}"),
         (
             "{'a': †x}",
-            "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}, "
+            "what follows the colon is not a format like .2f; an object is written as JSON, or {{'key': …}}, "
             "at character 3 of {'a': †x}",
         ),
         ("{†}", "no name follows †, at character 0 of {†}"),

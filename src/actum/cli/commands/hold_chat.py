@@ -25,16 +25,9 @@ from ...protocol.solution import Result
 from ...runs.kept_conversation import KeptConversation
 from ...runs.kept_run import KeptRun, is_taken
 from ...schema.json import JsonObject
+from .. import options
 from ..connecting import approver_of, servers_at
 from ..given_deps import DepsNames, given_deps
-from ..options import (
-    CommandError,
-    DelegateRoots,
-    ModelName,
-    Modules,
-    Settings,
-    input_of,
-)
 from ..questions import Questions, Typed
 from ..render.interrupting import INTERRUPTED, Interruptible, on_interrupt, tell_at_once
 from ..render.lines import Renderer, event_line
@@ -46,16 +39,16 @@ async def actum_hold_chat(
     idea: str,
     /,
     *,
-    i: Settings = None,
-    model: ModelName = None,
+    i: options.Settings = None,
+    model: options.ModelName = None,
     approve: Begun | None = None,
     save: str | None = None,
     member: str = "",
     most: int | None = None,
     summary: bool = False,
-    activities: Modules = None,
+    activities: options.Modules = None,
     deps: DepsNames = None,
-    root: DelegateRoots = None,
+    root: options.DelegateRoots = None,
     mcp: str | None = None,
 ) -> int:
     """Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr.
@@ -84,14 +77,14 @@ async def actum_hold_chat(
         they are trusted and only read.
     """
     if approve == "plan":
-        raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
+        raise options.CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     if approve == "hold" and save is None:
-        raise CommandError("--approve hold needs --save FILE, where the calls wait")
+        raise options.CommandError("--approve hold needs --save FILE, where the calls wait")
     if summary and most is None:
-        raise CommandError("--summary takes the place of what --most NUMBER leaves out")
+        raise options.CommandError("--summary takes the place of what --most NUMBER leaves out")
     loaded = load_idea(idea, model=model, roots=root or [], code=Code.to_run(activities))
     if loaded.model is None:
-        raise CommandError("a conversation needs a model: name one with --model, or in the Idea's config")
+        raise options.CommandError("a conversation needs a model: name one with --model, or in the Idea's config")
     schema = loaded.idea.schema or str
     where = member_of(schema, member)
     typed = Typed()
@@ -99,7 +92,7 @@ async def actum_hold_chat(
     has_servers = mcp is not None or bool(loaded.code.servers)
     approve = approve or _as_begun(save)
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
-    given = input_of(loaded.idea.context, i or [], None)
+    given = options.input_of(loaded.idea.context, i or [], None)
     async with (
         given_deps(deps, loaded.idea, Path(idea).name) as own,
         servers_at(mcp, loaded.code.registry, loaded.code.servers),

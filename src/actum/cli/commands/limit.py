@@ -39,7 +39,7 @@ async def actum_limit(
     """
     is_listing = tenant is None and model is None
     if is_listing and (remove or any(one is not None for one in (runs, requests, tokens))):
-        raise CommandError("a limit is about a tenant or about a model: --tenant acme --runs 5")
+        raise CommandError("a limit is for a tenant or for a model: --tenant acme --runs 5")
     async with runs_at(store, makes=not (is_listing or remove)) as place:
         if is_listing:
             for one in await place.limits.list():

@@ -181,7 +181,7 @@ def age_of(text: str) -> float:
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(text).astimezone(UTC)).total_seconds()
     except ValueError:
-        raise CommandError(f"--since takes an age, such as 90m, 12h or 1d, or a time, not {text!r}") from None
+        raise CommandError(f"--since takes an age, for example 90m, 12h or 1d, or a time, not {text!r}") from None
 
 
 async def act_on_many(runs: Runs, action: Action, which: RunFilter, *, is_dry: bool) -> int:

@@ -60,7 +60,7 @@ async def actum_mcp_servers(
     approve
         For serve: hold each call that doesn't only read, as a trusted server says, or let all run.
     store
-        For serve: where plans are kept that wait; .actum/runs.db beside the file where nothing is said.
+        For serve: where waiting plans are kept; by default .actum/runs.db next to the file.
     """
     if action == "add":
         return add(Path(file), name or "", more, openapi=openapi)
@@ -203,5 +203,5 @@ def _held(file: Path) -> JsonObject:
     except NotJson as error:
         raise ServerError(f"{file}: {error}", code="server_config") from None
     if not is_object(held):
-        raise ServerError(f"{file}: no file of servers", code="server_config")
+        raise ServerError(f"{file}: not a file of servers", code="server_config")
     return held

@@ -14,7 +14,7 @@ from ..render.terminal import say, tell
 
 
 def actum_pin(module: str, /, *more: str) -> None:
-    """Write down what modules register, beside them, for what looks at Ideas without running any code.
+    """Write down what modules register, next to them, for commands that read Ideas without running code.
 
     It imports the modules. `check`, `show` and `replay` read what is pinned; pins of a module that has changed since
     are a problem to `check`.

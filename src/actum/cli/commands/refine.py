@@ -70,7 +70,7 @@ async def actum_refine(
     prove
         An Idea with a plan that was edited: it alone is proved by the runs.
     python
-        The file for the plan as a typed Python function, such as desk.py; its tests are written beside it.
+        The file for the plan as a typed Python function, for example desk.py; its tests are written next to it.
     never
         A kept run from which nothing is to be derived.
     plans

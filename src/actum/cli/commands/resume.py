@@ -10,17 +10,10 @@ from ...app.begun import Begun
 from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
+from .. import options
 from ..connecting import servers_at
 from ..given_deps import DepsNames, given_deps
 from ..keeping import RunName, is_file_of_run, run_at
-from ..options import (
-    CommandError,
-    DelegateRoots,
-    ModelName,
-    Modules,
-    QuietFlag,
-    versions_at,
-)
 from ..questions import Questions, approver
 from ..render.run_display import finish, renderer_of
 from ..render.terminal import say
@@ -30,17 +23,17 @@ async def actum_resume(
     run: RunName,
     /,
     *,
-    model: ModelName = None,
+    model: options.ModelName = None,
     json: bool = False,
-    quiet: QuietFlag = False,
+    quiet: options.QuietFlag = False,
     approve: Begun | None = None,
     anew: bool = False,
     record: str | None = None,
     versions: str | None = None,
     store: str | None = None,
-    activities: Modules = None,
+    activities: options.Modules = None,
     deps: DepsNames = None,
-    root: DelegateRoots = None,
+    root: options.DelegateRoots = None,
     mcp: str | None = None,
 ) -> int:
     """Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision.
@@ -68,7 +61,7 @@ async def actum_resume(
         A file of MCP servers, as for `actum run`.
     """
     if approve == "plan":
-        raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
+        raise options.CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     if not is_file_of_run(run, store if versions is None else None):
         async with run_at(run, store) as held:
             say((await held.again()).id)
@@ -87,7 +80,7 @@ async def actum_resume(
     async with (
         given_deps(deps, kept_idea, run) as given,
         servers_at(mcp, DEFAULT, code.servers),
-        versions_at(versions, store) as saved,
+        options.versions_at(versions, store) as saved,
     ):
         with renderer:
             result = await kept.resume(

@@ -16,19 +16,10 @@ from ...protocol.context import Context
 from ...protocol.solution import Result
 from ...protocol.usage import Usage
 from ...schema.json import JsonObject
+from .. import options
 from ..attaching import attached
 from ..connecting import approver_of, servers_at
 from ..given_deps import DepsNames, given_deps
-from ..options import (
-    CommandError,
-    InputFile,
-    ModelName,
-    Modules,
-    QuietFlag,
-    Settings,
-    input_of,
-    versions_at,
-)
 from ..questions import Questions
 from ..render.lines import Renderer
 from ..render.plan_lines import plan_text, price_of
@@ -39,17 +30,17 @@ async def actum_run(
     idea: str,
     /,
     *,
-    i: Settings = None,
-    input: InputFile = None,
-    model: ModelName = None,
+    i: options.Settings = None,
+    input: options.InputFile = None,
+    model: options.ModelName = None,
     json: bool = False,
-    quiet: QuietFlag = False,
+    quiet: options.QuietFlag = False,
     approve: Begun | None = None,
     record: str | None = None,
     save: str | None = None,
     versions: str | None = None,
     store: str | None = None,
-    activities: Modules = None,
+    activities: options.Modules = None,
     deps: DepsNames = None,
     tools: list[str] | None = None,
     root: list[str] | None = None,
@@ -89,20 +80,20 @@ async def actum_run(
         idea, model=model, record=record, tools=tools or [], roots=root or [], code=Code.to_run(activities)
     )
     pairs, along = attached(loaded.idea.context, i or [])
-    given = input_of(loaded.idea.context, pairs, input)
+    given = options.input_of(loaded.idea.context, pairs, input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
     questions = Questions(renderer, loaded.roots)
     has_servers = mcp is not None or bool(loaded.code.servers)
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     if approve == "hold" and save is None:
-        raise CommandError("--approve hold needs --save FILE, where the calls wait")
+        raise options.CommandError("--approve hold needs --save FILE, where the calls wait")
     if versions is not None and save is None:
-        raise CommandError("--versions needs --save FILE, to resume the run from")
+        raise options.CommandError("--versions needs --save FILE, to resume the run from")
     context = loaded.context.extended(along)
     async with (
         given_deps(deps, loaded.idea, Path(idea).name) as given_to_tools,
         servers_at(mcp, loaded.code.registry, loaded.code.servers),
-        versions_at(versions, store) as saved,
+        options.versions_at(versions, store) as saved,
     ):
         agent = with_deps(agent, given_to_tools)
         if approve == "plan":
@@ -125,7 +116,7 @@ async def _planned(
     usage = Usage()
     if not any(message.get("type") == "plan" for message in context):
         if loaded.model is None:
-            raise CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
+            raise options.CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
         planned = await loaded.agent(mode="lazy").run(context, loaded.idea.schema, input=given)
         context, usage, given = planned.context, planned.usage, None
 

@@ -116,7 +116,7 @@ async def actum_serve(
         options = McpOptions(model=keyless, graph=tools, approve=plans, place=place)
         if stdio:
             tell(f"actum: serving {', '.join(named)} over stdio")
-            await over_stdio(named, place, options, agent_for, roots, factories)
+            await over_stdio(place, ideas=named, mcp=options, agent=agent_for, roots=roots, factories=factories)
             return
         token, is_new = token_of(token_file)
         hosts = hosts_of(host, host_name or (), is_set=not is_new)

@@ -5,6 +5,7 @@ Everything that the command line prints goes through here; `ruff` refuses `print
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -22,22 +23,18 @@ class Unwritable(ActumError):
     code = "unwritable"
 
 
+def _as_in_json(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error("actum.json", _as_in_json)
+
+
 def _encodable(text: str, named: str | None) -> str:
     """A text with what the stream's encoding doesn't have written as in JSON, so that JSON stays the same value."""
     encoding = named or "utf-8"  # what stands for the stream while something is drawn names none
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return "".join(one if _has(encoding, one) else json.dumps(one)[1:-1] for one in text)
-    return text
-
-
-def _has(encoding: str, character: str) -> bool:
-    try:
-        character.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.encode(encoding, "actum.json").decode(encoding)
 
 
 def say(line: object) -> None:

@@ -84,7 +84,7 @@ def _operations(document: Document) -> Iterator[_Operation]:
     """The operations of all paths; what a path refers to in vain stands for all that it has."""
     paths: Any = document.root.get("paths", {})
     if not is_object(paths):
-        raise SchemaError("its paths are none")
+        raise SchemaError("its paths are not an object")
     for path, given in paths.items():
         if path.startswith("x-"):  # an extension
             continue

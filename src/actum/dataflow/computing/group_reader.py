@@ -73,7 +73,7 @@ class GroupReader:
         form = self.source[position + 1 : end]
         if not FORMAT.match(form):
             raise refused(
-                "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}",
+                "what follows the colon is not a format like .2f; an object is written as JSON, or {{'key': …}}",
                 self.source,
                 position,
             )

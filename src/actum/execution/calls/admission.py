@@ -308,7 +308,7 @@ def _check_writable(path: Expression, tool: Tool) -> None:
             )
         if reference.kind in RESERVED_KINDS:
             raise InvalidParameters(
-                f"†{reference.kind} can't be written: it is no kind of data", tool=tool.name, path="_outputPath"
+                f"†{reference.kind} can't be written: it is not a kind of data", tool=tool.name, path="_outputPath"
             )
         if OPENED_BETWEEN_RUNS.covers(reference):
             raise ScopeDenied(f"{reference} is a gate: a call can't open it", tool=tool.name, path="_outputPath")

@@ -198,7 +198,7 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
         return FailedCall(place=place, call=call, error=error, marks=_members(entry, "marks"))
     if "answer" in entry:
         return _parse_answer(entry)
-    raise ValueError("it is none of the entries that a run writes")
+    raise ValueError("it is not an entry that a run writes")
 
 
 def parse_at(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def _parse_answer(entry: Mapping[str, Any]) -> Entry:
         return Closed(answer)
     if "output" in entry:
         return OutputArrived(answer=answer, start=start, output=entry["output"])
-    raise ValueError("it is none of the entries that a run writes about an answer")
+    raise ValueError("it is not an entry that a run writes about an answer")
 
 
 def _number(entry: Mapping[str, Any], key: str, default: int | None = None) -> int:

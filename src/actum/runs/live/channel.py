@@ -21,37 +21,11 @@ Kind: TypeAlias = Literal["live", "asked"]
 """What messages are for: what runs tell, or that somebody listens to one."""
 
 
-class Channel(Protocol):
-    """Carries messages about runs to those who listen. What can't be sent is dropped."""
-
-    most: int
-    """How many bytes a message may have."""
-
-    async def tell(self, run: str, messages: Sequence[str]) -> None:
-        """Send messages about a run to all who listen to it."""
-        ...
-
-    def hear(self, run: str, heard: Heard) -> AbstractAsyncContextManager[None]:
-        """Take the messages about a run, as long as the block lasts."""
-        ...
-
-    async def ask(self, run: str, *, anew: bool) -> None:
-        """Say that somebody listens to a run; `anew`: what has been told so far is wanted again."""
-        ...
-
-    def asked(self, asked: Asked) -> AbstractAsyncContextManager[None]:
-        """Take what is asked, as long as the block lasts."""
-        ...
-
-    async def aclose(self) -> None:
-        """Let go of what is open."""
-        ...
-
-
-class LocalChannel:
-    """Within one process."""
+class Channel:
+    """Carries messages about runs to those who listen, within one process. What can't be sent is dropped."""
 
     most = 1 << 20
+    """How many bytes a message may have."""
 
     def __init__(self) -> None:
         self._hearing: defaultdict[str, list[Heard]] = defaultdict(list)
@@ -79,7 +53,7 @@ class LocalChannel:
                 del self._hearing[run]
 
     async def ask(self, run: str, *, anew: bool) -> None:
-        """Say that somebody listens to a run."""
+        """Say that somebody listens to a run; `anew`: what has been told so far is wanted again."""
         self.pass_asked(run, anew=anew)
 
     def pass_asked(self, run: str, *, anew: bool) -> None:
@@ -116,7 +90,7 @@ class Station(Protocol):
         ...
 
 
-class SharedChannel(LocalChannel):
+class SharedChannel(Channel):
     """Between processes, by a station for each kind of message."""
 
     def __init__(self, station: Callable[[Kind, Callable[[str], None]], Station]) -> None:

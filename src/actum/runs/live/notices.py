@@ -23,13 +23,12 @@ class NoticeChannel(SharedChannel):
         super().__init__(lambda kind, heard: _NoticeStation(url, f"actum_{kind}", notify, heard))
 
 
-class _NoticeStation:
+class _NoticeStation(PostgresListener):
     """One channel of the database."""
 
     def __init__(self, url: str, channel: str, notify: Notify, heard: Callable[[str], None]) -> None:
-        self._channel = channel
+        super().__init__(url, channel, heard)
         self._notify = notify
-        self._listener = PostgresListener(url, channel, heard)
 
     async def send(self, messages: Sequence[str]) -> None:
         """Send messages to all who listen."""
@@ -39,9 +38,5 @@ class _NoticeStation:
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
         """Listen from now on, also behind the block."""
-        await self._listener.begin()
+        await self.begin()
         yield
-
-    async def aclose(self) -> None:
-        """Stop listening."""
-        await self._listener.aclose()
