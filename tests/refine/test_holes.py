@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Idea, Plans, Tools, errors, kept, models
+from actum import Agent, Idea, Plans, Tools, kept, models
 from actum.generation.model import ModelRequest
 from actum.refine import Refined, as_python, refine
 
 INPUT: Any = {
     "type": "input",
-    "schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    "schema": {"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]},
 }
 ASK = "Answer the question about the weather."
 IDEA = Idea(context=[INPUT, ASK], schema={"type": "string"})
@@ -61,7 +61,7 @@ async def refined(folder: Path, **more: Any) -> Refined:
     runs: list[Path] = []
     for number, text in enumerate(ASKED):
         runs.append(folder / f"run-{number}.json")
-        await kept.start(runs[-1], IDEA, Agent(Model(), tools=tools()), input={"text": text})
+        await kept.start(runs[-1], IDEA, Agent(Model(), tools=tools()), input={"said": text})
     return await refine(runs, idea=IDEA, tools=tools(), **more)
 
 
@@ -69,12 +69,12 @@ async def refined(folder: Path, **more: Any) -> Refined:
 async def test_what_stands_word_for_word_in_a_text_is_read_there_by_one_request(tmp_path: Path) -> None:
     found = await refined(tmp_path)
     read, expected, weather, _ = found.plan["plan"]
-    assert (read["_tool"], read["of"]) == ("read", "†input.text")
+    assert (read["_tool"], read["of"]) == ("read", "†input.said")
     assert {name: one["type"] for name, one in read["as"]["properties"].items()} == {
         "city": "string",
         "days": "integer",
     }
-    assert expected == {"_expect": "{†calls.0.city in †input.text and str(†calls.0.days) in †input.text}"}
+    assert expected == {"_expect": "{†calls.0.city in †input.said and str(†calls.0.days) in †input.said}"}
     assert weather == {"_tool": "weather", "city": "†calls.0.city", "days": "†calls.0.days"}
     assert not found.questions
     assert (found.proof.same, found.proof.right, found.proof.left, found.proof.wrong) == (4, 4, 0, 0)
@@ -82,17 +82,35 @@ async def test_what_stands_word_for_word_in_a_text_is_read_there_by_one_request(
     found.save(tmp_path / "plan.json")
     plan = Idea.load(tmp_path / "plan.json")
     model = Model()
-    result = await plan.run(Agent(model, tools=tools()), input={"text": NEW})
+    result = await plan.run(Agent(model, tools=tools()), input={"said": NEW})
     assert (result.output, len(model.requests), model.readings) == ("It will be mild in Riga for 6 days", 1, 1)
-    with pytest.raises(errors.RefineError) as raised:
-        await as_python(found, [tmp_path / "run-0.json"], tmp_path / "outlook.py", idea=IDEA, tools=tools())
-    assert raised.value.code == "not_python"
+
+
+@pytest.mark.rule("R37")
+async def test_the_function_has_the_text_read_as_well(tmp_path: Path) -> None:
+    found = await refined(tmp_path)
+    written = await as_python(
+        found, [tmp_path / f"run-{at}.json" for at in range(4)], tmp_path / "outlook.py", idea=IDEA, tools=tools()
+    )
+    assert '@tools.tool(effects="none")\nasync def outlook(said: str) -> str:' in written.function
+    assert (
+        '    read = await tools(\n        {\n            "_tool": "read",\n            "of": said,' in written.function
+    )
+    assert '    expect(read["city"] in said)\n' in written.function
+    assert written.tests == ""  # what a model reads is on no record
+    held: dict[str, Any] = {"__name__": "outlook"}
+    exec(compile(written.function, "outlook.py", "exec"), held)
+    own, model = tools(), Model()
+    own.tool(held["outlook"])
+    plan: Any = {"type": "plan", "plan": [{"_tool": "outlook", "said": NEW}], "output": "†calls.0"}
+    result = await Agent(model, tools=own).run([plan], {"type": "string"})
+    assert (result.output, len(model.requests), model.readings) == ("It will be mild in Riga for 6 days", 1, 1)
 
 
 async def learnt(place: Path, **more: Any) -> Agent:
     own = Agent(Model(), tools=tools(), plans=Plans(place, audit=0, **more))
     for text in ASKED:
-        await own.run(IDEA.context, IDEA.schema, input={"text": text})
+        await own.run(IDEA.context, IDEA.schema, input={"said": text})
     return own
 
 
@@ -100,7 +118,7 @@ async def learnt(place: Path, **more: Any) -> Agent:
 async def test_a_near_miss_takes_one_small_request(tmp_path: Path) -> None:
     own = await learnt(tmp_path / "plans.db")
     own.model = model = Model()
-    result = await own.run(IDEA.context, IDEA.schema, input={"text": NEW})
+    result = await own.run(IDEA.context, IDEA.schema, input={"said": NEW})
     assert result.output == "It will be mild in Riga for 6 days"
     assert result.plan is not None
     assert (result.plan.how, len(model.requests), model.readings) == ("filled", 1, 1)
@@ -108,7 +126,7 @@ async def test_a_near_miss_takes_one_small_request(tmp_path: Path) -> None:
     (known,) = Plans(tmp_path / "plans.db").list()
     assert (known.hits, known.filled, known.left) == (2, 2, 0)
     own.plans = Plans(tmp_path / "plans.db", requests=0)
-    assert (await own.run(IDEA.context, IDEA.schema, input={"text": NEW})).plan is None
+    assert (await own.run(IDEA.context, IDEA.schema, input={"said": NEW})).plan is None
     assert small < 1_000
 
 
@@ -117,7 +135,7 @@ async def test_what_a_reader_makes_up_leaves_the_plan(tmp_path: Path) -> None:
     own = await learnt(tmp_path / "plans.db")
     for read in ({"city": "Paris", "days": 6}, {"city": "Riga", "days": None}):
         own.model = Model(read)
-        result = await own.run(IDEA.context, IDEA.schema, input={"text": NEW})
+        result = await own.run(IDEA.context, IDEA.schema, input={"said": NEW})
         assert result.output == "It will be mild in Riga for 6 days"
         assert result.plan is not None
         assert result.plan.how == "left"
@@ -138,7 +156,7 @@ async def test_a_tool_of_that_name_is_no_reader(tmp_path: Path) -> None:
     runs: list[Path] = []
     for number, text in enumerate(ASKED):
         runs.append(tmp_path / f"run-{number}.json")
-        await kept.start(runs[-1], IDEA, Agent(Model(), tools=own()), input={"text": text})
+        await kept.start(runs[-1], IDEA, Agent(Model(), tools=own()), input={"said": text})
     found = await refine(runs, idea=IDEA, tools=own())
     assert [one.leaf for one in found.questions] == ["0.city", "0.days"]
 
@@ -166,7 +184,7 @@ async def test_what_is_read_feeds_no_parameter_that_takes_nothing_derived(tmp_pa
     for text, name in texts.items():
         runs.append(tmp_path / f"{name}.json")
         agent = Agent(models.Scripted([{"calls": [{"_tool": "pay", "to": name}], "output": "Done"}]), tools=office())
-        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"text": text})
+        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"said": text})
     found = await refine(runs, idea=own, tools=office(), confirm=["output"])
     steps = [one.get("_tool") or next(iter(one)) for one in found.plan["plan"]]
     assert steps == ["read", "_expect", "_expect", "_then", "pay"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import Agent, Idea, Tools, errors, models
+from actum import Agent, Idea, Tools, errors, kept, models
 from actum.generation.model import ModelRequest
 from actum.refine import Plans
 
@@ -342,3 +343,52 @@ async def test_the_requests_of_an_audit_pass_the_gate_of_the_run(tmp_path: Path)
         _ = [event async for event in stream]
     assert stream.result.plan is not None
     assert (stream.result.plan.how, gate.entered) == ("hit", ["m"] * 3)
+
+
+async def runs_by_caller(folder: Path, emails: Mapping[str, Sequence[str]]) -> dict[str, list[Path]]:
+    """Kept runs of callers, none of which has plans."""
+    found: dict[str, list[Path]] = {}
+    for caller, own in emails.items():
+        for email in own:
+            found.setdefault(caller, []).append(folder / f"{email}.json")
+            plain = Agent(Model(), tools=desk())
+            await kept.start(found[caller][-1], DESK, plain, input={"email": email})
+    return found
+
+
+DESK = Idea(context=CONTEXT, schema=OBJECT)
+
+
+@pytest.mark.rule("R29")
+async def test_a_person_shares_a_plan_of_three_callers(tmp_path: Path) -> None:
+    place, model = tmp_path / "plans.db", Model()
+    first, second, third, fourth = tuple(PEOPLE)[:4]
+    held = await runs_by_caller(tmp_path, {"a": [first, fourth], "b": [second], "c": [third]})
+    plans, own = Plans(place), agent(model, place)
+    with pytest.raises(errors.RefineError, match="2 callers") as raised:
+        await plans.share(own, DESK, {"a": held["a"], "b": held["b"]}, ["d"])
+    assert raised.value.code == "too_few"
+    shared = await plans.share(own, DESK, held, ["b", "d"])
+    assert [one.hash for one in plans.of("d").list()] == [one.hash for one in plans.of("b").list()] == [shared]
+    assert plans.list() == plans.of("a").list() == []
+    told = str(plans.of("d").list()[0].plan)
+    assert not any(value in told for email in PEOPLE for value in (email, *PEOPLE[email].values()))
+    assert plans.of("d").examples(plans.of("d").list()[0].family) == []  # no run of another crosses
+    own.plans = plans.of("d")
+    hit = await own.run(CONTEXT, OBJECT, input={"email": "flo@x.com"})
+    assert hit.plan is not None
+    assert (hit.plan.how, len(model.requests)) == ("hit", 0)
+
+
+@pytest.mark.rule("R29")
+async def test_what_nobody_has_explained_is_not_shared(tmp_path: Path) -> None:
+    place = tmp_path / "plans.db"
+    own = agent(models.Scripted([{"calls": [], "output": {"note": "Ask Ana", "mean": 4}}], name="m"), place)
+    runs: dict[str, list[Path]] = {}
+    for caller, email in zip("abc", PEOPLE, strict=False):
+        runs[caller] = [tmp_path / f"{caller}.json"]
+        plain = Agent(models.Scripted([{"calls": [], "output": {"note": "Ask Ana", "mean": 4}}]), tools=desk())
+        await kept.start(runs[caller][0], DESK, lambda _, plain=plain: plain, input={"email": email})
+    with pytest.raises(errors.RefineError, match=r"output\.note"):
+        await Plans(place).share(own, DESK, runs, ["d"])
+    assert Plans(place).of("d").list() == []

@@ -12,7 +12,7 @@ from ..errors import RefineError
 from ..schema.json import Json, JsonObject, encode, is_list, is_object, leaves_of
 from .author import Author, is_judged, is_secret
 from .holes import Holes
-from .templates import copied, templates_for
+from .templates import addresses, copied, own_words, phrases, templates_for
 from .terms import Term, Terms, value_key, varies
 
 How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "read", "hole"]
@@ -97,7 +97,8 @@ class Explaining:
         """A reference or expression that all examples were authored with, or that a person has confirmed."""
         texts = {one if isinstance(one, str) else None for one in authored}
         if len(texts) == 1 and (text := next(iter(texts))) is not None and _refers(text):
-            return Explanation(leaf=place.at, text=text, how="authored", why="as all examples wrote it")
+            own = Explanation(leaf=place.at, text=text, how="authored", why="as all examples wrote it")
+            return own if place.at in self.confirmed else self._with_own_words(place, own, own_words(text))
         if self.confirmed.get(place.at):
             return Explanation(leaf=place.at, text=self.confirmed[place.at], how="confirmed", why="confirmed")
         return None
@@ -160,7 +161,25 @@ class Explaining:
                 raise _taken(text, place.at)
             told = f"{text!r} may be of {source.reference}, in all of which it was: --confirm {place.at}"
             return replace(own, how="question", why=told)
+        taken = next(self._taken_over(place, words), None)
+        if taken is not None:
+            raise _taken(taken, place.at)
         return own
+
+    def _taken_over(self, place: Leaf, words: Sequence[str]) -> Iterator[str]:
+        """What of a text's words results had as well, and nobody has given: addresses, and what all of them said."""
+        texts = [one for one in self.read(place) if isinstance(one, str)] if words else []
+        alike = [one for one in self.terms.sources if one.step in place.allowed and isinstance(one.values[0], str)]
+        for one in addresses(words):
+            if self._is_foreign(one) and any(one in text for text in texts):
+                yield one
+        for one in phrases(words):
+            if self._is_foreign(one) and any(all(one in str(text) for text in source.values) for source in alike):
+                yield one
+
+    def _is_foreign(self, words: str) -> bool:
+        """Whether the author hasn't written words, and no input has them."""
+        return words not in self.author.words and not any(words in str(one) for one in self.given)
 
     def _constant(self, place: Leaf, values: Sequence[Any]) -> Explanation:
         """A value that never varied: declared, said by the author, or a question for a person (R11, R12)."""

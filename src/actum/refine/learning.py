@@ -42,9 +42,11 @@ from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
 from .plan_file import PlanFile, ShelvedPlan, digest_of
 from .plan_tools import asking, digests_of, effects_of
-from .refining import LEAST, Refined, refine
+from .refining import LEAST, Refined, name_of, refine
 
 _LOG = logging.getLogger("actum.refine")
+_LEAST_CALLERS = 3
+"""Whose examples a plan has that is shared."""
 _OF_INPUT = frozenset({"type", "schema"})
 """What of an input is the same in a family."""
 
@@ -155,10 +157,45 @@ class Plans:
         Raises:
             RefineError: a question is open, or it isn't proved.
         """
-        if found.questions or not found.proof.holds or not found.proof.examples:
-            raise RefineError(f"only a proved plan is approved: {found.proof.why}", code="not_proved")
+        _check_proved(found)
         self._file.put(family, await self._tools(agent, idea.context), found, "proposed")
         self.approve(found.hash)
+
+    async def share(
+        self, agent: Agent, idea: Idea, runs: Mapping[str, Sequence[str | Path | Idea]], to: Sequence[str]
+    ) -> str:
+        """Derive a plan of runs of several callers, and give it to tenants that have none of these requests: a person
+        decides that.
+
+        It has no constant that neither a schema nor the author's words explain; with effects it is only proposed.
+
+        Args:
+            agent: who would carry it out.
+            idea: what the agent is asked by.
+            runs: kept runs of the Idea by their callers, of three at least.
+            to: the tenants.
+
+        Returns:
+            The plan's hash.
+
+        Raises:
+            RefineError: there are examples of fewer callers, a value is a question, or the plan isn't proved.
+        """
+        held = [(caller, one) for caller, own in runs.items() for one in own]
+        found = await refine([one for _, one in held], idea=idea, tools=agent.tools)
+        named = {name_of(one, number): caller for number, (caller, one) in enumerate(held, 1)}
+        callers = {named[one] for one in found.examples}
+        if len(callers) < _LEAST_CALLERS:
+            told = f"{len(callers)} callers have examples of one shape: a plan is shared from {_LEAST_CALLERS} on"
+            raise RefineError(told, code="too_few")
+        _check_proved(found)
+        family, tools = await self.family(agent, idea), await self._tools(agent, idea.context)
+        state = "proposed" if found.effects or found.left_out else "used"
+        for tenant in to:
+            file = replace(self._file, tenant=tenant)
+            if await asyncio.to_thread(file.find, family) is None:
+                await asyncio.to_thread(file.put, family, tools, found, state)
+        return found.hash
 
     async def run(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
         """Answer by the plan of the request's family, else by an ordinary run that becomes an example.
@@ -304,6 +341,12 @@ class Plans:
         if not found.questions and found.proof.holds:
             is_used = self.learns == "reads" and not found.effects and not found.left_out
             await asyncio.to_thread(self._file.put, asked.family, asked.tools, found, "used" if is_used else "proposed")
+
+
+def _check_proved(found: Refined) -> None:
+    if found.questions or not found.proof.holds or not found.proof.examples:
+        told = found.proof.why or f"it has questions: {', '.join(one.leaf for one in found.questions)}"
+        raise RefineError(f"only a proved plan is approved: {told}", code="not_proved")
 
 
 def _passed(known: ShelvedPlan, tools: str) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..app.idea import Idea
-from ..app.recorded import call_key
+from ..app.recorded import RecordedCall, call_key
 from ..app.retracing import is_alike
 from ..app.tools import DEFAULT
 from ..errors import ActumError, RefineError
@@ -33,7 +33,8 @@ from .sameness import as_same
 class PythonCode:
     """A plan as a Python module with a typed function, which was proved.
 
-    `tests` is a module that proves it again, empty where the Idea or a run of it is no file.
+    `tests` is a module that proves it again, empty where the Idea or a run of it is no file, and where a model reads a
+    text: what it reads there is on no record.
     """
 
     path: Path
@@ -77,8 +78,6 @@ async def as_python(
     """
     own, _, toolset = prepared_for(idea, tools, pinned=pinned)
     target = path_given(path)
-    if found.asks:
-        raise not_python("what a model reads in a text")
     if found.questions or not found.proof.holds or not found.proof.examples:
         raise RefineError(f"only a proved plan is written as Python: {found.proof.why}", code="not_proved")
     if target.suffix != ".py" or not is_python_name(target.stem):
@@ -88,10 +87,10 @@ async def as_python(
     named = "an Idea" if isinstance(idea, Idea) else Path(idea).name
     about = f"{target.stem}, written from {len(examples)} recorded runs of {named}."
     source = PythonFunction(target.stem, found.plan, author, toolset, examples, about).source()
-    proof = await _proof(_loaded(source, target.stem), examples, same or {})
+    proof = await _proof(_loaded(source, target.stem), examples, same or {}, found.read)
     if not proof.holds:
         raise RefineError(f"the function does something else: {proof.why}", code="not_python")
-    are_files = not any(isinstance(one, Idea) for one in (idea, *runs))
+    are_files = not found.asks and not any(isinstance(one, Idea) for one in (idea, *runs))
     tests = proving_module(target.stem, target, str(idea), [one.name for one in examples]) if are_files else ""
     return PythonCode(path=target, function=source, tests=tests)
 
@@ -121,15 +120,23 @@ async def prove_function(
     return await _proof(function, examples_among(runs, toolset)[0], same or {})
 
 
-async def _proof(function: Callable[..., Any], examples: Sequence[Example], same: Mapping[str, str]) -> Proof:
-    problems = [await _problem(function, example, same) for example in examples]
+async def _proof(
+    function: Callable[..., Any],
+    examples: Sequence[Example],
+    same: Mapping[str, str],
+    read: Mapping[str, Sequence[RecordedCall]] | None = None,
+) -> Proof:
+    held = read or {}
+    problems = [await _problem(function, example, same, held.get(example.name, ())) for example in examples]
     why = next((one for one in problems if one), "")
     return Proof(examples=len(examples), same=problems.count(""), why=why)
 
 
-async def _problem(function: Callable[..., Any], example: Example, same: Mapping[str, str]) -> str:
+async def _problem(
+    function: Callable[..., Any], example: Example, same: Mapping[str, str], read: Sequence[RecordedCall]
+) -> str:
     """What a function does otherwise than an example; nothing where it doesn't."""
-    record = _Record(example)
+    record = _Record(example, {one.key: one.value for one in read})
     token = CARRYING.set(Within(of=example.name, answer=record.answer))
     try:
         returned = function(**deepcopy(example.input))
@@ -151,6 +158,8 @@ class _Record:
     """Answers calls by what an example's came to, those with effects in their order only."""
 
     example: Example
+    read: Mapping[str, Json]
+    """What a reader answers."""
     made: Counter[str] = field(default_factory=Counter[str])
     effects: int = 0
 
@@ -158,6 +167,8 @@ class _Record:
         """The value that is on record."""
         tool = str(call.get("_tool"))
         key = call_key(tool, {name: value for name, value in call.items() if not name.startswith("_")})
+        if key in self.read:
+            return deepcopy(self.read[key])
         same = [step for step in self.example.steps if call_key(step.tool, step.arguments) == key]
         found = next((step for step in same if step.reads), None)
         if found is None:

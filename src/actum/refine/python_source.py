@@ -15,6 +15,7 @@ from typing import Any
 from ..dataflow.reference import CALLS, Reference
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, EXPECT, THEN, VALUE, WHEN
+from ..protocol.reader import is_read
 from ..schema.json import JsonObject, is_object
 from ..schema.walk import properties_of, required_of
 from .author import Author, declared_at
@@ -100,7 +101,8 @@ class PythonFunction:
         return [*required, *optional]
 
     def _effects(self) -> str:
-        tools = [self.toolset.tools.get(str(one["_tool"])) for one in self.plan["plan"] if "_tool" in one]
+        calls = [one for one in self.plan["plan"] if "_tool" in one and not is_read(one, self.toolset.tools)]
+        tools = [self.toolset.tools.get(str(one["_tool"])) for one in calls]
         effects = {"some" if tool is None else tool.effects for tool in tools}
         return "ordered" if "ordered" in effects else "some" if "some" in effects else "none"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Code, ready
+from ..app.recorded import RecordedCall
 from ..app.retracing import Unasked
 from ..errors import RefineError
 from ..generation.offer import Toolset, offered
@@ -20,7 +21,7 @@ from ..protocol.registry import AnyTools, Registry
 from ..schema.json import Json, JsonObject, encode
 from ..sources.files import path_given, write_text
 from .author import Author
-from .deriving import DerivedPlan
+from .deriving import Derivation, DerivedPlan
 from .examples import Example, example_of
 from .explaining import Explanation
 from .plan_tools import asking, digests_of, effects_of, tools_called
@@ -63,6 +64,8 @@ class Refined:
     """The calls that runs have made, as `find → remind`, and how many runs made these."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """The digests of the tools that the plan calls."""
+    read: Mapping[str, Sequence[RecordedCall]] = field(default_factory=dict[str, Sequence[RecordedCall]])
+    """What a reader would have answered the plan in each example."""
 
     @property
     def hash(self) -> str:
@@ -130,7 +133,8 @@ async def refine(
     author = Author.of(own.context.messages, toolset.tools, own.schema)
     shape, found, why = _derived(examples, author, settled)
     left_out |= {one.name: why for one in examples if one not in shape.examples}
-    proof = Proof()
+    proof, known = Proof(), Derivation(shape, author)
+    read = {one.name: found.read_in(shape, number, known) for number, one in enumerate(shape.examples)}
     if not any(one.how == "hole" for one in found.found):
         proof = await proved(found, shape, author, settled, Replays(agent, toolset, own, same or {}))
     return Refined(
@@ -150,6 +154,7 @@ async def refine(
         shapes=Counter(_as_shape(one) for one in examples),
         asks=asking(found.plan),
         tools=digests_of(tools_called(found.plan, toolset)),
+        read=read,
     )
 
 
@@ -229,7 +234,7 @@ def examples_among(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple
     left_out: dict[str, str] = {}
     for number, one in enumerate(runs[:_MOST], 1):
         run = one if isinstance(one, Idea) else Idea.load(one)
-        name = f"run {number}" if isinstance(one, Idea) else str(one)
+        name = name_of(one, number)
         try:
             found.append(example_of(run, name, toolset.reading))
         except RefineError as error:
@@ -237,6 +242,11 @@ def examples_among(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple
     if not found:
         raise RefineError("none of the runs is an example", code="too_few")
     return sorted(found, key=_as_text), left_out
+
+
+def name_of(run: str | Path | Idea, number: int) -> str:
+    """What a run is called in reports: its file, or the how manieth it is."""
+    return f"run {number}" if isinstance(run, Idea) else str(run)
 
 
 def _as_text(example: Example) -> str:

@@ -15,6 +15,12 @@ _MOST_STEPS = 5_000
 _MOST_READINGS = 16
 _PROSE = 5
 """How many words prose has at least."""
+_RUN = 3
+"""How many words in a row nobody has by chance."""
+_OWN = re.compile(r"\{[^{}]*\}|†+[\w.]*")
+"""What is filled in where a model has written a text with references itself."""
+_ADDRESS = re.compile(r"[\w.+-]*[@/]\S*\w|\w*\d\S*\w\w")
+"""Addresses, paths, and numbers of three signs or more: what nobody writes who doesn't mean just that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,23 @@ def templates_for(values: Sequence[object], sources: Sequence[KnownValue], allow
 def is_prose(text: str) -> bool:
     """Whether a text is so long that people have written it in their own words."""
     return len(text.split()) >= _PROSE
+
+
+def own_words(text: str) -> list[str]:
+    """The words of a text with references in which nothing is filled in."""
+    return [one for one in _OWN.split(text) if one.strip()]
+
+
+def addresses(words: Sequence[str]) -> list[str]:
+    """What of the words is an address or a number, which may have been taken from data."""
+    return [match.group() for one in words for match in _ADDRESS.finditer(one)]
+
+
+def phrases(words: Sequence[str]) -> Iterator[str]:
+    """Each three words in a row of these."""
+    for one in words:
+        own = list(re.finditer(r"\S+", one))
+        yield from (one[first.start() : last.end()] for first, last in zip(own, own[_RUN - 1 :], strict=False))
 
 
 def copied(words: Sequence[str], source: KnownValue) -> Iterator[str]:
