@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any
 from tests.refine import generated
 from tests.refine.generated import INPUT, WORDS, Drawing, Truth, World
 
-from actum import Agent, Idea, Plans, errors, models
+from actum import Agent, Idea, Plans, Tools, errors, models
 from actum.refine import refine
 from actum.refine.plan_file import PlanFile
 from actum.refine.refining import LEAST, LEAST_WITH_EFFECTS
@@ -70,6 +69,28 @@ class Stream:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Requests of one kind: the plan by which its model is played, the world, what each is given, and the tools.
+
+    `made` are the calls since it was cleared.
+    """
+
+    truth: Truth
+    world: World
+    context: list[Any]
+    made: list[Any]
+    tools: Tools
+
+    @classmethod
+    def drawn(cls, seed: int, number: int) -> Family:
+        """A family at random; its number stands in its words."""
+        truth, world, made = Drawing(Random(seed), (1, 2, 3, 4, 5)).truth(), World(seed, 1_000), list[Any]()
+        name = "".join(chr(ord("a") + int(digit)) for digit in str(number))
+        context = [INPUT, WORDS, f"A job of the kind {name}."]
+        return cls(truth, world, context, made, generated.tools_of(truth, world, made))
+
+
 async def main(families: int, inputs: int, seed: int, *, has_person: bool) -> dict[str, Any]:
     """The figures of a stream of so many families and inputs of each; `has_person` approves what is proposed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -83,67 +104,59 @@ async def main(families: int, inputs: int, seed: int, *, has_person: bool) -> di
 async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_person: bool) -> Stream:
     random, found, seen = Random(seed), Stream(), Counter[int]()
     plans = Plans(folder / "plans.db")
-    jobs = [_family(seed * 1_000 + number, number) for number in range(families)]
+    jobs = [Family.drawn(seed * 1_000 + number, number) for number in range(families)]
     order = [job for job in jobs for _ in range(inputs)]
     random.shuffle(order)
-    for number, (truth, world, context) in enumerate(order):
-        given = generated.drawn_input(random, world.size)
-        wanted = await generated.outcome(truth, truth.plan, world, given)
+    for number, job in enumerate(order):
+        given = generated.drawn_input(random, job.world.size)
+        wanted = await generated.outcome(job.truth, job.truth.plan, job.world, given)
         if wanted is None:
             continue
         alone = found.alone
-        await _asked(found, plans, truth, world, context, given, wanted, is_late=number * 2 >= len(order))
-        seen[id(truth)] += 1
-        if seen[id(truth)] <= (LEAST_WITH_EFFECTS if truth.effects else LEAST):
+        await _asked(found, plans, job, given, wanted, is_late=number * 2 >= len(order))
+        seen[id(job)] += 1
+        if seen[id(job)] <= (LEAST_WITH_EFFECTS if job.truth.effects else LEAST):
             found.least += found.alone - alone
         if has_person:
-            await _decided(plans, truth, world, context)
+            await _decided(plans, job)
     found.sizes = [len(json.dumps(one.plan)) for one in plans.list()]
     return found
 
 
-async def _decided(plans: Plans, truth: Truth, world: World, context: Sequence[Any]) -> None:
+async def _decided(plans: Plans, job: Family) -> None:
     """A person approves what is proposed, and answers the questions of a family that has no plan, or one that rests."""
     for one in plans.list():
         if one.state == "proposed":
             plans.approve(one.hash)
-    own, agent = Idea(context=[*context], schema=OBJECT), Agent(None, tools=generated.tools_of(truth, world))
+    own, agent = Idea(context=[*job.context], schema=OBJECT), Agent(None, tools=job.tools)
     family = await plans.family(agent, own)
     examples = plans.examples(family)
     if len(examples) < LEAST or any(one.family == family and one.state == "used" for one in plans.list()):
         return
     with suppress(errors.RefineError):
         found = await refine(examples, idea=own, tools=agent.tools)
-        confirm, ignore = generated.settled(truth, found)
+        confirm, ignore = generated.settled(job.truth, found)
         await plans.put(
             agent, own, family, await refine(examples, idea=own, tools=agent.tools, confirm=confirm, ignore=ignore)
         )
 
 
-def _family(seed: int, number: int) -> tuple[Truth, World, list[Any]]:
-    truth = Drawing(Random(seed), (1, 2, 3, 4, 5)).truth()
-    name = "".join(chr(ord("a") + int(digit)) for digit in str(number))
-    return truth, World(seed, 1_000), [INPUT, WORDS, f"A job of the kind {name}."]
-
-
 async def _asked(
     found: Stream,
     plans: Plans,
-    truth: Truth,
-    world: World,
-    context: Sequence[Any],
+    job: Family,
     given: dict[str, Any],
     wanted: generated.Outcome,
     *,
     is_late: bool,
 ) -> None:
     """One request, and what it came to beside the ordinary run."""
-    made: list[Any] = []
-    answers = await generated.answers_of(truth, world, given)
+    job.made.clear()
+    answers = await generated.answers_of(job.truth, job.world, given)
     model = models.Scripted(answers)
-    agent = Agent(model, tools=generated.tools_of(truth, world, made), plans=plans)
+    agent = Agent(model, tools=job.tools, plans=plans)
     began = time.process_time()
-    result = await agent.run(context, OBJECT, input=given)
+    result = await agent.run(job.context, OBJECT, input=given)
     took = time.process_time() - began
     found.tasks += 1
     found.alone += len(answers)
@@ -157,7 +170,7 @@ async def _asked(
         found.hits += 1
         if not model.requests:
             found.seconds.append(took)
-        effects = sorted(repr((name, sorted(one.items()))) for name, one in made if name in truth.effects)
+        effects = sorted(repr((name, sorted(one.items()))) for name, one in job.made if name in job.truth.effects)
         is_same = result.output == wanted.output and Counter(effects) == Counter(wanted.effects)
         found.wrong += not is_same
         if not is_same:

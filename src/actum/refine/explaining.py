@@ -168,14 +168,15 @@ class Explaining:
 
     def _taken_over(self, place: Leaf, words: Sequence[str]) -> Iterator[str]:
         """What of a text's words results had as well, and nobody has given: addresses, and what all of them said."""
-        texts = [one for one in self.read(place) if isinstance(one, str)] if words else []
-        alike = [one for one in self.terms.sources if one.step in place.allowed and isinstance(one.values[0], str)]
-        for one in addresses(words):
-            if self._is_foreign(one) and any(one in text for text in texts):
+        for one in filter(self._is_foreign, addresses(words)):
+            if any(isinstance(text, str) and one in text for text in self.read(place)):
                 yield one
-        for one in phrases(words):
-            if self._is_foreign(one) and any(all(one in str(text) for text in source.values) for source in alike):
-                yield one
+        for one in filter(self._is_foreign, phrases(words)):
+            for source in self.terms.sources:
+                if source.step in place.allowed and all(
+                    isinstance(text, str) and one in text for text in source.values
+                ):
+                    yield one
 
     def _is_foreign(self, words: str) -> bool:
         """Whether the author hasn't written words, and no input has them."""

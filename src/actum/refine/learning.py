@@ -28,7 +28,7 @@ from ..execution.job import Carried, Carry, Job, Yield
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.gate import Gate
-from ..generation.offer import offered
+from ..generation.offer import Toolset, offered
 from ..ideas.ticks import ID, RUN, Tick
 from ..protocol.activity import Activity
 from ..protocol.call import Call
@@ -158,7 +158,7 @@ class Plans:
             RefineError: a question is open, or it isn't proved.
         """
         _check_proved(found)
-        self._file.put(family, await self._tools(agent, idea.context), found, "proposed")
+        self._file.put(family, await self._tools_of(agent, idea), found, "proposed")
         self.approve(found.hash)
 
     async def share(
@@ -189,7 +189,7 @@ class Plans:
             told = f"{len(callers)} callers have examples of one shape: a plan is shared from {_LEAST_CALLERS} on"
             raise RefineError(told, code="too_few")
         _check_proved(found)
-        family, tools = await self.family(agent, idea), await self._tools(agent, idea.context)
+        family, tools = await self.family(agent, idea), await self._tools_of(agent, idea)
         state = "proposed" if found.effects or found.left_out else "used"
         for tenant in to:
             file = replace(self._file, tenant=tenant)
@@ -252,7 +252,7 @@ class Plans:
         family = _family(given, schema, is_sealed=agent.config.sealed)
         plain = copy(agent)
         plain.plans = None
-        asked = PlannedRequest(given, begins, plain, plain, family, await self._tools(agent, given))
+        asked = PlannedRequest(given, begins, plain, plain, family, await self._tools(agent, given, toolset))
         if at is not None:
             plan, effects = begins.messages[at], effects_of(begins.messages[at], toolset)
             known = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
@@ -268,9 +268,11 @@ class Plans:
         begins = with_plans_approved(given.extended([{**known.plan, REFINED: known.hash}]), held)
         return replace(asked, known=known, begins=begins, runner=self._runner(plain, begins))
 
-    async def _tools(self, agent: Agent, given: Context) -> str:
+    async def _tools_of(self, agent: Agent, idea: Idea) -> str:
+        return await self._tools(agent, idea.context, offered(idea.context, agent.tools, agent.config.tools))
+
+    async def _tools(self, agent: Agent, given: Context, toolset: Toolset) -> str:
         """What the tools of requests are known by, and what carries them out (R35)."""
-        toolset = offered(given, agent.tools, agent.config.tools)
         _, ideas, _ = await ideas_of(toolset, toolset.tools, assembled(agent), given)
         held = toolset.activities.items() if self.pins == "code" else ()
         code = {name: code_digest(one.function) for name, one in held if isinstance(one, Activity)}
