@@ -392,3 +392,23 @@ async def test_what_nobody_has_explained_is_not_shared(tmp_path: Path) -> None:
     with pytest.raises(errors.RefineError, match=r"output\.note"):
         await Plans(place).share(own, DESK, runs, ["d"])
     assert Plans(place).of("d").list() == []
+
+
+@pytest.mark.rule("R25")
+@pytest.mark.parametrize("is_planned", [False, True])
+async def test_plans_that_can_not_be_kept_lose_nothing_of_a_run(tmp_path: Path, is_planned: bool) -> None:
+    """Else its caller would have it carried out once more, with its effects."""
+    place = tmp_path / "plans.db"
+    own, made = await left_after_an_effect(place, "stop")
+
+    @own.tools.tool(effects="ordered", name="note", replace=True)
+    def note(id: str) -> str:
+        """Write it down."""
+        place.write_bytes(b"no database")
+        return f"noted {id}"
+
+    context = EFFECTS if is_planned else [*EFFECTS, "At once."]
+    result = await own.run(context, input={"who": "late"})
+    assert result.output == ["reminded late", "noted late"]
+    assert made == ["remind late"]
+    assert (result.plan is not None) is is_planned

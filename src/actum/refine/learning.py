@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import urandom
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
@@ -44,6 +44,8 @@ from .plan_file import PlanFile, ShelvedPlan, digest_of
 from .plan_tools import asking, digests_of, effects_of
 from .refining import LEAST, Refined, name_of, refine
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _LOG = logging.getLogger("actum.refine")
 _LEAST_CALLERS = 3
 """Whose examples a plan has that is shared."""
@@ -296,17 +298,19 @@ class Plans:
         try:
             result = await run
         except PlanFailed:
-            await asyncio.to_thread(self._file.note_use, asked.known, "left")
+            await _kept(self._file.note_use, asked.known, "left")
             raise
         if result.waiting and result.output is None:
             return result
         how = "left" if result.solutions else "filled" if result.usage.requests else "hit"
-        uses = await asyncio.to_thread(self._file.note_use, asked.known, how)
+        uses = await _kept(self._file.note_use, asked.known, how)
         at = next((one.place for one in result.calls if one.state != "done"), None) if how == "left" else None
         result = replace(result, plan=PlanUse(hash=asked.known.hash, how=how, at=at))
         if how == "left":
             await self._learn(asked, result, schema)
-        elif self.audit and not asked.known.effects and uses % max(1, round(1 / self.audit)) == 0:  # never by chance
+        elif (
+            self.audit and not asked.known.effects and uses and uses % max(1, round(1 / self.audit)) == 0
+        ):  # never by chance
             await self._audit(asked, asked.known, result, schema)
         return result
 
@@ -321,9 +325,9 @@ class Plans:
             _LOG.info("a plan wasn't compared with its model: %s", error.message)
             return
         if not is_alike(jsonable(ordinary.output), jsonable(result.output)):
-            await asyncio.to_thread(self._file.rest, known)
+            await _kept(self._file.rest, known)
         if ordinary.output is not None:
-            await asyncio.to_thread(self._file.add, asked.family, _as_run(ordinary, schema))
+            await _kept(self._file.add, asked.family, _as_run(ordinary, schema))
 
     async def _learn(self, asked: PlannedRequest, result: Result[Any], schema: Any) -> None:
         """Take a run as an example, and derive the plan of its family anew."""
@@ -331,8 +335,8 @@ class Plans:
         if not self.learns or not is_example or asked.goes_on or asked.asking.model is None:
             return
         run = _as_run(result, schema)
-        runs = await asyncio.to_thread(self._file.add, asked.family, run)
-        if len(runs) < LEAST:
+        runs = await _kept(self._file.add, asked.family, run)
+        if runs is None or len(runs) < LEAST:
             return
         own = Idea(context=asked.given, schema=run.schema)
         try:
@@ -342,7 +346,16 @@ class Plans:
             return  # an ordinary run it stays
         if not found.questions and found.proof.holds:
             is_used = self.learns == "reads" and not found.effects and not found.left_out
-            await asyncio.to_thread(self._file.put, asked.family, asked.tools, found, "used" if is_used else "proposed")
+            await _kept(self._file.put, asked.family, asked.tools, found, "used" if is_used else "proposed")
+
+
+async def _kept(write: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
+    """What is kept of a run that has ended: where it can't be, the run keeps what it has come to."""
+    try:
+        return await asyncio.to_thread(write, *given, **named)
+    except IdeaError as error:
+        _LOG.warning("%s", error.message)
+        return None
 
 
 def _check_proved(found: Refined) -> None:
