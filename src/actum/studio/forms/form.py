@@ -9,19 +9,7 @@ from ...schema.json import JsonObject, encode, is_list, is_object
 from ...schema.quoting import printable
 from ...schema.validator import Validator
 from ...schema.walk import pointer
-from .field import (
-    ABSENT,
-    MOST_DEPTH,
-    FormField,
-    Kind,
-    Path,
-    Schemas,
-    choices_of,
-    field_kind,
-    first_of,
-    item_of,
-    prefix_of,
-)
+from . import field as fields
 
 _TYPES: Mapping[str, str] = {
     "date": "date", "email": "email", "uri": "url", "idn-email": "email", "iri": "url", "color": "color",
@@ -32,9 +20,11 @@ _MOST_FIELDS = 2_000
 """So many fields at most has a form; what is left is shown as JSON."""
 
 
-def form_of(schema: Any, value: Any = ABSENT, problems: Mapping[str, Sequence[str]] | None = None) -> FormField:
+def form_of(
+    schema: Any, value: Any = fields.ABSENT, problems: Mapping[str, Sequence[str]] | None = None
+) -> fields.FormField:
     """The form of a schema with a value; `problems` are what is wrong, by JSON pointer."""
-    schemas, told = Schemas(schema), dict(problems or {})
+    schemas, told = fields.Schemas(schema), dict(problems or {})
     form = _Building(schemas, told).field(schema, value, (), "Input", is_required=True)
     names = {field.name for field in _all(form)}
     if told.keys() <= names:
@@ -45,7 +35,7 @@ def form_of(schema: Any, value: Any = ABSENT, problems: Mapping[str, Sequence[st
     return _Building(schemas, near).field(schema, value, (), "Input", is_required=True)
 
 
-def _all(form: FormField) -> Iterator[FormField]:
+def _all(form: fields.FormField) -> Iterator[fields.FormField]:
     waiting = [form]
     while waiting:
         one = waiting.pop()
@@ -73,17 +63,17 @@ def problems_of(schema: Any, value: Any) -> dict[str, list[str]]:
 
 
 class _Building:
-    def __init__(self, schemas: Schemas, problems: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, schemas: fields.Schemas, problems: Mapping[str, Sequence[str]]) -> None:
         self._schemas = schemas
         self._problems = problems
         self._left = _MOST_FIELDS
 
-    def field(self, schema: Any, value: Any, path: Path, label: str, *, is_required: bool) -> FormField:
+    def field(self, schema: Any, value: Any, path: fields.Path, label: str, *, is_required: bool) -> fields.FormField:
         own = self._schemas.of(schema)
         variants = self._schemas.variants(own)
         self._left -= 1
-        is_deep = len(path) > MOST_DEPTH or self._left < 0
-        kind: Kind = "json" if is_deep else "union" if variants else field_kind(own)
+        is_deep = len(path) > fields.MOST_DEPTH or self._left < 0
+        kind: fields.Kind = "json" if is_deep else "union" if variants else fields.field_kind(own)
         common: dict[str, Any] = {
             "path": path,
             "label": str(own.get("title") or label),
@@ -93,11 +83,13 @@ class _Building:
             "problems": tuple(self._problems.get(pointer(path), ())),
             "examples": own["examples"] if is_list(own.get("examples")) else (),
         }
-        if kind in {"object", "list", "union"} and value is ABSENT and not is_required:
-            return FormField(**common, kind=kind, is_there=False, can_go=True)
+        if kind in {"object", "list", "union"} and value is fields.ABSENT and not is_required:
+            return fields.FormField(**common, kind=kind, is_there=False, can_go=True)
         return self._made(kind, own, variants, common)
 
-    def _made(self, kind: Kind, own: JsonObject, variants: list[JsonObject], common: dict[str, Any]) -> FormField:
+    def _made(
+        self, kind: fields.Kind, own: JsonObject, variants: list[JsonObject], common: dict[str, Any]
+    ) -> fields.FormField:
         match kind:
             case "union":
                 return self._union(variants, common)
@@ -109,65 +101,67 @@ class _Building:
                 return self._choice(own, common)
             case "fixed":
                 changed: dict[str, Any] = {**common, "value": own.get("const")}
-                return FormField(**changed, kind="fixed", is_there=common["value"] is not ABSENT)
+                return fields.FormField(**changed, kind="fixed", is_there=common["value"] is not fields.ABSENT)
             case _:
                 return self._scalar(kind, own, common)
 
-    def _scalar(self, kind: Kind, own: JsonObject, common: dict[str, Any]) -> FormField:
+    def _scalar(self, kind: fields.Kind, own: JsonObject, common: dict[str, Any]) -> fields.FormField:
         value = common["value"]
         if kind == "text" and isinstance(value, str) and "\n" in value:
             kind = "lines"
-        if kind in {"text", "lines"} and not (value is ABSENT or _is_plain(value)):
+        if kind in {"text", "lines"} and not (value is fields.ABSENT or _is_plain(value)):
             kind = "json"  # it is shown as what it is, with what is wrong with it, or would steer who reads it
         is_text = own.get("type") == "string"
         limits = {name: own[key] for key, name in _LIMITS.items() if key in own and (is_text == ("ength" in key))}
         if own.get("type") == "integer":
             limits["step"] = 1
         kind_of_input = "password" if own.get("writeOnly") else _TYPES.get(str(own.get("format")), "text")
-        return FormField(**common, kind=kind, limits=limits, input_type=kind_of_input)
+        return fields.FormField(**common, kind=kind, limits=limits, input_type=kind_of_input)
 
-    def _choice(self, own: JsonObject, common: dict[str, Any]) -> FormField:
-        options = choices_of(own)
+    def _choice(self, own: JsonObject, common: dict[str, Any]) -> fields.FormField:
+        options = fields.choices_of(own)
         written = [encode(one, sort_keys=True) for one in options]
         value = common["value"]
-        at = encode(value, sort_keys=True) if value is not ABSENT else None
+        at = encode(value, sort_keys=True) if value is not fields.ABSENT else None
         chosen = written.index(at) if at in written else None
-        if chosen is None and value is not ABSENT:
-            return FormField(**common, kind="json")
+        if chosen is None and value is not fields.ABSENT:
+            return fields.FormField(**common, kind="json")
         names = ["yes" if one is True else "no" if one is False else _named(one) for one in options]
-        return FormField(**common, kind="choice", options=names, chosen=chosen)
+        return fields.FormField(**common, kind="choice", options=names, chosen=chosen)
 
-    def _object(self, own: JsonObject, common: dict[str, Any]) -> FormField:
+    def _object(self, own: JsonObject, common: dict[str, Any]) -> fields.FormField:
         value = common["value"]
-        if value is not ABSENT and not is_object(value):
-            return FormField(**common, kind="json")
-        held: JsonObject = {} if value is ABSENT else value
+        if value is not fields.ABSENT and not is_object(value):
+            return fields.FormField(**common, kind="json")
+        held: JsonObject = {} if value is fields.ABSENT else value
         required: Any = own.get("required", [])
         names: JsonObject = own["properties"]
-        path: Path = common["path"]
+        path: fields.Path = common["path"]
         children = [
-            self.field(schema, held.get(name, ABSENT), (*path, name), name, is_required=name in required)
+            self.field(schema, held.get(name, fields.ABSENT), (*path, name), name, is_required=name in required)
             for name, schema in names.items()
         ]
         extra = {name: one for name, one in held.items() if name not in names}
-        return FormField(**common, kind="object", children=children, extra=extra, can_go=not common["is_required"])
+        return fields.FormField(
+            **common, kind="object", children=children, extra=extra, can_go=not common["is_required"]
+        )
 
-    def _list(self, own: JsonObject, common: dict[str, Any]) -> FormField:
+    def _list(self, own: JsonObject, common: dict[str, Any]) -> fields.FormField:
         value = common["value"]
-        if value is not ABSENT and (not is_list(value) or len(value) > _MOST_ITEMS):
-            return FormField(**common, kind="json")
-        items: list[Any] = [] if value is ABSENT else value
-        least = len(prefix_of(own))
-        items = [*items, *([ABSENT] * (least - len(items)))]
-        path: Path = common["path"]
+        if value is not fields.ABSENT and (not is_list(value) or len(value) > _MOST_ITEMS):
+            return fields.FormField(**common, kind="json")
+        items: list[Any] = [] if value is fields.ABSENT else value
+        least = len(fields.prefix_of(own))
+        items = [*items, *([fields.ABSENT] * (least - len(items)))]
+        path: fields.Path = common["path"]
         children = [
-            self.field(item_of(own, at), one, (*path, at), f"{at + 1}", is_required=True)
+            self.field(fields.item_of(own, at), one, (*path, at), f"{at + 1}", is_required=True)
             for at, one in enumerate(items)
         ]
         most: Any = own.get("maxItems")
         can_grow = own.get("items", True) is not False and not (isinstance(most, int) and len(items) >= most)
         changed: dict[str, Any] = {**common, "value": items}
-        return FormField(
+        return fields.FormField(
             **changed,
             kind="list",
             children=children,
@@ -176,20 +170,20 @@ class _Building:
             limits={"fixed": least},
         )
 
-    def _union(self, variants: list[JsonObject], common: dict[str, Any]) -> FormField:
+    def _union(self, variants: list[JsonObject], common: dict[str, Any]) -> fields.FormField:
         value = common["value"]
         chosen = self._variant_of(variants, value)
         names = [_name_of(one, at) for at, one in enumerate(variants)]
-        path: Path = common["path"]
+        path: fields.Path = common["path"]
         child = self.field(variants[chosen], value, path, common["label"], is_required=True)
-        return FormField(
+        return fields.FormField(
             **common, kind="union", options=names, chosen=chosen, children=[child], can_go=not common["is_required"]
         )
 
     def _variant_of(self, variants: list[JsonObject], value: Any) -> int:
         """The variant that a value is of: the first that takes it, else the first that is like it."""
-        if value is ABSENT:
-            return first_of(variants)
+        if value is fields.ABSENT:
+            return fields.first_of(variants)
         for at, one in enumerate(variants):
             if self._schemas.accepts(one, value):
                 return at
