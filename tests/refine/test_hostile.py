@@ -182,6 +182,30 @@ async def test_a_secret_is_a_reference_or_nothing(tmp_path: Path) -> None:
     assert found.plan["plan"][0]["token"] == "†input.token"
 
 
+@pytest.mark.rule("R32")
+@pytest.mark.parametrize("is_template", [False, True])
+async def test_a_secret_of_the_environment_stands_in_no_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_template: bool
+) -> None:
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    def look(token: str) -> dict[str, str]:
+        """Look."""
+        return {"found": "it"}
+
+    def answers(given: Mapping[str, Any]) -> list[Any]:
+        token = "sesame-open-1" + (f" of {given['name']}" if is_template else "")
+        return [{"calls": [{"_tool": "look", "token": token}], "output": None}, {"calls": [], "output": {"a": 1}}]
+
+    monkeypatch.setenv("DOOR_TOKEN", "sesame-open-1")
+    given = [{"name": name} for name in NAMES]
+    with pytest.raises(errors.RefineError) as raised:
+        await refined(tmp_path, tools, given, answers, confirm=["0.token", "output.a"])
+    assert raised.value.code == "secret"
+    assert "sesame" not in str(raised.value)
+
+
 @pytest.mark.rule("R13")
 async def test_a_sum_by_chance_has_to_stay_one(tmp_path: Path) -> None:
     tools = Tools()

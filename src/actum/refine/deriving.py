@@ -13,6 +13,7 @@ from ..dataflow.dollars import as_it_is
 from ..errors import RefineError
 from ..protocol.call import EXPECT
 from ..schema.json import Json, JsonObject, is_list, is_object, leaves_of, with_texts
+from ..sources.environment import secrets_of
 from .author import Author, declared_at
 from .conditions import MadeWhen, separating
 from .examples import Example
@@ -109,7 +110,7 @@ class Derivation:
         inputs = [example.input for example in self.shape.examples]
         made = [step.arguments for slot in self.shape.slots for step in slot.calls[0]]
         wanted = keys_within([*made, self.shape.examples[0].output])
-        secrets = self.author.secrets_of(inputs)
+        secrets = self.author.secrets_of(inputs).union(secrets_of())
         holes = Holes(len(self.shape.slots), self._sources, self.author, secrets) if self.reads_texts else None
         return Explaining(
             Terms(self._sources, self.author.numbers, self.author.has_said, wanted),

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hmac
 import html
 import json
-import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from markupsafe import escape
@@ -17,17 +15,9 @@ from ..errors import IdeaError
 from ..ideas.file import write_idea
 from ..protocol.approvals import Pending
 from ..schema.json import decode, encode
+from ..sources.environment import secrets_of
 
-_NAMES = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:$|_)", re.IGNORECASE)
-_SHORTEST = 8
-"""What is shorter is no secret that a page could hide: it would be cut out of words."""
 MARK = "•••"
-
-
-def secrets_of(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The values of the environment's variables whose names say that they are secret, the longest first."""
-    found = {value for name, value in environment.items() if _NAMES.search(name) and len(value) >= _SHORTEST}
-    return sorted(found, key=len, reverse=True)
 
 
 def masked(text: str, more: Iterable[str] = ()) -> str:
