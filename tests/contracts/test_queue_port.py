@@ -14,13 +14,17 @@ from typing import Any
 
 import pytest
 
+from actum import errors
 from actum.runs.database import Database, Transaction
 from actum.runs.lease import Lease
+from actum.runs.postgres_database import PostgresDatabase
 from actum.runs.queue import Carry, Delivery, Queue
 from actum.runs.queues.heartbeat import Heartbeat
+from actum.runs.queues.procrastinate import _END
 from actum.runs.queues.slots import Slots
 from actum.runs.run_places import open_runs
 from actum.runs.sql_store import SqlStore
+from actum.runs.sqlite_database import SqliteTransaction
 
 from ..runs.desks import until
 
@@ -254,6 +258,38 @@ async def test_an_end_that_comes_after_another_has_been_given_the_delivery_is_no
         carried.open.set()
     gc.collect()  # an error that nobody has taken is told now, which fails the test
     assert carried.runs == [run]
+
+
+async def test_an_end_that_cannot_be_written_is_written_before_something_else_is_taken(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, another = names(2)
+    carried, refused = Carried(run), asyncio.Event()
+    each, single = SqliteTransaction.each, PostgresDatabase.single
+
+    def judge(statement: str) -> None:
+        if not refused.is_set() and statement.startswith(("DELETE FROM actum_deliveries WHERE number", _END[:30])):
+            refused.set()
+            raise errors.StoreUnavailable("the disk is full")
+
+    async def in_sqlite(self: SqliteTransaction, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        judge(statement if rows else "")
+        await each(self, statement, rows)
+
+    async def in_postgres(self: PostgresDatabase, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
+        judge(statement)
+        return await single(self, statement, *values)
+
+    monkeypatch.setattr(SqliteTransaction, "each", in_sqlite)
+    monkeypatch.setattr(PostgresDatabase, "single", in_postgres)
+    await store.queue.push(Delivery(run=run, queue=run))
+    async with served(store.queue, carried, slots=1):
+        await asyncio.wait_for(refused.wait(), PATIENCE)
+        await store.queue.push(Delivery(run=another, queue=run))
+        await until_all(carried, [another])
+        await until_not_live(store.queue, [run, another])
+    gc.collect()  # an error that nobody has taken is told now, which fails the test
+    assert refused.is_set()
 
 
 async def test_what_is_cancelled_while_it_serves_cuts_what_it_carries(queue: Queue) -> None:

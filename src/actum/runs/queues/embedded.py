@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from os import urandom
 
+from ...errors import StoreUnavailable
 from ..database import Database, Transaction, transaction_in
 from ..lease import Lease
 from ..queue import Carry, Delivery, lanes
@@ -44,21 +46,32 @@ class EmbeddedQueue:
         self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: Lease, tags: Collection[str] = ()
     ) -> None:
         """Take deliveries until `stop` is set and all have ended."""
-        server = urandom(8).hex()
+        server, over = urandom(8).hex(), set[int]()
 
         async def take(queue: str, most: int) -> list[tuple[int, str]]:
             async with self._database.transaction() as within:
                 if stop.is_set():  # while it waited for others to write
                     return []
+                gone = await forget(within)
                 names = lanes(queue, tags)
                 take = _TAKE.format(lanes=", ".join("?" * len(names)))
                 found = await within.rows(take, server, lease.ahead, *names, lease.seconds, server, most)
+            over.difference_update(gone)
             return [(int(number), run) for number, run in found]
 
+        async def forget(within: Transaction) -> list[int]:
+            gone = [*over]
+            # Only one's own: who was frozen meanwhile doesn't end what another has taken.
+            statement = "DELETE FROM actum_deliveries WHERE number = ? AND taker = ?"
+            await within.each(statement, [(number, server) for number in gone])
+            return gone
+
         async def ended(number: int) -> None:
-            async with self._database.transaction() as within:
-                # Only one's own: who was frozen meanwhile doesn't end what another has taken.
-                await within.each("DELETE FROM actum_deliveries WHERE number = ? AND taker = ?", [(number, server)])
+            over.add(number)
+            with suppress(StoreUnavailable):  # then it is forgotten before something else is taken
+                async with self._database.transaction() as within:
+                    gone = await forget(within)
+                over.difference_update(gone)
 
         async def wait() -> None:
             await self._database.changed("", _GLANCE)
