@@ -11,6 +11,7 @@ import pytest
 
 from actum import Runs, Worker, errors
 from actum.runs.health import watched
+from actum.runs.metrics import Metrics, served_metrics
 from actum.runs.queue import Delivery
 
 from .desks import PATIENCE, Desk, chain, serving, until
@@ -115,6 +116,19 @@ async def test_a_worker_says_that_it_lives_and_when_it_takes_runs() -> None:
 
 async def _is_ready(port: int) -> bool:
     return (await asked(port, "GET /ready"))[0] == 200
+
+
+async def test_figures_are_told_to_no_page_of_the_web() -> None:
+    pytest.importorskip("prometheus_client")
+    async with Runs(":memory:") as runs, served_metrics(Metrics(Worker(runs), runs.store), 0) as port:
+        found: list[tuple[int, bool]] = []
+        for host in ("evil.test", f"evil.test:{port}", "[", "127.0.0.1", f"localhost:{port}", "worker"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            answer = await asyncio.wait_for(reader.read(), PATIENCE)
+            writer.close()
+            found.append((int(answer.split()[1]), b"actum_" in answer))
+        assert found == [(421, False)] * 3 + [(200, True)] * 3
 
 
 async def test_a_request_that_is_none_harms_nothing() -> None:

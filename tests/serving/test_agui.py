@@ -133,6 +133,10 @@ async def test_an_interrupt_is_answered_once_and_only_the_call_that_waited_is_ma
         assert again[-1]["outcome"]["interrupts"][0]["id"] == two["id"]
         assert [event["name"] for event in of(again, "CUSTOM")] == ["actum.run", "actum.warning"]
         changed = {"approved": True, "parameters": {"of": "cake"}}
+        other = {**changed, "parameters": {"of": "cake", "_each": ["a", "b"]}}
+        answer = [{"interruptId": two["id"], "status": "resolved", "payload": other}]
+        refused = await client.post("/agui/idea", json=body("r4", resume=answer))
+        assert (refused.status_code, desk.made) == (422, [("step", "go")])
         answer = [{"interruptId": two["id"], "status": "resolved", "payload": changed}]
         last = await told(client, "idea", body("r4", resume=answer))
     assert (last[-1]["result"], desk.made) == ("cake.", [("step", "go"), ("step", "cake")])

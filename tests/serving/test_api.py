@@ -199,6 +199,31 @@ async def test_a_denial_has_a_reason_and_a_decision_may_change_the_call() -> Non
         assert (told["output"], desk.made) == ("cake.", [("step", "cake")])
 
 
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"_tool": "wait"},
+        {"_activity": "wait"},
+        {"_delegate": "idea.json"},
+        {"_each": ["a", "b"]},
+        {"_else": {"_tool": "wait"}},
+        {"_scopes": ["state"]},
+        {"_value": 1},
+    ],
+)
+async def test_a_decision_changes_parameters_and_never_what_is_called_or_how(more: dict[str, Any]) -> None:
+    desk = Desk()
+    async with house(served(desk, approve=hold)) as client:
+        run = (await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"}))["id"]
+        body = {"of": "0.0", "decision": "approve", "parameters": {"of": "cake", **more}}
+        told = await client.post(f"/runs/{run}/decisions", json=body)
+        assert (told.status_code, told.json()["error"]["code"]) == (422, "parameters")
+        assert repr(next(iter(more))) in told.json()["error"]["message"]
+        (one,) = (await client.ok("GET", f"/runs/{run}/pending"))["pending"]
+        assert (one["call"]["of"], desk.made) == ("tea", [])
+
+
 async def test_a_stream_can_stay_through_a_decision() -> None:
     async with house(served(Desk(), approve=hold)) as client:
         run = (await client.ok("POST", "/ideas/step/runs", json={"of": "tea"}))["id"]

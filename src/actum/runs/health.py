@@ -41,7 +41,7 @@ async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGe
             async with asyncio.timeout(_PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
                 method, path = head.split(b" ", 2)[:2]
-                is_own = all(_is_own_name(found, host) for found in _HOST.findall(head))
+                is_own = all(is_own_name(found, host) for found in _HOST.findall(head))
                 writer.write(_reply(*_judged(worker, method, path.partition(b"?")[0]) if is_own else _ANOTHER))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, ConnectionError):
@@ -57,7 +57,7 @@ async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGe
         yield server.sockets[0].getsockname()[1]
 
 
-def _is_own_name(named: bytes, host: str) -> bool:
+def is_own_name(named: bytes, host: str) -> bool:
     """Whether a request means this port: an address, or a name that no page of the web can have (DNS rebinding)."""
     try:
         name = urlsplit(f"//{named.decode('latin-1').strip()}").hostname or ""

@@ -44,7 +44,11 @@ def escalated_to(sent: Iterable[JsonObject]) -> str | None:
 def decision(
     of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str, Any] | None = None, by: str = ""
 ) -> JsonObject:
-    """A decision on the call at a place; `parameters` replace its own, and `by` is who has decided."""
+    """A decision on the call at a place; `parameters` replace its own, and `by` is who has decided.
+
+    Raises:
+        IdeaError: one of them is no parameter, but would say what is called, or how.
+    """
     own: JsonObject = {
         "decide": of,
         "ruling": ruling,
@@ -53,6 +57,8 @@ def decision(
     }
     if parameters is not None:
         own["parameters"] = given.as_members(parameters, "the parameters of a call")
+        if meta := [name for name in own["parameters"] if name.startswith("_")]:
+            raise IdeaError(f"{of}: {meta[0]!r} is no parameter: what is called, and how, stays as it was shown")
     return own
 
 
