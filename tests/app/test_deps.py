@@ -281,7 +281,7 @@ def test_it_is_the_first_parameter() -> None:
     def late(item: str, ctx: Ctx[Shop]) -> str:
         return f"{item}{ctx}"
 
-    with pytest.raises(errors.SchemaError, match="let it be the function's first"):
+    with pytest.raises(errors.SchemaError, match="make it the function's first"):
         Tools().tool(late)
 
 

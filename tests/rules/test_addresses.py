@@ -196,7 +196,7 @@ async def test_the_number_of_a_call_for_every_item_is_known_to_be_a_list() -> No
 @pytest.mark.rule("T16", "M3")
 @pytest.mark.parametrize("kind", ["calls", "results", "each"])
 async def test_what_references_begin_with_is_no_name_for_a_kind(kind: str) -> None:
-    with pytest.raises(errors.MessageError, match="no name for a kind"):
+    with pytest.raises(errors.MessageError, match="not a name for a kind"):
         await run(answer(output=1), context=[{"type": "data", "kind": kind, "data": 1}])
 
 

@@ -309,7 +309,7 @@ async def test_the_kind_of_a_failure_is_named_nowhere_else_and_no_data_has_that_
     result = await planned(call("size", of="†error"), output=1, tools=toolbox(log))
     assert "_else" in str(result.errors[0])
     assert log == []
-    with pytest.raises(errors.MessageError, match="no name for a kind"):
+    with pytest.raises(errors.MessageError, match="not a name for a kind"):
         await agent(answer(output=1)).run([{"type": "data", "kind": "error", "data": 1}])
 
 

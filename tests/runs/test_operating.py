@@ -205,7 +205,7 @@ def test_the_dashboard_asks_for_figures_that_are_told() -> None:
         ("failed", "--on takes key=value"),
         ("lost=x", "for 'lost'"),
         ("failed=", "takes a command"),
-        ("done='x", "no command"),
+        ("done='x", "is not a command"),
     ],
 )
 def test_a_command_that_cannot_be_read_is_told(
