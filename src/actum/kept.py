@@ -16,11 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from .app.agent import Agent, assembled, is_agent, with_deps
+from .app.agent import Agent, assembled, fitted, is_agent, with_deps
 from .app.begun import approve_of, as_begun
 from .app.coercion import Given, blocking
 from .app.idea import Idea
-from .app.idea_agent import fitted
 from .app.loading import Code, ready
 from .app.retracing import Replayed, is_alike, replayed, replayed_output, retracer
 from .app.stream import member_of

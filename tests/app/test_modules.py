@@ -13,7 +13,7 @@ import pytest
 
 import actum
 from actum import Agent, Idea, Tools, errors, kept
-from actum.app.idea_agent import fitted
+from actum.app.agent import fitted
 from actum.app.loading import ready
 
 CODE = '''

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from actum.ideas.file import IdeaText
 from actum.ideas.library import change_between
-from actum.schema.containment import admits
 from actum.schema.gathering import closed
 from actum.schema.json import JsonObject as Json
-from actum.schema.validator import Validator
+from actum.schema.validator import Validator, admits
 
 from ..effort import trials
 

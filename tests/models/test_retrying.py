@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum.errors import ModelError
-from actum.generation.gate import Gated
+from actum.generation.model import Gated
 from actum.models.retry_policy import Retrying
 
 from .asking import Naps, collect, every_wire, failure, refusal

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from actum import HOLD, Agent, Idea, Run, Runs, errors, models
-from actum.app.idea_agent import fitted
+from actum.app.agent import fitted
 from actum.protocol.approvals import Ruling
 
 from ..effort import cases

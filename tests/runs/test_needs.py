@@ -155,7 +155,7 @@ async def test_code_that_changed_under_the_same_name_is_told_in_the_record(place
 
 
 async def test_descriptions_and_code_elsewhere_are_no_other_tool() -> None:
-    from actum.protocol.digests import code_digest, interface_digest
+    from actum.protocol.tool import code_digest, interface_digest
 
     def of(words: str, kind: str = "string") -> str:
         schema = {"description": words, "properties": {"description": {"type": kind, "description": words}}}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from actum import HOLD, Agent, Idea
-from actum.app.idea_agent import fitted
+from actum.app.agent import fitted
 from actum.generation.model import Model
 from actum.serving import Served
 from actum.studio.shelf import Shelf

@@ -13,6 +13,7 @@ from ..errors import MessageError, SchemaError
 from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.caller import Ancestor, Resolver
+from ..execution.delegation.machine import Machine
 from ..execution.ground import Ring
 from ..execution.record.recorder import Record, Tell
 from ..generation.compile import Handler
@@ -21,22 +22,20 @@ from ..ideas.store import Store
 from ..messages import KINDS
 from ..protocol.activity import Ctx, Deps
 from ..protocol.config import Config, Limits
-from ..protocol.context import Context
+from ..protocol.context import Context, is_url
 from ..protocol.message import DATA_KINDS
 from ..protocol.registry import AnyTools
 from ..protocol.solution import Result, Solution
 from ..schema.json import JsonObject
-from ..schema.naming import options_nearest
+from ..schema.quoting import options_nearest
 from ..sources.fetch import Fetcher
 from ..sources.roots import folders
 from ..storage.open import check_store, open_store
 from ..tracing.trace import Trace
 from .assembly import Assembly, Reach, declared_deps
 from .begun import as_begun
-from .coercion import Given, as_model, blocking
+from .coercion import Given, as_model, blocking, check_instructions
 from .delegate_resolver import AnyDelegate
-from .idea_agent import fitted
-from .instructions import check_instructions
 from .planned import PlanShelf
 from .saved import SavedIdea
 from .stream import Conversation, ConversationOptions, Stream, member_of, text_pieces
@@ -380,3 +379,35 @@ def assembled(agent: Agent) -> Assembly:
         needs=agent._needs or declared_deps(agent) or declared_deps(agent.tools),  # pyright: ignore[reportPrivateUsage] -- as above
         instructions=agent._instructions,  # pyright: ignore[reportPrivateUsage] -- as above
     )
+
+
+def fitted(
+    agent: Agent[Deps], idea: SavedIdea, *, is_own: bool = False, roots: Sequence[Path] | None = None
+) -> Agent[Deps]:
+    """The agent as an Idea's `config` wants it.
+
+    Args:
+        agent: it stays as it is.
+        idea: whose config it is.
+        is_own: the Idea sets what bounds its runs, too; else the stricter of its limits and the agent's count, each by
+            itself.
+        roots: where modules that it names may lie, instead of below the agent's roots and the Idea's own.
+
+    Raises:
+        IdeaError: the config can't be used, or a module that it names can't be loaded.
+        ModelError: the model that it names is not available.
+    """
+    has_model = agent.model is not None
+    asked = idea.settings("own" if is_own else "local", has_model=has_model, grants=agent.config.grants)
+    machine = Machine(registered=DEFAULT, load=as_model)
+    fitting = copy(agent)
+    fitting.config = asked.over(agent.config)
+    fitting.limits = (asked.limits or agent.limits) if is_own else idea.narrowed(agent.limits)
+    below = [*agent.roots, *(idea.roots or [Path.cwd()])] if roots is None else roots
+    below = None if is_url(idea.context.origin) else below
+    fitting.tools = machine.registry(agent.tools, asked.activities, str(idea.source) if idea.source else None, below)
+    if not has_model and asked.model is not None:
+        fitting.model = machine.model(asked.model)
+    if is_own:
+        fitting._reach = agent._reach.bounded(fitting.config)  # pyright: ignore[reportPrivateUsage] -- of this module
+    return fitting

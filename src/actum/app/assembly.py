@@ -39,9 +39,8 @@ from ..sources.fetch import Fetcher
 from ..sources.media_reader import MediaReader
 from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
-from .coercion import Given, as_context, as_model, blocking, check_begins, with_input
+from .coercion import Given, as_context, as_model, blocking, check_begins, instructed, with_input
 from .delegate_resolver import AnyDelegate, DelegateResolver
-from .instructions import instructed
 from .stream import Stream
 from .summary import shortened
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+import inspect
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from threading import Thread
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
-from ..errors import MessageError, ModelError
+from ..errors import MessageError, ModelError, SchemaError
 from ..generation.model import Model
 from ..messages import MessageObject, is_message
+from ..protocol.activity import Ctx, is_async, raised_words
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS, OF, instance_of, kind_of
+from ..schema.json import JsonObject, legible
 from ..schema.validator import Validator
 
 Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject | str]"
@@ -122,53 +125,82 @@ _TO_BEGIN = 5.0
 """How many seconds a thread may take to begin, after which it counts as one that could not be started."""
 
 
-class _Beside:
-    """One coroutine on its thread. `cancel` may be called from any other, at any time, and more than once."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self.done: Future[Any] = Future()
-        self._coroutine = coroutine
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._is_cancelled = False
-
-    def run(self) -> None:
-        """Run it, on the thread that this is called on."""
-        try:
-            result = asyncio.run(self._whole())
-        except BaseException as error:  # for whoever waits for it
-            self.done.set_exception(error)
-        else:
-            self.done.set_result(result)
-
-    async def _whole(self) -> Any:
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        if self._is_cancelled:  # before there was a task to cancel
-            self._coroutine.close()
-            raise asyncio.CancelledError
-        return await self._coroutine
-
-    def cancel(self) -> None:
-        """Cancel it, if it has not ended."""
-        self._is_cancelled = True
-        if self._loop is not None and self._task is not None:
-            with suppress(RuntimeError):  # it has ended meanwhile
-                self._loop.call_soon_threadsafe(self._task.cancel)
-
-
 def run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on a thread, with the context variables of its caller, which waits for it.
 
     Raises:
         KeyboardInterrupt: the caller was interrupted; the coroutine was cancelled, and what it had begun has ended.
     """
-    beside = _Beside(coroutine)
-    thread = Thread(target=contextvars.copy_context().run, args=(beside.run,), name="actum", daemon=True)
+    loop, done = asyncio.new_event_loop(), Future[T]()
+    task = loop.create_task(coroutine, context=contextvars.copy_context())
+
+    def run() -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                done.set_result(runner.run(_result_of(task)))
+        except BaseException as error:  # for whoever waits for it
+            done.set_exception(error)
+
+    thread = Thread(target=run, name="actum", daemon=True)
     try:
         thread.start()
-        return beside.done.result()
+        return done.result()
     except BaseException:
-        if not beside.done.done():  # it is the caller that was interrupted, perhaps while the thread began
-            beside.cancel()
-            wait([beside.done], None if thread.is_alive() else _TO_BEGIN)
+        if not done.done():  # it is the caller that was interrupted, perhaps while the thread began
+            with suppress(RuntimeError):  # it has ended meanwhile
+                loop.call_soon_threadsafe(task.cancel)
+            wait([done], None if thread.is_alive() else _TO_BEGIN)
         raise
+
+
+async def _result_of(task: asyncio.Task[T]) -> T:
+    return await task
+
+
+_BY = "_instructions"
+"""The mark of a system message that such a function has said: its name. The next run puts what it says then there."""
+
+
+def check_instructions(function: Callable[..., Any]) -> None:
+    """Whether a function can say instructions: it takes a `Ctx`, or nothing.
+
+    Raises:
+        SchemaError: saying what it isn't.
+    """
+    if not callable(function) or not hasattr(function, "__name__"):
+        raise SchemaError(f"instructions are said by a function, @agent.instructions, not {function!r}")
+    wanted = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
+    if len(wanted) > 1:
+        raise SchemaError(f"the instructions {function.__name__!r} take a Ctx or nothing, not {len(wanted)} parameters")
+
+
+async def instructed(context: Context, functions: Sequence[Callable[..., Any]], deps: Any) -> Context:
+    """A context with what functions say now; what they said in earlier runs gives way to it.
+
+    Raises:
+        SchemaError: one has failed, or has said what is no text.
+    """
+    said = [(one.__name__, await _said(one, deps)) for one in functions]
+    new = {name: {"type": "system", "message": text, _BY: name} for name, text in said if text}
+    messages: list[JsonObject] = []
+    for message in context:
+        name = message.get(_BY)
+        is_earlier = message.get("type") == "system" and any(name == one.__name__ for one in functions)
+        if not is_earlier:
+            messages.append(message)
+        elif name in new:
+            messages.append(new.pop(name))
+    at = next((n for n, one in enumerate(messages) if one.get("type") != "system"), len(messages))
+    messages[at:at] = new.values()
+    return Context.checked(messages, context.data_kinds, context.origin)
+
+
+async def _said(function: Callable[..., Any], deps: Any) -> str:
+    given = [Ctx(deps)] if inspect.signature(function).parameters else []
+    try:
+        text = await (function(*given) if is_async(function) else asyncio.to_thread(function, *given))
+    except Exception as error:
+        raise SchemaError(f"the instructions {function.__name__!r} failed: {raised_words(error)}") from error
+    if text is not None and not isinstance(text, str):
+        raise SchemaError(f"the instructions {function.__name__!r} are a text or None, not {text!r}")
+    return legible(text or "")

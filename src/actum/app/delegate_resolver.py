@@ -146,25 +146,14 @@ class DelegateResolver:
     def _of_mapping(self, delegate: Mapping[str, Any]) -> SavedRequest:
         """What an Idea that is given as a dict says."""
         own = idea_of(delegate, self.kinds, self.data_kinds)
-        context = Context(own.context, kinds=self.kinds, data_kinds=self.data_kinds)
-        return SavedRequest(
-            context=context, schema=own.schema, meta=own.meta, config=own.config, solution=own.solution, roots=None
-        )
+        return _request(own, Context(own.context, kinds=self.kinds, data_kinds=self.data_kinds), None)
 
     def _of_idea(self, idea: SavedIdea) -> SavedRequest:
         """A registered Idea: its paths start from where it lies, whatever its config says (D15)."""
         own = idea.context
         if idea.file is not None:
             own = Context.checked(own.messages, own.data_kinds, str(idea.file))
-        return SavedRequest(
-            context=own,
-            schema=idea.schema,
-            meta=idea.meta,
-            config=idea.config,
-            solution=idea.solution,
-            is_foreign=is_url(own.origin),
-            roots=[*self.roots, *(idea.roots or [Path.cwd()])],
-        )
+        return _request(idea, own, [*self.roots, *(idea.roots or [Path.cwd()])])
 
     async def _fetched(self, url: str) -> SavedRequest:
         fetched = await self.fetcher.fetch(url)
@@ -205,12 +194,16 @@ def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
 
 
 def _saved(text: IdeaText, origin: str | None, *, roots: Sequence[Path] = ()) -> SavedRequest:
+    return _request(text, Context(text.context, origin=origin), roots)
+
+
+def _request(own: IdeaText | SavedIdea, context: Context, roots: Sequence[Path] | None) -> SavedRequest:
     return SavedRequest(
-        context=Context(text.context, origin=origin),
-        schema=text.schema,
-        config=text.config,
-        solution=text.solution,
-        meta=text.meta,
-        is_foreign=is_url(origin),
+        context=context,
+        schema=own.schema,
+        meta=own.meta,
+        config=own.config,
+        solution=own.solution,
+        is_foreign=is_url(context.origin),
         roots=roots,
     )

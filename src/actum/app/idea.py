@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..generation.model import Model
 from ..protocol.solution import Result
-from .agent import Agent, Inputs, is_agent
-from .idea_agent import fitted
-from .saved import SavedIdea
-from .serving import servers_file, serving
+from .agent import Agent, Inputs, fitted, is_agent
+from .saved import SavedIdea, servers_file, serving
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm

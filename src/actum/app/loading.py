@@ -24,7 +24,7 @@ from ..sources.roots import folders
 from ..storage.open import default_store
 from .agent import Agent
 from .idea import Idea
-from .serving import servers_file
+from .saved import servers_file
 from .tools import DEFAULT, Tools
 
 IDEA_FILES = {".json", ".yaml", ".yml"}

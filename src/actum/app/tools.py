@@ -14,10 +14,9 @@ from ..errors import CallError
 from ..execution.budget import Budget
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.delegation import Delegation
-from ..execution.ground import Ground
-from ..execution.patterns import Pattern, Surroundings, run_calls
+from ..execution.ground import Ground, within_call
+from ..execution.patterns import Pattern, run_calls
 from ..execution.undoing import Doings
-from ..execution.within import within_call
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity, Deps
@@ -151,20 +150,9 @@ class Tools(Registry, Drawn, Generic[Deps]):
         delegation = assembly.delegation(own, budget, emit, doings)
         group = [Call(call) for call in calls]
         toolset = _with_model(await _offered(own, assembly, delegation, group), delegation, own)
-        around = Surroundings(
-            context=own,
-            toolset=toolset,
-            budget=budget,
-            delegate=delegation,
-            approve=approve,
-            doings=doings,
-            parallel=config.parallel,
-            trace=emit.trace,
-            deps=deps,
-            model=asked,
-            run="" if within is None else within.run_of(calls),
-        )
-        return await run_calls(group, around, pattern)
+        run = "" if within is None else within.run_of(calls)
+        runtime = delegation.caller.runtime
+        return await run_calls(group, pattern, own, toolset, runtime, budget, delegation, trace=emit.trace, run=run)
 
     def _knowing(self, calls: Sequence[Mapping[str, Any]], run: Ground | None) -> Catalog:
         """What knows the tools of the calls: these tools, or those of the run whose call is carried out."""

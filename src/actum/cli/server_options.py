@@ -8,9 +8,8 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ..app.agent import Agent
+from ..app.agent import Agent, fitted
 from ..app.idea import Idea
-from ..app.idea_agent import fitted
 from ..app.loading import agent_at
 from ..execution.calls.approval import Approve
 from ..serving.desk import Desk

@@ -15,8 +15,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DelegateError, Outcome, ServerError
+from ..protocol.activity import raised_words
 from ..protocol.context import Progress
-from ..protocol.raised import raised_words
 from ..schema.json import MAX_DEPTH, JsonObject, encode, is_list, is_object
 from ..schema.quoting import printable
 from .adapting import visible

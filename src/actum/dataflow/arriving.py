@@ -12,7 +12,7 @@ from typing import Any
 
 from ..schema.json import Json, leaves_of, with_texts
 from .computing.allowance import Allowance, Meter
-from .computing.braces import REACH, braces
+from .computing.group_reader import REACH, braces
 from .computing.operands import ComputingError
 from .reference import SIGIL, Path
 

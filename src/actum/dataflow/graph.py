@@ -13,11 +13,10 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from .coming_writes import ComingWrites, Region, Waiters
 from .computing.text import Computed
 from .expression import MISSING, Each, Expression, First, references
 from .fold import Fold
-from .node import ENDED, NOTHING, OPEN, TURN, Answer, Known, Node, Read, Status, Waiter
+from .node import ENDED, NOTHING, OPEN, TURN, Answer, ComingWrites, Known, Node, Read, Region, Status, Waiter, Waiters
 from .reference import CALLS, Reference, any_overlap, call_index
 
 

@@ -17,8 +17,7 @@ from .computing.text import Computed
 from .expression import MISSING, Each, Expression, First, references
 from .graph import Graph
 from .node import Node, Status
-from .path_tree import PathTree
-from .reference import CALLS, Reference, any_overlap, call_index
+from .reference import CALLS, PathTree, Reference, any_overlap, call_index
 
 
 class Fate(IntEnum):

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from ..errors import EvalError
 from ..schema.json import Json, JsonObject, is_object
-from ..schema.naming import instead
-from ..schema.quoting import printable
+from ..schema.quoting import instead, printable
 from ..schema.validator import Validator
 
 Member: TypeAlias = tuple[JsonObject | None, str]

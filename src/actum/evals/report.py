@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import EvalError
 from ..schema.json import JsonObject
-from ..schema.naming import instead
+from ..schema.quoting import instead
 from .checks import State, Verdict
 from .statistics import Interval, bootstrapped, holm, sign_test, wilson, worse_test
 

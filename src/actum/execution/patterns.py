@@ -10,14 +10,12 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
 from ..events import AnyEvent, CallFailed, CallFinished
-from ..generation.model import Model
 from ..generation.offer import Toolset
 from ..protocol.call import Call, Place
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..spans import Tracer
 from .budget import Budget
-from .calls.approval import Approve
 from .calls.intake import Intake
 from .calls.outcomes import Outcomes
 from .calls.readiness import Readiness
@@ -26,53 +24,47 @@ from .ground import Ground
 from .isolated import Delegate
 from .record.journal import Journal
 from .script import Script
+from .setup import Runtime
 from .undoing import Doings
 
 Pattern: TypeAlias = Literal["all", "any", "race"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the calls of a pattern run in; nothing of it is changed."""
-
-    context: Context
-    toolset: Toolset
-    budget: Budget
-    delegate: Delegate
-    approve: Approve | None = None
-    doings: Doings | None = None
-    """What has been done and is taken back where the group fails: of `all`."""
-    parallel: int = 1_000
-    trace: Tracer | None = None
-    """What makes spans of the calls; None where nobody traces."""
-    deps: Any = None
-    model: Model | None = None
-    run: str = ""
-    """The id that the keys of the calls are made of; one of its own where there is none."""
-
-
-async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Pattern) -> list[Any]:
+async def run_calls(
+    calls: Sequence[Call],
+    pattern: Pattern,
+    context: Context,
+    toolset: Toolset,
+    runtime: Runtime,
+    budget: Budget,
+    delegate: Delegate,
+    *,
+    trace: Tracer | None = None,
+    run: str = "",
+) -> list[Any]:
     """Run calls as one group; the values of `all` in call order, of `any` and `race` the one that won.
+
+    `run` is the id that the keys of the calls are made of; one of its own where there is none.
 
     Raises:
         ActumError: of the first call that failed (`all`, `race`).
         AllCallsFailed: no call succeeded (`any`).
         LimitExceeded: the time ran out.
     """
-    group, run, journal = _Group(pattern, len(calls)), around.run or urandom(16).hex(), Journal(around.context)
-    emit = Emitter(group.see, trace=around.trace, run=run)
+    group, run, doings = _Group(pattern, len(calls)), run or urandom(16).hex(), runtime.doings
+    emit = Emitter(group.see, trace=trace, run=run)
     readiness = Readiness(
-        Ground(journal, around.toolset, around.budget, emit, around.doings, deps=around.deps, model=around.model),
-        delegate=around.delegate,
-        approve=around.approve,
-        parallel=around.parallel,
+        Ground(Journal(context), toolset, budget, emit, doings, deps=runtime.deps, model=runtime.model),
+        delegate=delegate,
+        approve=runtime.approve,
+        parallel=runtime.config.parallel,
         awaits_all=True,
     )
     try:
-        await _run_group(Script(run=run, is_authored=True), calls, readiness, around.budget, group)
+        await _run_group(Script(run=run, is_authored=True), calls, readiness, budget, group)
     except BaseException as error:
-        if around.doings is not None:
-            await asyncio.shield(asyncio.ensure_future(_take_back(around.doings, around, error)))
+        if doings is not None:
+            await asyncio.shield(asyncio.ensure_future(_take_back(doings, context, budget, error)))
         raise
     return group.values()
 
@@ -163,12 +155,11 @@ def _index(place: Place) -> int:
     return place.index or 0
 
 
-async def _take_back(doings: Doings, around: Surroundings, error: BaseException) -> None:
+async def _take_back(doings: Doings, context: Context, budget: Budget, error: BaseException) -> None:
     """Take back what was done; what stays done is named to who has called, and counted for a model (A5)."""
-    stay = await doings.take_back(around.budget.threads, error.add_note)
+    stay = await doings.take_back(budget.threads, error.add_note)
     if not isinstance(error, ActumError) or not doings:
         return
-    usage = around.budget.usage
-    error.result = Result(output=None, context=around.context, usage=usage, errors=[error], not_undone=stay)
+    error.result = Result(output=None, context=context, usage=budget.usage, errors=[error], not_undone=stay)
     if stay:
         error.add(f"; calls that were done and can't be undone: {len(stay)}")

@@ -12,9 +12,8 @@ from threading import Thread
 from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from ..errors import ActivityError
-from ..protocol.activity import Activity, is_async
+from ..protocol.activity import Activity, is_async, raised_words
 from ..protocol.call import Call
-from ..protocol.raised import raised_words
 from ..protocol.tool import Tool
 
 T = TypeVar("T")

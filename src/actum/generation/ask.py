@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeAlias
 from ..dataflow.expression import ALONE, Template, TextBounds, template
 from ..dataflow.reference import Path, ReferenceSyntax
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
+from ..protocol.activity import raised_words
 from ..protocol.call import Call, normalised
-from ..protocol.raised import raised_words
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
 from ..schema.json import Json, NotJson, decode
@@ -19,8 +19,7 @@ from ..schema.validator import Validator
 from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
-from .gate import Gate, Gated
-from .model import PASSING, Model, ModelRequest, Reasoning
+from .model import PASSING, Gate, Gated, Model, ModelRequest, Reasoning
 from .model_chain import chain_of, next_frame, speaker
 from .strings import OutputTexts
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MessageError
 from ..messages import KINDS, Block, Volatility
-from ..messages.block import BLOCK_SIGIL
+from ..messages.kind import BLOCK_SIGIL
 from ..messages.plan import open_calls
 from ..messages.role import RAW
+from ..protocol.activity import raised_words
 from ..protocol.applying import shown_order
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.marks import is_users
 from ..protocol.message import OF, is_brought
-from ..protocol.raised import raised_words
 from ..protocol.reader import READER
 from ..protocol.registry import Catalog
 from ..protocol.tool import Tool
@@ -31,9 +31,8 @@ from . import sealing
 from .model import Model, ModelMessage, ModelRequest
 from .offer import REVEAL, Composition, Toolset, composition, offered
 from .request_media import EVERYTHING, MediaSource, Takes, placed, takes_of, with_content
-from .sealing import authored, named_texts
+from .sealing import ContextView, authored, named_texts
 from .signatures import AnswerForm, signatures
-from .view import ContextView
 
 if TYPE_CHECKING:
     from ..schema.lowering import Dialect, Lowered, Rung

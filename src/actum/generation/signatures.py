@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..messages.block import BLOCK_SIGIL
+from ..messages.kind import BLOCK_SIGIL
 from ..protocol.call import EACH, ELSE, WHEN
 from ..schema.json import JsonObject, encode, is_list, is_object
 from ..schema.quoting import quoted, spelled

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import IdeaError, SchemaError
 from ..protocol.config import ACCEPTED, FIELDS, Config, Limits, Standing, check_fields
 from ..schema.json import JsonObject, is_object
-from ..schema.naming import instead
+from ..schema.quoting import instead
 
 _OF_CONFIG = frozenset(one.name for one in fields(Config))
 _INHERITED = tuple(name for name in FIELDS if name in _OF_CONFIG and FIELDS[name].weights.local == "no")

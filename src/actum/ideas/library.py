@@ -9,9 +9,9 @@ from typing import Any
 
 from ..errors import IdeaError, IdeaNotFound
 from ..protocol.message import kind_of
-from ..schema.containment import admits
 from ..schema.gathering import closed
 from ..schema.json import JsonObject, encode, is_object
+from ..schema.validator import admits
 from ..schema.walk import ANNOTATIONS, properties_of, required_of
 from .file import IdeaText, read_idea, write_idea
 from .store import FIRST, MAIN, Address, ChangeKind, Draft, Line, Store, StoredVersion, Version

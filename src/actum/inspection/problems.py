@@ -35,7 +35,7 @@ from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool, delegates_of
 from ..schema.gathering import links_of, opened
 from ..schema.json import JsonObject, decoded, is_list, is_object
-from ..schema.naming import instead
+from ..schema.quoting import instead
 from ..schema.type_reading import type_of
 from ..schema.types import Misfit, member
 from ..schema.validator import Validator

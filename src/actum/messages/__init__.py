@@ -10,10 +10,9 @@ from pkgutil import iter_modules
 from typing import Protocol, TypeGuard
 
 from ..schema.json import JsonObject
-from .block import Block, Volatility
 from .data import Data, Input, State
 from .error import Error
-from .kind import Key, Kind, View
+from .kind import Block, Key, Kind, View, Volatility
 from .media import Audio, File, Image, Media
 from .meta import Meta
 from .plan import Plan

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..dataflow.expression import MISSING
 from ..schema.json import JsonObject, encode
-from .block import BLOCK_SIGIL, Block, Volatility
-from .kind import NOTES, Key, Kind, View
+from .kind import BLOCK_SIGIL, NOTES, Block, Key, Kind, View, Volatility
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

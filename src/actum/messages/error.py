@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ..schema.json import JsonObject, encode, is_object
 from ..schema.quoting import told
-from .block import BLOCK_SIGIL, Block, Volatility
-from .kind import Key, Kind, View
+from .kind import BLOCK_SIGIL, Block, Key, Kind, View, Volatility
 
 
 @dataclass(frozen=True, slots=True)

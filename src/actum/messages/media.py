@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..schema.json import JsonObject
-from .block import BLOCK_SIGIL, Block, of_origin
-from .kind import Key, Kind, View
+from .kind import BLOCK_SIGIL, Block, Key, Kind, View, of_origin
 
 SOURCES = ("url", "path", "data")
 """Where the content of a message is: exactly one of them."""

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..schema.json import JsonObject, encode
-from .block import BLOCK_SIGIL, Block, of_origin
-from .kind import Key, Kind, View
+from .kind import BLOCK_SIGIL, Block, Key, Kind, View, of_origin
 
 
 @dataclass(frozen=True, slots=True)

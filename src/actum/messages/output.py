@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..schema.json import JsonObject
-from .block import Block, Volatility
-from .kind import Key, Kind, View
+from .kind import Block, Key, Kind, View, Volatility
 
 
 def _show(message: JsonObject, view: View) -> Iterable[Block]:

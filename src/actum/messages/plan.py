@@ -12,8 +12,7 @@ from typing import Any, Literal
 from ..schema.drawn import Drawn
 from ..schema.json import JsonObject, encode, is_object
 from ..schema.quoting import told
-from .block import BLOCK_SIGIL, Block, Volatility
-from .kind import Key, Kind, show_nothing
+from .kind import BLOCK_SIGIL, Block, Key, Kind, Volatility, show_nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..schema.json import JsonObject, encode
-from .block import Block, of_origin
-from .kind import ROLE, Key, Kind, View
+from .kind import ROLE, Block, Key, Kind, View, of_origin
 
 RAW = "raw"
 """Stands for the type of a message that has a role and no type."""

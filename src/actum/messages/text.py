@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..schema.json import JsonObject
-from .block import Block, of_origin
-from .kind import ROLE, Key, Kind, View
+from .kind import ROLE, Block, Key, Kind, View, of_origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..generation.model import PASSING
-from ..protocol.raised import raised_words
+from ..protocol.activity import raised_words
 from ..schema.json import is_object
 
 if TYPE_CHECKING:

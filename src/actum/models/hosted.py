@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from ..errors import ModelError, SchemaError
-from ..generation.gate import REFUSED
-from ..generation.model import ModelRequest, Reasoning, Usage
+from ..generation.model import REFUSED, ModelRequest, Reasoning, Usage
 from ..generation.request_media import Takes
 from ..protocol.config import Settings
 from . import failures, prices

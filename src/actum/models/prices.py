@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ..generation.model import Usage
-from ..schema.naming import names_nearest
+from ..schema.quoting import names_nearest
 
 _LISTED: Mapping[str, str] = {"openai-responses": "openai", "xai": "x-ai", "bedrock": "aws", "google-cloud": "google"}
 """What the list of prices calls providers otherwise."""

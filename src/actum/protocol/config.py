@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import SchemaError
 from ..schema.json import is_object
-from ..schema.naming import instead, names_nearest
+from ..schema.quoting import instead, names_nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ..dataflow.reference import ReferenceSyntax
 from ..errors import MessageError, SchemaError
 from ..schema.gathering import gathered
 from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
-from ..schema.naming import instead
+from ..schema.quoting import instead
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings

@@ -14,7 +14,7 @@ from ..errors import SchemaError
 from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, described, field_of, schema_of
 from ..schema.json import JsonObject
-from ..schema.naming import instead
+from ..schema.quoting import instead
 from .activity import Activity, check_function, ctx_of, is_ctx, is_given, type_hints
 from .declaration import known_meta, parse_tool
 

@@ -27,15 +27,15 @@ from ..execution.ground import Ground
 from ..execution.job import Carried, Carry, Job, Yield
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
-from ..generation.gate import Gate
+from ..generation.model import Gate
 from ..generation.offer import Toolset, offered
 from ..ideas.ticks import ID, RUN, Tick
 from ..protocol.activity import Activity
 from ..protocol.call import Call
 from ..protocol.context import Context
-from ..protocol.digests import code_digest
 from ..protocol.message import OF, REFINED
 from ..protocol.solution import LiveCalls, PlanUse, Result, accounts
+from ..protocol.tool import code_digest
 from ..runs.needs import ideas_of
 from ..schema.infer import jsonable, shape_of
 from ..schema.json import Json, JsonObject

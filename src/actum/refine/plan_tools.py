@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..generation.offer import Toolset
-from ..protocol.digests import interface_digest
 from ..protocol.reader import READ, is_read
-from ..protocol.tool import Tool
+from ..protocol.tool import Tool, interface_digest
 from ..schema.json import JsonObject
 
 

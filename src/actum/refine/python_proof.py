@@ -15,7 +15,7 @@ from ..app.recorded import RecordedCall, call_key
 from ..app.retracing import is_alike
 from ..app.tools import DEFAULT
 from ..errors import ActumError, RefineError
-from ..execution.within import CARRYING, Within
+from ..execution.ground import CARRYING, Within
 from ..protocol.registry import AnyTools
 from ..schema.infer import jsonable
 from ..schema.json import Json, encode

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from ..errors import NotCarried
-from ..generation.gate import Gate
+from ..generation.model import Gate
 from ..schema.json import JsonObject
 from .held import Prepared, RunCarrier, ServersAway, Unprepared
 from .racing import beside

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from .. import errors
-from ..app.agent import Agent, assembled, is_agent, streamed, with_deps
+from ..app.agent import Agent, assembled, fitted, is_agent, streamed, with_deps
 from ..app.assembly import Assembly
 from ..app.begun import as_begun
 from ..app.idea import Idea
-from ..app.idea_agent import fitted
 from ..app.loading import agent_at
-from ..app.serving import are_connected, prefixes_of, servers_file, serving
+from ..app.saved import are_connected, prefixes_of, servers_file, serving
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
 from ..generation.model import Model

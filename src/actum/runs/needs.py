@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from ..app.assembly import Assembly
-from ..app.serving import prefixes_of
+from ..app.saved import prefixes_of
 from ..errors import ActumError, DelegateError, DelegateNotFound
 from ..generation.offer import REVEAL, Toolset, offered
 from ..ideas.store import parse_address
 from ..protocol.activity import Activity
 from ..protocol.context import Context, is_url
 from ..protocol.declaration import tools_of
-from ..protocol.digests import code_digest, interface_digest
 from ..protocol.elsewhere import ELSEWHERE
 from ..protocol.reader import READ
 from ..protocol.registry import Catalog, Registry
-from ..protocol.tool import ANONYMOUS, Tool, delegates_of
+from ..protocol.tool import ANONYMOUS, Tool, code_digest, delegates_of, interface_digest
 from ..schema.json import JsonObject, is_object
 from ..sources.actum_server import SCHEMES
 

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias, cast
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
 from ..errors import RunError
-from ..protocol.activity import is_async
+from ..protocol.activity import is_async, raised_words
 from ..protocol.context import is_url
-from ..protocol.raised import raised_words
 from .row import Row
 
 Factory: TypeAlias = "Callable[..., Any]"

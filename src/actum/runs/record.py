@@ -14,7 +14,7 @@ from typing import Protocol
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
 from ..execution.delegation.caller import Spread
 from ..generation.ask import Post
-from ..generation.gate import Gate
+from ..generation.model import Gate
 from ..ideas.course import COURSE, is_note
 from ..schema.json import JsonObject, check_depth, encode
 from .row import Told

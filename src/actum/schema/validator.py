@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 import jsonschema_rs
+from jsonschema_rs import canonical
 
 from ..errors import SchemaError
 from .json import LEAST, Json, JsonObject, NotJson, encode, is_list, is_object, weight
@@ -266,3 +267,27 @@ def unsatisfiable(schema: JsonObject) -> set[str]:
     return {
         ".".join(pointer.split("/")[1:]) for pointer in pointers if not any(one.startswith(pointer) for one in outer)
     }
+
+
+def admits(wide: Json, narrow: Json) -> bool | None:
+    """Whether every value that is valid under `narrow` is valid under `wide`; None if that can't be told.
+
+    Only what is proven is answered; schemas with references to elsewhere, and what the canonical form doesn't model,
+    are not.
+    """
+    if max(judgements(wide), judgements(narrow)) > MOST_JUDGEMENTS:
+        return None
+    try:
+        one, other = _canonical(wide), _canonical(narrow)
+        found = one.covers(other)
+        if found == canonical.Containment.UNKNOWN:
+            rest = other.subtract(one).satisfiability()
+            return False if rest == canonical.Satisfiability.YES else None
+    except (ValueError, TypeError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, RecursionError):
+        return None
+    return found == canonical.Containment.YES
+
+
+def _canonical(schema: Json) -> Any:
+    whole: Any = schema
+    return jsonschema_rs.canonicalize(whole, draft=jsonschema_rs.Draft202012, offline=True)

@@ -16,9 +16,8 @@ from os import urandom
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..app.agent import Agent, is_agent
+from ..app.agent import Agent, fitted, is_agent
 from ..app.idea import Idea
-from ..app.idea_agent import fitted
 from ..app.loading import agent_at
 from ..ideas.ticks import RUN, run_id
 from ..protocol.approvals import PRIVATE, Pending, Ruling

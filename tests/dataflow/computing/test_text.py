@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.dataflow.computing.allowance import Allowance, Meter, RunAllowance
-from actum.dataflow.computing.braces import OPEN, REACH, Brace, braces, marked_parts
 from actum.dataflow.computing.evaluator import ComputingError
+from actum.dataflow.computing.group_reader import OPEN, REACH, Brace, braces, marked_parts
 from actum.dataflow.computing.text import Computed, read_computed
 from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.dataflow.reference import Reference

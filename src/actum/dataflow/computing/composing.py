@@ -7,12 +7,31 @@ import math
 from typing import Any, cast
 
 from ...schema.type_reading import type_of_value
-from ...schema.types import TEXT, Type, list_of, map_to, record_of, tuple_of, union
-from .access import object_key
-from .kind_types import TEXTS, check_format_type, check_kind, items_of
+from ...schema.types import (
+    ANYTHING,
+    NULL,
+    TEXT,
+    Alternative,
+    List,
+    Object,
+    Text,
+    Type,
+    in_words,
+    is_optional,
+    list_of,
+    map_to,
+    member,
+    record_of,
+    tuple_of,
+    union,
+)
+from .access import item_of, missing, object_key, slice_of
+from .functions import FUNCTIONS
+from .habits import NAMED
+from .kind_types import TEXTS, check_format_type, check_kind, items_of, kinds_of, of_each
 from .operands import ComputingError, items
 from .passes import METER, Checker, Code, Compiler, Construct, Constructs, Frame, Grammar, Names, Types
-from .places import failed_at
+from .places import failed_at, may_miss
 from .written_values import formatted
 
 
@@ -167,4 +186,169 @@ BUILDING: Constructs = {
     ast.Dict: Construct(_check_object, _type_of_object, _object),
     ast.JoinedStr: Construct(Grammar.children, _type_of_joined, _joined),
     ast.FormattedValue: Construct(_check_group, _type_of_group, _group),
+}
+
+
+def _check_name(grammar: Grammar, node: ast.Name, names: Names) -> None:
+    if node.id.startswith("ref_") or node.id in names:
+        return
+    if node.id in FUNCTIONS:
+        raise grammar.bad(node, f"{node.id} is a function: write {node.id}(…)")
+    hint = NAMED.get(node.id, "a text needs quotes, a result its †")
+    raise grammar.bad(node, f"nothing here is named {node.id}: {hint}")
+
+
+def _type_of_name(_: Checker, node: ast.Name, types: Types) -> Type:
+    return types.get(node.id, ANYTHING)
+
+
+def _name(compiler: Compiler, node: ast.Name) -> Code:
+    place = compiler.scope[node.id]
+    return lambda frame: frame[place]
+
+
+def _type_of_attribute(checker: Checker, node: ast.Attribute, types: Types) -> Type:
+    return _type_of_member(checker, node, checker.of(node.value, types), node.attr)
+
+
+def _type_of_member(checker: Checker, node: ast.expr, owner: Type, key: str | int) -> Type:
+    found = member(owner, key)
+    if is_optional(owner, key):
+        checker.optional.add(node)
+    return union(found, NULL) if may_miss(node) else found
+
+
+def _attribute(compiler: Compiler, node: ast.Attribute) -> Code:
+    return _keyed(compiler, node, node.value, node.attr)
+
+
+def _check_subscript(grammar: Grammar, node: ast.Subscript, names: Names) -> None:
+    grammar.check(node.value, names)
+    if may_miss(node) and not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
+        raise grammar.bad(node, "? stands behind a key: .title?, or ['odd key']?")
+    if isinstance(node.slice, ast.Slice):
+        grammar.all((node.slice.lower, node.slice.upper, node.slice.step), names)
+    elif isinstance(node.slice, ast.Tuple):
+        raise grammar.bad(node, "a subscript is one key, one position or one slice")
+    else:
+        grammar.check(node.slice, names)
+
+
+def _type_of_subscript(checker: Checker, node: ast.Subscript, types: Types) -> Type:
+    owner = checker.of(node.value, types)
+    if isinstance(node.slice, ast.Slice):
+        return _type_of_slice(checker, owner, node.slice, types)
+    key = _literal(node.slice)
+    if key is not None:
+        return _type_of_member(checker, node, owner, key)
+    return _type_at(owner, checker.of(node.slice, types))
+
+
+def _type_of_slice(checker: Checker, owner: Type, cut: ast.Slice, types: Types) -> Type:
+    def part(one: Alternative) -> Type | None:
+        return list_of(one.item) if isinstance(one, List) else TEXT if isinstance(one, Text) else None
+
+    for end in (cut.lower, cut.upper, cut.step):
+        if end is not None:
+            check_kind(checker.of(end, types), {"number", "null"}, "a slice", "whole numbers")
+    return of_each(owner, part, f"{in_words(owner)} can't be cut")
+
+
+def _literal(node: ast.expr) -> str | int | None:
+    """A key or a position that is written out."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _literal(node.operand)
+        return -inner if isinstance(inner, int) else None
+    if not isinstance(node, ast.Constant) or isinstance(node.value, bool):
+        return None
+    return node.value if isinstance(node.value, str | int) else None
+
+
+def _type_at(owner: Type, key: Type) -> Type:
+    """What stands at a key or a position that is computed."""
+    kinds = kinds_of(key)
+
+    def part(one: Alternative) -> Type | None:
+        if isinstance(one, Object) and kinds & {"text", "number"}:
+            return union(*one.held)
+        if isinstance(one, List) and "number" in kinds:
+            return one.item
+        return TEXT if isinstance(one, Text) and "number" in kinds else None
+
+    return of_each(owner, part, f"{in_words(owner)} has nothing at {in_words(key)}")
+
+
+def _subscript(compiler: Compiler, node: ast.Subscript) -> Code:
+    if isinstance(node.slice, ast.Slice):
+        return _slice(compiler, node, node.slice)
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return _keyed(compiler, node, node.value, node.slice.value)
+    owner, key = compiler.code(node.value), compiler.code(node.slice)
+    is_optional = node in compiler.optional
+
+    def load(frame: Frame) -> Any:
+        of, at = owner(frame), key(frame)
+        try:
+            return item_of(of, at, is_optional=is_optional)
+        except ComputingError as error:
+            raise failed_at(error, node) from None
+
+    return load
+
+
+def _slice(compiler: Compiler, node: ast.Subscript, cut: ast.Slice) -> Code:
+    """`owner[lower:upper:step]`."""
+    ends = [compiler.code(end) if end else _null for end in (cut.lower, cut.upper, cut.step)]
+    owner = compiler.code(node.value)
+
+    def load(frame: Frame) -> Any:
+        of = owner(frame)
+        lower, upper, step = (end(frame) for end in ends)
+        try:
+            return slice_of(of, lower, upper, step, frame[METER])
+        except ComputingError as error:
+            raise failed_at(error, node) from None
+
+    return load
+
+
+def _null(_: Frame) -> None:
+    return None
+
+
+def _keyed(compiler: Compiler, node: ast.expr, value: ast.expr, key: str) -> Code:
+    """`owner.key`; of a name, which is most of what loops do, without a function of its own."""
+    is_optional = node in compiler.optional
+    if not isinstance(value, ast.Name):
+        owner = compiler.code(value)
+
+        def load(frame: Frame) -> Any:
+            of = owner(frame)
+            if type(of) is dict and key in of:
+                return cast("dict[str, Any]", of)[key]
+            return _absent(of, key, node, is_optional=is_optional)
+
+        return load
+    compiler.steps += 1
+    place = compiler.scope[value.id]
+
+    def load_of_name(frame: Frame) -> Any:
+        of = frame[place]
+        if type(of) is dict and key in of:
+            return cast("dict[str, Any]", of)[key]
+        return _absent(of, key, node, is_optional=is_optional)
+
+    return load_of_name
+
+
+def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
+    """Null for an optional key of an object, or for one that was authored so; anything else has failed."""
+    if not ((is_optional and type(of) is dict) or ((of is None or type(of) is dict) and may_miss(node))):
+        raise failed_at(missing(of, key), node)
+
+
+REACHING: Constructs = {
+    ast.Name: Construct(_check_name, _type_of_name, _name),
+    ast.Attribute: Construct(Grammar.children, _type_of_attribute, _attribute),
+    ast.Subscript: Construct(_check_subscript, _type_of_subscript, _subscript),
 }

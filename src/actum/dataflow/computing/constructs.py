@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from .composing import BUILDING
+from .composing import BUILDING, REACHING
 from .function_calls import CALLING
 from .looping import LOOPING
 from .operating import OPERATING
 from .passes import Constructs
-from .reaching import REACHING
 
 CONSTRUCTS: Constructs = {**REACHING, **OPERATING, **BUILDING, **LOOPING, **CALLING}
 """By the type of the node: one without a record here doesn't exist."""

@@ -24,10 +24,10 @@ from ...schema.types import (
 )
 from .access import key_meant
 from .allowance import Meter
-from .comparing import position, same, spend_on_equals
 from .functions import Function, Named, taking
 from .kind_types import ALL, TEXTS, WRITTEN, check_kind, items_of, of_each
 from .operands import ComputingError, items, kind, text, whole_number
+from .operating import position, same, spend_on_equals
 from .written_values import written
 
 _Owner = dict[str, Any]

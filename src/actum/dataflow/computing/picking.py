@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from ...schema.json import is_list, is_object
 from .allowance import Meter
-from .comparing import ranks
 from .operands import ComputingError, items, kind
+from .operating import ranks
 
 _NOTHING: Final = object()
 """Where no default is given."""

@@ -10,9 +10,8 @@ from functools import lru_cache
 
 from ..reference import SIGIL, Reference, clip
 from .allowance import Allowance, Meter
-from .braces import OPEN, braces, marked_parts
 from .constructs import CONSTRUCTS
-from .group_reader import GroupReader
+from .group_reader import OPEN, GroupReader, braces, marked_parts
 from .passes import Grammar
 from .places import check_tree_depth
 from .tokens import COUNTED_KINDS, ITEM_KIND, MOST_CHARACTERS, ComputingSyntax, refused

@@ -13,12 +13,11 @@ from typing import Any, Final, TypeAlias, cast
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Node
 from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference
-from ...protocol.activity import function_text, is_async
+from ...protocol.activity import function_text, is_async, raised_words
 from ...protocol.approvals import Asked, Decision, approval, reply_to, with_else
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.elsewhere import is_elsewhere
-from ...protocol.raised import raised_words
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, encode
 from ..emitter import asked

@@ -20,12 +20,11 @@ from ..record.recorder import Settled
 from .admission import decided
 from .approval import Approvals, Approve, approving
 from .attempts import Attempts
-from .derivation import Lineage, marks_of_delegate, parameters
 from .diagnosis import check_scopes
 from .endings import Endings
 from .filling import Computing, Item, Resolved
 from .invoking import invoking, judged
-from .results import Results
+from .results import Lineage, Results, marks_of_delegate, parameters
 from .workers import UnderWay, Workers
 
 Work: TypeAlias = tuple[Job, Call]

@@ -16,22 +16,20 @@ from ...errors import LONGEST_MESSAGE, ActivityError, ActumError, InvalidResult,
 from ...events import CallProgress, CallRetried
 from ...messages import Media, MessageObject, is_message
 from ...protocol import elsewhere
-from ...protocol.activity import Activity, Ctx
+from ...protocol.activity import Activity, Ctx, is_uncertain, raised_words
 from ...protocol.approvals import Decision
 from ...protocol.call import Call
 from ...protocol.context import Context
-from ...protocol.raised import is_uncertain, raised_words
 from ...protocol.registry import Backoff
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, legible, plain
 from ..budget import Budget
 from ..emitter import Emitter
-from ..ground import Ground
+from ..ground import CARRYING, Ground, Within
 from ..isolated import Suspension
 from ..job import Carried, Carry, Job, Yield
 from ..undoing import Doing, Doings
-from ..within import CARRYING, Within
 
 _MOST_TOLD = 10_000
 """How often one call may tell how far it is."""

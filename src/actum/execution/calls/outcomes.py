@@ -10,8 +10,7 @@ from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, Each, Expression, First, references, template
 from ...dataflow.fold import exported
 from ...dataflow.node import Status
-from ...dataflow.path_tree import PathTree
-from ...dataflow.reference import CALLS, Reference, call_index
+from ...dataflow.reference import CALLS, PathTree, Reference, call_index
 from ...errors import ActumError, CallError, SolutionError
 from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH, Call, Place
 from ...protocol.solution import LiveCalls

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from ...generation.ask import Post
-from ...generation.gate import Gate
+from ...generation.model import Gate
 from ...protocol.call import Place
 from ...schema.json import JsonObject, is_list, is_object
 
@@ -288,7 +288,7 @@ class Record(Protocol):
     """Keeps the entries of a run that another process may take over, and knows whether it still is this one's.
 
     `lease` counts who has owned the run: a sink that has seen a higher one can refuse what a stale owner sends.
-    A record may also have a `gate` (see `actum.generation.gate`), which lets the run's requests in.
+    A record may also have a `gate` (see `actum.generation.model`), which lets the run's requests in.
     """
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..json import JsonObject, encode
-from .merging import judges
+from .definitions import judges
 from .scalars import REFERENCE_WORDS
 
 _LONGEST_WORD = 80

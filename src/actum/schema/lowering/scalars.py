@@ -9,8 +9,8 @@ from typing import Any
 
 from ..json import JsonObject, encode
 from ..walk import EXCLUSIVE
+from .definitions import ASSERTIONS, fits, kinds
 from .dialects import Dialect
-from .merging import ASSERTIONS, fits, kinds
 from .restoring import json_types
 
 _PRINTED = '[^"\\\\\\x00-\\x1f]+$'

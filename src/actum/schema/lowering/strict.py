@@ -10,13 +10,23 @@ from typing import Any, Literal
 
 from ..json import JsonObject, is_list, is_object
 from ..walk import OPTIONS, properties_of, required_of
-from .definitions import Combining
+from .definitions import (
+    Combining,
+    Node,
+    any_of,
+    branches,
+    fits_beside,
+    judges,
+    kinds,
+    null,
+    of_kind,
+    or_null,
+    takes_null,
+)
 from .dialects import Dialect
-from .merging import fits_beside, judges, kinds, of_kind, takes_null
 from .remarks import Remarks
 from .restoring import ELSE, Entries, ListItems, Members, NamedShape, Property, Shape
 from .scalars import kept, literals
-from .unions import Node, any_of, branches, null, or_null
 
 
 class Strict:

@@ -10,12 +10,10 @@ from typing import Any
 
 from ..json import JsonObject, is_list, is_object
 from ..walk import DEFINITIONS, HOLDS, properties_of, required_in_order, required_of
-from .definitions import Definitions
-from .merging import kinds, takes_null
+from .definitions import Definitions, Node, kinds, null, takes_null
 from .remarks import Remarks
 from .restoring import AnyOf, Branch, ListItems, Members, NamedShape, Property, Shape
 from .scalars import REFERENCES
-from .unions import Node, null
 
 _LEFT_OUT = {"$schema", "$id", "additionalItems", *DEFINITIONS}
 
