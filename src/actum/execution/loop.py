@@ -181,7 +181,9 @@ class Loop:
         if contracted is not self._setup:  # tools are offered as their delegates are that ask for it (D8)
             self._setup = contracted
             self._reframe(contracted.context)
-        outcome = self._answers.delivered(self._marks) or await self._resume()
+        outcome: Outcome | None = self._answers.delivered(self._marks)
+        if outcome is None:
+            outcome = await self._answers.resume() if self._marks.standing else GoOn()
         if self._journal.is_told_more:
             outcome = await self._next_turn(outcome)
         if isinstance(outcome, GoOn):
@@ -215,10 +217,7 @@ class Loop:
             self._answers.withhold(*self._answers.scripts)
         self._journal.hear()
         self._at_turn += 1
-        return await self._resume()
-
-    async def _resume(self) -> Outcome:
-        return await self._answers.resume() if self._marks.standing else GoOn()
+        return await self._answers.resume()
 
     def _reframe(self, context: Context) -> None:
         self._frame = self._setup.frame(context)
