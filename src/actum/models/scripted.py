@@ -14,7 +14,7 @@ from ..errors import ModelError
 from ..generation.model import ModelRequest, Reasoning, Usage, closing
 from ..generation.request_media import EVERYTHING, Takes
 from ..schema.json import encode
-from ..schema.naming import instead
+from ..schema.quoting import instead
 
 Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Reasoning | Usage]
 """A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""

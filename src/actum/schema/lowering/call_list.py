@@ -9,10 +9,10 @@ from typing import Any
 
 from ..json import JsonObject, encode, is_object
 from ..walk import properties_of, required_of
+from .definitions import null, or_null
 from .dialects import Dialect
 from .restoring import EACH, ELSE, SAID, WHOLE, Shape
 from .strict import Strict
-from .unions import null, or_null
 from .verbatim import Verbatim
 
 _FEW = 3
