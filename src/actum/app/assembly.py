@@ -173,18 +173,31 @@ class Assembly:
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             emit, budget = self.emitter(sink), Budget.going_on(self.limits, spent)
-            so_far = await self._cut(context, most, budget, emit, summary=summary)
+            so_far = await self.cut(context, most, summary=summary, budget=budget, emit=emit)
             return await self.loop(so_far.extended(said), schema, None, emit, budget=budget)
 
         return Stream(begin)
 
-    async def cut(self, context: Context, most: int, *, summary: bool = False) -> Context:
+    async def cut(
+        self,
+        context: Context,
+        most: int | None,
+        *,
+        summary: bool = False,
+        budget: Budget | None = None,
+        emit: Emitter | None = None,
+    ) -> Context:
         """A conversation's context without its oldest turns where it is longer than so many characters.
 
         Raises:
             DelegateError, LimitExceeded: a `summary` was asked for, and there is none.
         """
-        return await self._cut(context, most, Budget(self.limits), self.emitter(), summary=summary)
+        if most is None:
+            return context
+        if not summary:
+            return cut_to(context, most)
+        budget, emit = budget or Budget(self.limits), emit or self.emitter()
+        return await shortened(context, most, self.delegation(context, budget, emit))
 
     async def frame(self, context: Given, schema: Any = None) -> Frame:
         """What the requests of a run that begins with this context share; raises as `Agent.compose`."""
@@ -250,15 +263,6 @@ class Assembly:
         taking = next((one for one in self.instructions if signature(one).parameters), None)
         if taking is not None and self.needs is not None:
             raise SchemaError(f"the instructions {taking.__name__!r}: {_without(self.needs)}", path="deps")
-
-    async def _cut(
-        self, context: Context, most: int | None, budget: Budget, emit: Emitter, *, summary: bool
-    ) -> Context:
-        if most is None:
-            return context
-        if not summary:
-            return cut_to(context, most)
-        return await shortened(context, most, self.delegation(context, budget, emit))
 
     async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
         own = self.context(given)

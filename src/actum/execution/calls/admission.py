@@ -147,7 +147,7 @@ class _Kinds(Container[str]):
         return kind == ERROR.kind or kind in self._kinds
 
 
-def decided(job: Job) -> None:
+def admit_decided(job: Job) -> None:
     """Let a call whose condition is true wait for all that it reads (C10)."""
     job.is_decided = True
     job.node.after = ()

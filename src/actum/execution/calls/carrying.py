@@ -17,7 +17,7 @@ from ..ground import Ground
 from ..isolated import ANOTHER, Delegate, Suspended, Suspension
 from ..job import Carried, Carry, Held, Inline, Job, Yield
 from ..record.recorder import Settled
-from .admission import decided
+from .admission import admit_decided
 from .approval import Approvals, Approve, approving
 from .attempts import Attempts
 from .diagnosis import check_scopes
@@ -211,7 +211,7 @@ class Carrying:
             case Call():
                 self._make(job, found)
             case True:
-                decided(job)
+                admit_decided(job)
                 self._ground.graph.again(job.node)
             case False:
                 self._lineage.note_condition(job)
