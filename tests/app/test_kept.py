@@ -162,6 +162,7 @@ async def test_a_run_is_replayed_asked_about_compared_and_forked(
     replay = await kept.replay(one)
     assert (replay.is_same, replay.output, [asked.is_same for asked in replay.requests]) == (True, 2, [True, True])
     (origin,) = inspection.why(one, "†state.a")
+    assert inspection.why(one, "state.a") == inspection.why(one, "$state.a") == (origin,)
     assert (origin.by, origin.value) == ("code", 2)
     same = await kept_run(tmp_path, "same.json", ANSWERS)
     changed = [{"calls": [{"_tool": "double", "n": 3, "_outputPath": "†state.a"}], "output": None}, ANSWERS[1]]

@@ -100,7 +100,7 @@ def test_a_context_seen_from_an_instance() -> None:
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (5, "a message must be a JSON object, not a int"),
+        (5, 'a message must be a JSON object, {"type": "user", "message": …}, not a int'),
         ({"type": "state", "state": {1: 2}}, "the key 1 is not a string"),
         ({"type": "data", "kind": "each", "data": 1}, "'each' is not a name for a kind: †each means something else"),
         ({"type": "state", "_call": 5}, "'_call' must be the call that has left the message, an object"),

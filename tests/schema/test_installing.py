@@ -22,7 +22,7 @@ HOST: Any = {"url": "https://host.test/actum.zip", "archive_info": {}}
     [
         (CHECKOUT, "pip install -e '.[mcp]'"),
         (FOLDER, "pip install '.[mcp]'"),
-        (WHEEL, "pip install './actum-0.1.0-py3-none-any.whl[mcp]'"),
+        (WHEEL, "pip install 'path/to/actum-0.1.0-py3-none-any.whl[mcp]'"),
         (HOST, "pip install 'actum-of-ours[mcp] @ https://host.test/actum.zip'"),
         (None, "pip install 'actum-of-ours[mcp]'"),
         ("{", "pip install 'actum[mcp]'"),

@@ -16,8 +16,8 @@ from ..protocol.solution import CallAccount, LiveCalls, accounts
 def why(run: Idea | str | Path, reference: str | None = None, *, instance: str | None = None) -> tuple[Origin, ...]:
     """The origins of a value of a kept run: made by code or by a model, and of what, back to what was given.
 
-    `run` is the run's file, the address that it was saved at, or the run as an Idea. `reference` names the value, such
-    as `†state.report`; without it, the run's output is meant. `instance` is the instance that it is seen from. Where
+    `run` is the run's file, the address that it was saved at, or the run as an Idea. `reference` names the value, for
+    example `†state.report`, also as `$state.report` or `state.report`; without it, the run's output is meant. `instance` is the instance that it is seen from. Where
     several calls added to the value, the last of them comes first.
 
     Raises:
@@ -26,7 +26,9 @@ def why(run: Idea | str | Path, reference: str | None = None, *, instance: str |
     """
     idea, about, answers = _known(run)
     found = Provenance(idea.context, answers, about.get("makers", {}))
-    return (found.output(about.get("output")),) if reference is None else found.of(reference, instance)
+    if reference is None:
+        return (found.output(about.get("output")),)
+    return found.of(f"†{reference.lstrip('†$')}", instance)
 
 
 def calls_of(run: Idea | str | Path) -> list[CallAccount]:

@@ -105,7 +105,10 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         MessageError: naming the message's index and what is wrong with it.
     """
     if not isinstance(message, Mapping):
-        raise MessageError(f"a message must be a JSON object, not a {type(message).__name__}", index=index)
+        raise MessageError(
+            f'a message must be a JSON object, {{"type": "user", "message": …}}, not a {type(message).__name__}',
+            index=index,
+        )
     try:
         own = cast("JsonObject", plain(cast("Mapping[str, Any]", message)))
     except NotJson as error:

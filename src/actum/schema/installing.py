@@ -24,6 +24,6 @@ def pip_install(extra: str) -> str:
     if "dir_info" in origin:
         return f"pip install {'-e ' if origin['dir_info'].get('editable') else ''}'.[{extra}]'"
     if url.startswith("file:"):
-        return f"pip install './{unquote(urlsplit(url).path).rpartition('/')[2]}[{extra}]'"
+        return f"pip install 'path/to/{unquote(urlsplit(url).path).rpartition('/')[2]}[{extra}]'"
     named = f"{found.metadata['Name']}[{extra}]"
     return f"pip install '{named} @ {url}'" if url else f"pip install '{named}'"

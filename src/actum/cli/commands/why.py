@@ -38,7 +38,7 @@ async def actum_why(
     run
         The run's file, its id where it was submitted, or the address that it was saved at.
     reference
-        The value, for example †state.report; the run's output if none is named.
+        The value, for example state.report or calls.0; the run's output if none is named.
     instance
         The instance that the value is seen from.
     json
