@@ -125,7 +125,7 @@ def test_calls_are_decided_on_in_line(tmp_path: Path) -> None:
         screen.until("> ")
         screen.type("first")
         screen.until("Run it?")
-        screen.type("too slow")
+        screen.type("n too slow")
         screen.until("Not done")
         screen.type("\x04")
         assert screen.wait() == 0
@@ -139,7 +139,7 @@ def test_ctrl_c_leaves_an_open_question_and_takes_nothing_of_what_is_typed_next(
     with terminal(*arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
         screen.until("> ")
         screen.type("first")
-        screen.until("or why not: ")
+        screen.until("[e]dit: ")
         os.killpg(screen.process.pid, signal.SIGINT)
         screen.until("cancelled; what has been done stays\r\n> ")
         screen.type("second")

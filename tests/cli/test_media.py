@@ -13,7 +13,7 @@ import pytest
 from actum.cli.attaching import attached
 from actum.cli.commands.show import actum_show
 from actum.cli.options import CommandError
-from actum.cli.questions import tell_call
+from actum.cli.questions import asked_lines
 from actum.protocol.approvals import Asked
 from actum.protocol.call import Call
 from actum.protocol.context import Context
@@ -112,14 +112,11 @@ async def test_show_names_it_with_size_and_digest(
 
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize("source", [{"data": DATA}, {"path": "photo.png"}])
-def test_who_approves_is_told_its_size_and_digest(
-    picture: Path, source: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_approves_is_told_its_size_and_digest(picture: Path, source: dict[str, str]) -> None:
     call = Call({"_tool": "look"})
     tool = parse_tool({"type": "object"}, "look")
     context = Context([{"type": "image", **source}])
-    tell_call(Asked.about(call, call), tool, context, [picture.parent])
-    said = capsys.readouterr().err
+    said = "\n".join(asked_lines(Asked.about(call, call), tool, context, [picture.parent]))
     assert f'"size":{len(PNG)},"sha256":"{DIGEST}"' in said
     assert DATA not in said
 
@@ -146,7 +143,7 @@ def test_a_kept_run_tells_it_of_what_waits_and_when_it_is_resumed(picture: Path,
     waits = actum("waiting", "run.json", cwd=folder)
     assert (waits.returncode, told in waits.stdout, DATA in waits.stdout) == (0, True, False), waits.stderr
     with terminal("resume", "run.json", "--approve", "ask", cwd=folder) as screen:
-        asked = screen.until("or why not: ").replace("\r\n", "")
+        asked = screen.until("[e]dit: ").replace("\r\n", "")
         assert (told in asked, DATA in asked) == (True, False)
         screen.type("y")
         assert screen.wait() == 0

@@ -129,7 +129,7 @@ def test_each_call_is_asked_about_with_what_it_would_be_given(tmp_path: Path) ->
     path = idea(tmp_path, *CHAIN, {"_tool": "look"}, output="†calls.1", context=[state])
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
         for _ in range(2):  # two calls are ready at once; their questions come one after the other
-            shown = screen.until("or why not:")
+            shown = screen.until("[e]dit: ")
             screen.seen = ""
             if "Look at the state" in shown:
                 assert '"secret":42' in shown
@@ -155,7 +155,7 @@ def test_who_approves_a_delegated_call_sees_exactly_what_would_cross(tmp_path: P
         tmp_path, {"_tool": "help", "n": 5}, {"_tool": "lone", "n": "†calls.0"}, output="†calls.1", context=context
     )
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
-        shown = screen.until("or why not:")
+        shown = screen.until("[e]dit: ")
         assert "carried out by the delegate helper.json" in shown
         assert "nothing but:" in shown
         assert r'{"type":"state","part":"a\u202eb"}' in shown
@@ -163,7 +163,7 @@ def test_who_approves_a_delegated_call_sees_exactly_what_would_cross(tmp_path: P
         assert "[2J" not in shown.replace(r"\u001b[2J", "")
         screen.seen = ""
         screen.type("yes")
-        assert "sees nothing of the context" in screen.until("or why not:")
+        assert "sees nothing of the context" in screen.until("[e]dit: ")
         screen.type("yes")
         assert screen.wait() == 0
         assert screen.seen.rstrip().endswith("5")
@@ -173,7 +173,7 @@ def test_who_approves_a_delegated_call_sees_exactly_what_would_cross(tmp_path: P
 def test_who_is_asked_sees_the_condition_and_what_a_parameter_was_computed_of(tmp_path: Path) -> None:
     calls = [{"_tool": "double", "n": 2}, {"_tool": "double", "n": "{†calls.0 + 1}", "_when": "{†calls.0 > 1}"}]
     with terminal("run", str(idea(tmp_path, *calls, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:
-        screen.until("or why not:")
+        screen.until("[e]dit: ")
         screen.type("yes")
         screen.until("on the condition {†calls.0 > 1}, which is true")
         screen.until("n = 5  ← {†calls.0 + 1}")
@@ -185,16 +185,47 @@ def test_who_is_asked_sees_the_condition_and_what_a_parameter_was_computed_of(tm
 
 
 @pytest.mark.rule("L6")
+def test_what_is_approved_was_shown_whole_and_no_stray_key_decides(tmp_path: Path) -> None:
+    state = {"type": "state", "long": "x" * 5_000 + "mallory@example.com"}
+    path = idea(tmp_path, {"_tool": "look"}, output="†calls.0", context=[state])
+    with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
+        asked = screen.until("[v]iew: ")
+        assert "mallory" not in asked
+        assert "characters, SHA-256 " in asked
+        for key, said in (
+            ("y", "v shows it"),
+            ("e", "v shows it"),
+            ("?", "n denies it"),
+            ("", "n denies it"),
+            ("sure", "n denies it"),
+        ):
+            screen.seen = ""
+            screen.type(key)
+            screen.until(said)
+            screen.until("[v]iew: ")
+        screen.type("v")
+        screen.until("mallory@example.com")
+        screen.until("[e]dit: ")
+        screen.seen = ""
+        screen.type("e")
+        screen.until("Parameters")
+        screen.type("")
+        screen.until("[e]dit: ")
+        screen.type("y")
+        assert screen.wait() == 0
+
+
+@pytest.mark.rule("L6")
 def test_a_reason_is_told(tmp_path: Path) -> None:
     with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:
-        screen.until("or why not:")
-        screen.type("too dear")
+        screen.until("[e]dit: ")
+        screen.type("n too dear")
         assert screen.wait() == 1
         assert "too dear" in screen.seen
 
 
 @pytest.mark.rule("P4")
-@pytest.mark.parametrize(("reply", "code", "shown"), [("y", 0, "8"), ("not today", 1, "not approved: not today")])
+@pytest.mark.parametrize(("reply", "code", "shown"), [("y", 0, "8"), ("n not today", 1, "not approved: not today")])
 def test_a_plan_is_shown_and_asked_about_once(tmp_path: Path, reply: str, code: int, shown: str) -> None:
     with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "plan", cwd=tmp_path) as screen:
         assert "← †calls.0 (0 double)" in screen.until("Run this plan?")
@@ -227,7 +258,7 @@ def test_a_plan_is_priced_and_edited_as_one_thing_before_anything_runs(tmp_path:
     (tmp_path / "edit").chmod(0o755)
     own = {"EDITOR": str(tmp_path / "edit"), "VISUAL": ""}
     with terminal("run", str(path), "--approve", "plan", cwd=tmp_path, **own) as screen:
-        priced = screen.until("or why not:")
+        priced = screen.until("[e]dit: ")
         assert "5 calls in 2 steps: 2 by code, 1 by the delegate helper.json, 1 by model, 1 by nobody" in priced
         assert "requests to a model: at least 2 of the 50" in priced
         screen.type("e")
@@ -237,7 +268,7 @@ def test_a_plan_is_priced_and_edited_as_one_thing_before_anything_runs(tmp_path:
         screen.until("requests to a model: none")
         screen.type("y")
         assert screen.wait() == 0
-        assert "200" in screen.seen.split("or why not:")[-1]
+        assert "200" in screen.seen.split("[e]dit: ")[-1]
 
 
 @pytest.mark.rule("L7")
@@ -259,7 +290,7 @@ def test_control_c_ends_the_run_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.rule("L6", "L7")
 def test_control_c_leaves_an_open_question_at_once(tmp_path: Path) -> None:
     with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:
-        screen.until("or why not:")
+        screen.until("[e]dit: ")
         screen.process.send_signal(signal.SIGINT)
         assert screen.wait() == 130  # nobody has pressed Enter
         assert "Traceback" not in screen.seen

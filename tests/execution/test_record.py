@@ -211,7 +211,8 @@ def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
         ),
         (
             Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [5]}),
-            'message 1, at context[0]: message 0: a message must be a JSON object, {"type": "user", "message": …}, not a int',
+            "message 1, at context[0]: message 0: a message must be a JSON object, "
+            '{"type": "user", "message": …}, not a int',
         ),
         (
             Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [{"type": "text", "_of": []}]}),

@@ -8,7 +8,7 @@ import io
 import json
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -17,6 +17,7 @@ from typing import Any
 from ..app.begun import deny_all, hold_all
 from ..errors import ApprovalDenied, MessageError
 from ..execution.calls.approval import Approve, Reply
+from ..inspection.wording import abridged, short
 from ..protocol.approvals import Asked
 from ..protocol.call import Call
 from ..protocol.context import Context
@@ -83,6 +84,9 @@ class Typed:
         self._change.set()
 
 
+_WAYS = {"yes": "y", "no": "n", "edit": "e", "view": "v"}
+_MOST_SHOWN = 400
+"""How many characters of a line are shown before somebody asks to see it whole."""
 _CLOSED = "nobody can decide: the terminal was closed"
 
 
@@ -104,8 +108,7 @@ class Questions:
         async with self._lock:
             self._renderer.pause()
             try:
-                tell_call(call, tool, context, self.roots)
-                return await self._decided(call)
+                return await self._decided(call, list(asked_lines(call, tool, context, self.roots)))
             except ApprovalDenied as error:
                 return error.message
             finally:
@@ -119,30 +122,49 @@ class Questions:
         """
         _check_terminal()
         while True:
-            for line in shown(context).split("\n"):
-                tell(line)
-            reply = await self._answer("Run this plan? [y]es, [e]dit, or why not: ")
-            if reply.lower() in {"e", "edit"}:
-                context = await asyncio.to_thread(_edited_plans, context)
-            elif reply.lower() in {"y", "yes"}:
+            way, reason = await self._choice("Run this plan?", shown(context).split("\n"))
+            if way == "y":
                 return context
-            else:
-                reason = reply if reply.lower() not in {"n", "no"} else ""
+            if way == "n":
                 raise ApprovalDenied(f"the plan was not approved{f': {reason}' if reason else ''}")
+            context = await asyncio.to_thread(_edited_plans, context)
 
-    async def _decided(self, call: Asked) -> Reply:
-        reply = await self._answer("Run it? [y]es, [e]dit, or why not: ")
-        if reply.lower() in {"y", "yes"}:
-            return True
-        if reply.lower() in {"e", "edit"}:
-            return await self._edited(call)
-        return reply if reply.lower() not in {"", "n", "no"} else False
-
-    async def _edited(self, call: Asked) -> Reply:
+    async def _decided(self, call: Asked, lines: Sequence[str]) -> Reply:
         while True:
-            text = await self._answer(f"Parameters [{json.dumps(call.parameters, ensure_ascii=False)}]: ")
+            way, reason = await self._choice("Run it?", lines)
+            if way != "e":
+                return way == "y" or reason or False
+            if (edited := await self._edited(call)) is not None:
+                return edited
+            lines = ()  # it was shown whole before it could be edited
+
+    async def _choice(self, question: str, lines: Sequence[str]) -> tuple[str, str]:
+        """Which of `y`, `n` and `e` is typed, and the reason behind `n`. Nothing is approved that was not shown."""
+        shown = [abridged(line, _MOST_SHOWN) for line in lines]
+        hides = shown != lines
+        for line in shown:
+            tell(line)
+        while True:
+            ways = "[y]es, [n]o [reason], [e]dit, [v]iew: " if hides else "[y]es, [n]o [reason], [e]dit: "
+            way, _, reason = (await self._answer(f"{question} {ways}")).partition(" ")
+            way = _WAYS.get(way.lower(), way)
+            if way == "v":
+                hides = False
+                for line in lines:
+                    tell(line)
+            elif way in {"y", "e"} and hides and not reason:
+                tell("  not all of it was shown: v shows it")
+            elif way == "n" or (way in {"y", "e"} and not reason):
+                return way, reason.strip()
+            else:
+                tell("  y runs it, n denies it, as in: n too dear; e edits it first, v shows all of it")
+
+    async def _edited(self, call: Asked) -> Call | None:
+        """The call with the parameters that are typed, None where none are."""
+        while True:
+            text = await self._answer(f"Parameters [{short(call.parameters, _MOST_SHOWN)}]: ")
             if not text:
-                return call
+                return None
             try:
                 value: Any = decode(text)
             except NotJson as error:
@@ -198,19 +220,19 @@ def _check_terminal() -> None:
         raise CommandError("there is no terminal to ask on: use --approve all or none")
 
 
-def tell_call(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) -> None:
-    """Tell of a call that is asked about, with everything that will cross to it."""
-    tell("")
-    tell(f"{tool.name}  {tool.description}")
+def asked_lines(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) -> Iterator[str]:
+    """A call that is asked about, with everything that will cross to it."""
+    yield ""
+    yield f"{tool.name}  {' '.join(tool.description.split())}"
     if tool.is_delegated:
-        tell(f"  carried out by the delegate {printable(str(call.get('_delegate')))}")
+        yield f"  carried out by the delegate {printable(str(call.get('_delegate')))}"
     if call.instance is not None:
-        tell(f"  for the instance {printable(call.instance)}")
+        yield f"  for the instance {printable(call.instance)}"
     for line in call_lines(call, call.sources, call.derived):
-        tell(f"  {line}")
+        yield f"  {line}"
     if len(context):
-        tell("  sees of the context nothing but:")
+        yield "  sees of the context nothing but:"
         for message in context:
-            tell(f"    {printable(encode(message_shown(message, context.origin, roots)))}")
+            yield f"    {printable(encode(message_shown(message, context.origin, roots)))}"
     elif tool.is_delegated:
-        tell("  sees nothing of the context")
+        yield "  sees nothing of the context"

@@ -17,8 +17,8 @@ def why(run: Idea | str | Path, reference: str | None = None, *, instance: str |
     """The origins of a value of a kept run: made by code or by a model, and of what, back to what was given.
 
     `run` is the run's file, the address that it was saved at, or the run as an Idea. `reference` names the value, for
-    example `†state.report`, also as `$state.report` or `state.report`; without it, the run's output is meant. `instance` is the instance that it is seen from. Where
-    several calls added to the value, the last of them comes first.
+    example `†state.report`, also as `$state.report` or `state.report`; without it, the run's output is meant.
+    `instance` is the instance that it is seen from. Where several calls added to the value, the last comes first.
 
     Raises:
         IdeaError: no run is kept there.

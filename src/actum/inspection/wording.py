@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -21,6 +22,14 @@ def short(value: object, most: int = _MOST) -> str:
     """A value in a few characters."""
     text = printable(encode(_sketch(value, 3)))
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def abridged(text: str, most: int) -> str:
+    """A text whose end is told by its length and a digest where it is longer than `most` characters."""
+    if len(text) <= most:
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"{text[:most]}… ({len(text)} characters, SHA-256 {digest}…)"
 
 
 def is_short(value: Json) -> bool:

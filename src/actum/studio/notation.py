@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..ideas.layout import folded
+from ..inspection.wording import abridged
 from ..protocol.approvals import Pending
 from ..schema.json import JsonObject, encode
 from ..schema.quoting import printable
@@ -40,10 +40,7 @@ def folded_call(call: JsonObject) -> str:
     """The parameters of a long call, the short ones first: of each long one the beginning, its length and a digest."""
     lines: list[str] = []
     for name, text in sorted(((name, encode(value)) for name, value in call.items()), key=lambda one: len(one[1])):
-        if len(text) > _BEGINNING:
-            digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-            text = f"{text[:_BEGINNING]}… ({len(text)} characters, SHA-256 {digest}…)"  # noqa: PLW2901
-        lines.append(printable(f"{name}: {text}"))
+        lines.append(printable(f"{name}: {abridged(text, _BEGINNING)}"))
     more = [f"… and {len(lines) - _MOST_FOLDED} more parameters"] if len(lines) > _MOST_FOLDED else []
     return "\n".join([*lines[:_MOST_FOLDED], *more])
 

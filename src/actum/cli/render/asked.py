@@ -40,7 +40,7 @@ def call_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] 
 
     Those that a reader or an expression has made of data are marked as `derived` (S10).
 
-    Nothing is cut: who decides has to see all of it.
+    Nothing is cut: who decides must be able to see all of it.
     """
     yield from _terms(call, derived)
     if EACH in sources:
