@@ -141,7 +141,7 @@ class Questions:
     async def _choice(self, question: str, lines: Sequence[str]) -> tuple[str, str]:
         """Which of `y`, `n` and `e` is typed, and the reason behind `n`. Nothing is approved that was not shown."""
         shown = [abridged(line, _MOST_SHOWN) for line in lines]
-        hides = shown != lines
+        hides = shown != list(lines)
         for line in shown:
             tell(line)
         while True:
