@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from .app.agent import Agent, assembled, fitted, is_agent, with_deps
 from .app.begun import approve_of, as_begun
-from .app.coercion import Given, blocking
+from .app.coercion import Given, blocking, check_begins
 from .app.idea import Idea
 from .app.loading import Code, ready
 from .app.retracing import Replayed, is_alike, replayed, replayed_output, retracer
@@ -127,6 +127,7 @@ async def start(
     own = idea.identified(runner.config)
     context = own.context if runner.model is not None else own.without_model()
     prepared, schema = await assembled(runner).prepared(context, own.schema, input=input)
+    check_begins(prepared)
     with KeptRun.begin(path_given(run), replace(own, schema=schema), prepared, approve) as kept:
         return await kept.carry_on(runner, show, versions)
 
@@ -200,6 +201,7 @@ async def conversation(
     held = KeptRun.open(path) if is_taken(path) else None
     if held is None:
         begins, closed = await assembled(own).prepared(context, shape_of(schema).schema)
+        check_begins(begins)
         held = KeptRun.begin(path, Idea(context=begins, schema=closed), begins)
     with held:
         own.approve = as_begun(held.idea, own.approve)

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 
-from actum import HOLD, Agent, Config, Context, Idea, Limits, Tools, approvals, errors
+from actum import HOLD, Agent, Config, Context, Idea, Limits, Tools, approvals, errors, kept
 from actum.models import Scripted
 from actum.serving import Served
 
@@ -521,13 +521,16 @@ INPUT = {
 
 
 @pytest.mark.rule("M1")
-def test_a_run_that_lacks_what_its_input_requires_is_refused_however_it_begins() -> None:
+def test_a_run_that_lacks_what_its_input_requires_is_refused_however_it_begins(tmp_path: Path) -> None:
     model = Scripted([ANSWER], repeat_last=True)
     agent = Agent(model, tools=[])
     begin: list[Callable[[], Any]] = [
         lambda: agent.run_sync([INPUT], int),
         lambda: agent.run_sync([INPUT], int, input={}),
         lambda: asyncio.run(Idea(context=[INPUT]).run(agent)),
+        lambda: asyncio.run(agent.request([INPUT], int)),
+        lambda: asyncio.run(kept.start(tmp_path / "run.json", Idea(context=[INPUT]), agent)),
+        lambda: asyncio.run(_entered(kept.conversation(tmp_path / "talk.json", agent, [INPUT], int))),
         lambda: asyncio.run(_entered(agent.stream([INPUT], int))),
         lambda: asyncio.run(_entered(agent.conversation([INPUT], int).stream("hi"))),
     ]
@@ -537,6 +540,7 @@ def test_a_run_that_lacks_what_its_input_requires_is_refused_however_it_begins()
         ):
             run()
     assert not model.requests
+    assert not list(tmp_path.iterdir())
     given = {"type": "input", "input": {"city": "Bonn"}}
     done = agent.run_sync([INPUT, given], int)
     assert done.output == agent.run_sync([INPUT], int, input={"city": "Bonn"}).output == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from actum.messages import State
 from actum.protocol.approvals import approval, decided, is_decision, opened
 from actum.schema.json import JsonObject as Json
 
-from .scripts import answer, call, run
+from .scripts import agent, answer, call, run
 
 pytestmark = pytest.mark.rule("C7", "L2", "O11")
 
@@ -614,3 +615,19 @@ async def test_what_was_decided_of_a_call_for_every_item_holds_for_each(
             await of.run([plan, approval("0.0", batch, ruling)])
     else:
         assert (await of.run([plan, approval("0.0", batch, ruling)])).output == output
+
+
+@pytest.mark.rule("O1", "E2")
+async def test_a_position_is_written_in_brackets_and_a_group_reads_digits_as_one_too() -> None:
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    async def orders() -> list[dict[str, str]]:  # pyright: ignore[reportUnusedFunction]
+        """All."""
+        return [{"id": "a"}, {"id": "b"}]
+
+    for output, came in (("†calls.0[1].id", "b"), ("{†calls.0.1.id}", "b"), ("{†calls.0[1].id}", "b")):
+        assert (await agent(answer(call("orders"), output=output), tools=tools).run("go", str)).output == came
+    keyed = agent(answer(call("orders"), output="†calls.0.1.id"), tools=tools, limits=Limits(requests=1))
+    with pytest.raises(errors.LimitExceeded, match=re.escape("a list has positions: write †calls.0[1].id")):
+        await keyed.run("go", str)

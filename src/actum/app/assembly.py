@@ -157,6 +157,8 @@ class Assembly:
         """One answer, of which nothing is carried out."""
         budget, emit = Budget(self.limits), self.emitter()
         own, schema = await self._linked(context, schema)
+        if input is None:
+            check_begins(own)
         return await request_once(self._setup(own, schema, input, budget, emit), budget, emit)
 
     def turn(
