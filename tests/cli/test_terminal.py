@@ -186,7 +186,7 @@ def test_who_is_asked_sees_the_condition_and_what_a_parameter_was_computed_of(tm
 
 @pytest.mark.rule("L6")
 def test_what_is_approved_was_shown_whole_and_no_stray_key_decides(tmp_path: Path) -> None:
-    state = {"type": "state", "long": "x" * 5_000 + "mallory@example.com"}
+    state = {"type": "state", **{f"n{number}": number for number in range(500)}, "mallory": 1}
     path = idea(tmp_path, {"_tool": "look"}, output="†calls.0", context=[state])
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
         asked = screen.until("[v]iew: ")
@@ -204,7 +204,7 @@ def test_what_is_approved_was_shown_whole_and_no_stray_key_decides(tmp_path: Pat
             screen.until(said)
             screen.until("[v]iew: ")
         screen.type("v")
-        screen.until("mallory@example.com")
+        screen.until("mallory")
         screen.until("[e]dit: ")
         screen.seen = ""
         screen.type("e")
