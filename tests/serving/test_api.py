@@ -295,6 +295,9 @@ async def test_an_id_is_its_callers_whoever_else_has_one() -> None:
                 "/ideas/step/runs", json={"of": "x"}, headers={**own, "idempotency-key": "order-8"}
             )
             assert keyed.json()["id"] == "order-8"
+            late = await owner.post("/runs/order-8/signals", json={"name": "x"}, headers=own)
+            told = "run order-8 is done: nothing can be sent to it any more"
+            assert (late.status_code, late.json()["error"]["message"]) == (422, told)
 
 
 @pytest.mark.parametrize("key", ["", "..", "-x", "@", "a/b", "x" * 201])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..schema.quoting import printable
@@ -15,12 +15,11 @@ def junit(report: Report) -> str:
     """A suite for each cell, a test for each case, check and repeat."""
     root = Element("testsuites")
     for cell in report.cells.values():
-        states = [row.state for row in cell.rows]
-        counts: dict[str, Any] = {"name": printable(cell.name), "tests": len(states)}
-        counts |= {"failures": states.count("fail"), "errors": states.count("broken")}
-        counts["skipped"] = states.count("unknown")
+        states = Counter(row.state for row in cell.rows)
+        counts = {"tests": len(cell.rows), "failures": states["fail"], "errors": states["broken"]}
+        counts["skipped"] = states["unknown"]
         suite = SubElement(
-            root, "testsuite", {"name": printable(cell.name), **{key: str(n) for key, n in counts.items()}}
+            root, "testsuite", {"name": printable(cell.name)} | {key: str(n) for key, n in counts.items()}
         )
         for row in cell.rows:
             name = row.check if row.repeat == 1 else f"{row.check} [{row.repeat}]"

@@ -14,8 +14,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..errors import ActumError
+from .callers import said_message
 from .desk import Desk
-from .guard import NotTaken
+from .guard import CALLER, NotTaken
 from .parts import Part
 from .refusals import Refusal, error_body, status_of
 
@@ -62,6 +63,7 @@ def _part(name: str) -> Callable[[Desk], Part]:
 async def _answer(request: Request, error: ActumError) -> Response:
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
     said = error_body(error)
+    said["error"]["message"] = said_message(request.scope.get(CALLER, ""), said["error"]["message"])
     if request.url.path.startswith("/v1/"):  # where clients look for what kind of error it is
         said["error"] |= {"type": "invalid_request_error", "param": error.path}
     return JSONResponse(said, status_code=status_of(error), headers=headers)

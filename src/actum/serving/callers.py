@@ -167,6 +167,11 @@ def said_id(caller: str, run: Run) -> str:
     return run.id.removeprefix(_space_of(caller)) if caller else run.id
 
 
+def said_message(caller: str, message: str) -> str:
+    """An error's message with the id of its run as a caller names it."""
+    return message.replace(f"run {_space_of(caller)}", "run ", 1) if caller else message
+
+
 def _space_of(caller: str) -> str:
     return f"{hashlib.sha256(caller.encode(errors='replace')).hexdigest()[:12]}:"
 
