@@ -13,7 +13,7 @@ from ..schema.json import Json, JsonObject, encode, is_list, is_object, leaves_o
 from .author import Author, is_judged, is_secret
 from .holes import Holes
 from .templates import addresses, copied, own_words, phrases, templates_for
-from .terms import Term, Terms, value_key, varies
+from .terms import KnownValue, Term, Terms, value_key, varies
 
 How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "read", "hole"]
 _MOST_ALIKE = 64
@@ -98,7 +98,7 @@ class Explaining:
         texts = {one if isinstance(one, str) else None for one in authored}
         if len(texts) == 1 and (text := next(iter(texts))) is not None and _refers(text):
             own = Explanation(leaf=place.at, text=text, how="authored", why="as all examples wrote it")
-            return own if place.at in self.confirmed else self._with_own_words(place, own, own_words(text))
+            return self._with_own_words(place, own, own_words(text))
         if self.confirmed.get(place.at):
             return Explanation(leaf=place.at, text=self.confirmed[place.at], how="confirmed", why="confirmed")
         return None
@@ -136,7 +136,7 @@ class Explaining:
         if not found:
             return self._read_of_text(place, values) or _hole(place, "no term gives it in all examples")
         own = _by(place, found)
-        return own if place.at in self.confirmed else self._with_own_words(place, own, found[0].words)
+        return self._with_own_words(place, own, found[0].words)
 
     def _read_of_text(self, place: Leaf, values: Sequence[Any]) -> Explanation | None:
         """A value that a reader finds in a text, where it has to stand (R18)."""
@@ -151,32 +151,24 @@ class Explaining:
 
     def _with_own_words(self, place: Leaf, own: Explanation, words: Sequence[str]) -> Explanation:
         """A text whose words nothing known has: of what never varied nobody knows whether it was filled in (R12)."""
-        for source in self.terms.sources if words else ():
-            if source.step not in {-1, *place.allowed}:
-                continue
-            text = next((one for one in copied(words, source) if one and not self.author.has_said(one)), None)
-            if text is None:
-                continue
-            if source.step >= 0 and len(set(source.keys)) == 1:
-                raise _taken(text, place.at)
-            told = f"{text!r} may be of {source.reference}, in all of which it was: --confirm {place.at}"
-            return replace(own, how="question", why=told)
-        taken = next(self._taken_over(place, words), None)
-        if taken is not None:
-            raise _taken(taken, place.at)
-        return own
-
-    def _taken_over(self, place: Leaf, words: Sequence[str]) -> Iterator[str]:
-        """What of a text's words results had as well, and nobody has given: addresses, and what all of them said."""
         for one in filter(self._is_foreign, addresses(words)):
             if any(isinstance(text, str) and one in text for text in self.read(place)):
-                yield one
-        for one in filter(self._is_foreign, phrases(words)):
-            for source in self.terms.sources:
-                if source.step in place.allowed and all(
-                    isinstance(text, str) and one in text for text in source.values
-                ):
-                    yield one
+                raise _taken(one, place.at)
+        for text, source in self._perhaps_filled_in(place, words) if words else ():
+            if source.step >= 0 and len(set(source.keys)) == 1:
+                raise _taken(text, place.at)
+            if place.at not in self.confirmed:
+                told = f"{text!r} may be of {source.reference}, in all of which it was: --confirm {place.at}"
+                return replace(own, how="question", why=told)
+        return own
+
+    def _perhaps_filled_in(self, place: Leaf, words: Sequence[str]) -> Iterator[tuple[str, KnownValue]]:
+        """What of a text's words a known value was, or had in all examples, and the author hasn't said."""
+        said = list(filter(self._is_foreign, phrases(words)))
+        for source in self.terms.sources:
+            if source.step in {-1, *place.allowed}:
+                yield from ((one, source) for one in copied(words, source) if one and not self.author.has_said(one))
+                yield from ((one, source) for one in said if all(one in str(text) for text in source.values))
 
     def _is_foreign(self, words: str) -> bool:
         """Whether the author hasn't written words, and no input has them."""
