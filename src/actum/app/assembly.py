@@ -254,8 +254,8 @@ class Assembly:
 
     def _check_deps(self) -> None:
         """Refuse a run whose tools and instructions would miss what it was not given, or find something else."""
-        self.check_type_of_deps()
         if self.deps is not None:
+            self.check_type_of_deps()
             return
         for name in self.tools.activity_names if self.needs is not None else [tool.name for tool in self.tools]:
             activity = self.tools.find_activity(name)

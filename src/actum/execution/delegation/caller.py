@@ -155,9 +155,11 @@ class Linking:
 
 def has_links(context: Context, schema: Any) -> bool:
     """Whether any schema of a request refers to another Idea."""
-    tools = (message["tool"] for message in context if message.get("type") == "tool")
-    schemas = (message["schema"] for message in context if "schema" in message)
-    return any(links_of(one) for one in (*tools, *schemas, schema))
+    for message in context:
+        key = "tool" if message.get("type") == "tool" else "schema"
+        if key in message and links_of(message[key]):
+            return True
+    return bool(links_of(schema))
 
 
 _OF_DELEGATES = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded, NotInValue)
