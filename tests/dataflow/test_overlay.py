@@ -104,6 +104,16 @@ def test_what_an_instance_wrote_at_the_root_stands_over_each_shared_value() -> N
         assert overlay.read((), "①") == {"a": value}
 
 
+@pytest.mark.rule("I2")
+def test_what_an_instance_wrote_stands_over_a_shared_value_that_is_set_whole() -> None:
+    overlay = Overlay()
+    overlay.write("set", ("a",), [1])
+    overlay.write("push", ("a",), 2, "①")
+    assert overlay.read(("a",), "①") == [1, 2]
+    overlay.write("set", (), {"b": 1})
+    assert (overlay.read(("a",), "①"), overlay.read((), "①")) == ([2], {"b": 1, "a": [2]})
+
+
 def test_own_holds_only_what_an_instance_has_written() -> None:
     layers = Overlay()
     layers.write("merge", (), {"a": {"x": 1}, "b": 2})

@@ -154,6 +154,14 @@ async def test_what_reads_a_path_ends_as_its_writer_in_the_same_instance_does(in
         assert len(result.errors) == told
 
 
+@pytest.mark.rule("I2", "O9")
+async def test_a_call_of_an_instance_is_told_of_what_it_lacks_and_of_nothing_else() -> None:
+    reads = call("echo", value=["†state.name", "†calls.0"], _instance="①")
+    result = await run(answer(call("nobody"), reads), answer(output=1), context=TWO, tools=tools_())
+    assert "†calls.0 was to come from" in result.errors[1].message
+    assert "†state.name" not in result.errors[1].message
+
+
 @pytest.mark.rule("I2", "M6")
 async def test_what_a_call_of_an_instance_writes_is_marked_with_it() -> None:
     result = await run(

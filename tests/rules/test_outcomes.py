@@ -90,6 +90,19 @@ async def test_what_takes_too_long_may_have_had_its_effect() -> None:
     assert found == [("activity", "unknown")]
 
 
+async def test_what_only_reads_has_failed_where_it_takes_too_long() -> None:
+    async def never() -> str:
+        return str(await asyncio.Event().wait())
+
+    tools = Tools()
+    tools.register("it", {"_effects": "none", "_timeout": 0.01, "_output": {"type": "string"}})
+    tools.activity("it", never)
+    result = await agent(answer(call("it")), answer(output=1), tools=tools).run("go")
+    assert [(one.outcome, account.state) for one, account in zip(result.errors, result.calls, strict=True)] == [
+        ("unknown", "failed")
+    ]
+
+
 async def test_what_is_refused_denied_or_behind_a_failure_was_not_made() -> None:
     async def approve(asked: Any, *_: Any) -> Any:
         return "never" if asked.parameters.get("to") == "bob" else True

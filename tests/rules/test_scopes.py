@@ -278,6 +278,30 @@ async def crossing(of: Agent, context: Any) -> tuple[list[Json], str]:
 SUB: list[Json] = [{"type": "system", "message": "SUB"}]
 
 
+@pytest.mark.rule("S8", "M7")
+async def test_an_item_of_a_list_crosses_with_what_its_schema_says() -> None:
+    listed: Json = {"type": "array", "items": {"type": "integer", "description": "a number"}}
+    shared: Json = {"type": "state", "state": {"l": [1, 2]}, "schema": {"type": "object", "properties": {"l": listed}}}
+    of = told_by_delegate(
+        agent(answer(call("d"), output=""), answer(output="sub"), tools=with_reader("state.l[0]")), SUB
+    )
+    crossed, _ = await crossing(of, [shared])
+    assert (crossed[1]["l"], crossed[1]["schema"]) == ([1], shared["schema"])
+
+
+@pytest.mark.rule("S10", "I2")
+async def test_what_a_call_of_an_instance_has_brought_is_marked_where_it_crosses() -> None:
+    tools = with_reader("state.a")
+    tools.activity("tell")(lambda v: v)
+    own: Json = {"_instance": "①"}
+    calls = [call("tell", v="data", _outputPath="†state.a", **own), call("d", **own)]
+    of = told_by_delegate(agent(answer(*calls, output="†calls.1"), answer(output="sub"), tools=tools), SUB)
+    async with of.stream([{"type": "state", "n": 1, **own}], TEXT) as run:
+        seen = [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == 1]
+    (crossed,) = (one for one in seen[0].context if one["type"] == "state")
+    assert (crossed["a"], crossed["_brought"]) == ("data", [{"at": ["a"]}])
+
+
 @pytest.mark.rule("S11", "S8")
 @pytest.mark.parametrize("in_one_answer", [True, False])
 @pytest.mark.parametrize("slow", ["A", "B"])

@@ -188,6 +188,12 @@ async def test_a_template_is_never_shown_only_what_it_becomes() -> None:
         assert last == {"a": "Sent ", "b": None, "c": None, "d": "Fine {x}."}
 
 
+@pytest.mark.rule("O7")
+async def test_a_dagger_that_ends_the_output_is_shown_once_that_is_whole() -> None:
+    found = await told(scripted(answer(output="See †"), chunk=1), STRING)
+    assert [one.value for one in found if isinstance(one, OutputDelta)][-1] == "See †"
+
+
 @pytest.mark.rule("O9", "O7")
 async def test_nothing_behind_what_is_filled_in_is_told_for_good_before_it_is() -> None:
     output = {"a": "{†state.n + 1}", "b": "Done"}

@@ -102,6 +102,8 @@ REFUSED: list[tuple[str, str, int | None]] = [
     ("†x.format(1)", "there is no method .format(); write a template: {x:.2f}", 0),
     ("†x(1)", "only functions and methods can be called", 0),
     ("one(†x, 1)", "one() takes 1 arguments, not 2", 0),
+    ("sum(†x, 1, 2)", "sum() takes 1 to 2 arguments, not 3", 0),
+    ("max() + †x", "max() takes 1 or more arguments, not 0", 0),
     ("sorted(†x, by=1)", "sorted() takes no by=; it takes key, reverse", 0),
     ("[len for len in †x]", "len is the name of something else: choose another", 9),
     ("[x for x.a in †x]", "a loop binds plain names", 7),

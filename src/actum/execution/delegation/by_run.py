@@ -84,7 +84,7 @@ class ByRun:
             gives = None if found.schema is None else shape_of(found.schema).schema
         except ActumError as error:
             raise unusable(name, tool, found, error) from error
-        defaults = declared.get("†input", {})
+        defaults = declared.get("†input")
         return merge_contract(tool, takes, gives, defaults if is_object(defaults) else {})
 
     async def _run(
