@@ -42,6 +42,13 @@ def test_no_model_is_told_of_it() -> None:
     assert "shop" not in model.requests[0].schema_text
 
 
+def test_code_that_is_given_a_delegates_context_has_it_as_well() -> None:
+    tools = Tools()
+    tools.tool(delegate="notes")(price)
+    agent = Agent(models.Scripted([ANSWER]), tools=tools, deps=Shop, delegates={"notes": {"context": []}})
+    assert agent.run_sync("How much?", float, deps=LAMP).output == 3.5
+
+
 async def streamed(agent: Agent) -> Any:
     async with agent.stream("How much?", float, deps=LAMP) as run:
         async for _ in run:

@@ -71,6 +71,14 @@ def test_what_an_address_stands_for_is_judged_by_exactly_that_schema(tmp_path: P
         assert not validator.accepts(wrong)
 
 
+def test_what_only_a_tool_refers_to_is_closed_too(tmp_path: Path) -> None:
+    agent = stored(tmp_path, person=PERSON)
+    context: list[Json] = [{"type": "tool", "tool": {"greet": {"properties": {"who": ref("idea:person")}}}}]
+    messages, _ = asyncio.run(assembled(agent).prepared(context, None))
+    (message,) = (one for one in messages if one["type"] == "tool")
+    assert links_of(message["tool"]["greet"]) == []
+
+
 def test_definitions_of_the_same_name_stay_apart() -> None:
     targets = {
         "idea:a": {"$defs": {"x": TEXT}, "$ref": "#/$defs/x"},

@@ -38,6 +38,18 @@ def of_unknown(x: Unknown) -> int:  # type: ignore[name-defined]  # noqa: F821 -
 
 
 @pytest.mark.rule("T1", "T3")
+def test_a_parameter_without_a_type_takes_any_value() -> None:
+    tools = Tools()
+
+    @tools.tool
+    def keep(value, other=1):  # type: ignore[no-untyped-def] # pyright: ignore
+        return value
+
+    tool = tools.find("keep")
+    assert tool is not None
+    assert tool.parameters["properties"] == {"value": {}, "other": {}}
+
+
 @pytest.mark.parametrize(
     ("schema", "path", "said"),
     [

@@ -179,6 +179,7 @@ def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
         ("int(e.guests)", "int() takes a text or a number, not a list"),
         ("range(e.title)", "range() takes whole numbers, not a text"),
         ("minutes(e.title, e.id)", "minutes() takes times, not a whole number"),
+        ("shift(e.id, days=1)", "shift() takes a time, not a whole number"),
         ("shift(e.title, days='1')", "shift() takes a number to move by, not a text"),
         ("enumerate(e.id)", "enumerate() takes a list, not a whole number"),
         ("enumerate(e.guests, 'x')", "enumerate() takes a whole number to start with, not a text"),
