@@ -134,7 +134,7 @@ def _checked(answer: ScriptedAnswer, number: int) -> ScriptedAnswer:
             encode(dict(made))
             for key in (one for one in made if one not in _PARTS):
                 if (meant := instead(key, _PARTS)).startswith("did"):
-                    raise TypeError(f"{key!r} is no part of an answer: {meant}")
+                    raise TypeError(f"{key!r} is not part of an answer: {meant}")
     except (TypeError, ValueError) as error:
         raise TypeError(f"answer {number} of the script: {error}") from None
     return made

@@ -58,7 +58,7 @@ def decision(
     if parameters is not None:
         own["parameters"] = given.as_members(parameters, "the parameters of a call")
         if meta := [name for name in own["parameters"] if name.startswith("_")]:
-            raise IdeaError(f"{of}: {meta[0]!r} is no parameter: what is called, and how, stays as it was shown")
+            raise IdeaError(f"{of}: {meta[0]!r} is not a parameter: what is called, and how, stays as it was shown")
     return own
 
 
