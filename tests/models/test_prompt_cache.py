@@ -164,4 +164,4 @@ async def test_what_runs_1_2_and_100_pay_of_the_price_of_their_input(server: Ser
     assert [part <= most * plain for part, most in zip((paid[0], paid[1], paid[3]), MOST[shape], strict=True)] == [
         True
     ] * 3
-    assert sum(paid[:3]) <= (3 + 0.26) * plain, "a process that ends early has lost next to nothing"
+    assert sum(paid[:3]) <= 3 * plain, "what three runs have saved is never negative"

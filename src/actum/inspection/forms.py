@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..app.agent import Agent, assembled
 from ..app.assembly import Assembly
-from ..app.coercion import Given, blocking
+from ..app.coercion import Given
 from ..errors import SchemaError
-from ..generation.offer import composition, offered
+from ..generation.compile import Frame
 from ..models.scripted import Scripted
-from ..schema.compose import References
-from ..schema.infer import shape_of
 from ..schema.json import JsonObject, encode
-from ..schema.lowering import ANTHROPIC, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect, choose, lower
+from ..schema.lowering import ANTHROPIC, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect, lower
 
 PROVIDERS: Mapping[str, Dialect] = {"openai": OPENAI, "anthropic": ANTHROPIC, "google": GOOGLE, "grammar": GRAMMAR}
 """What each provider takes of JSON Schema; `grammar` is for hosts that decode by their own grammar."""
@@ -45,8 +43,7 @@ def forms(agent: Agent, context: Given, schema: Any = None) -> tuple[Form, ...]:
     Raises:
         ActumError: as `agent.compose` does.
     """
-    compose = _composer(agent, context, schema)
-    return tuple(_form(name, compose, dialect) for name, dialect in PROVIDERS.items())
+    return tuple(_form(name, _asking(agent, name).first_request(context, schema)[0]) for name in PROVIDERS)
 
 
 def schema_for(provider: str, agent: Agent, context: Given, schema: Any = None) -> JsonObject:
@@ -63,28 +60,27 @@ def schema_for(provider: str, agent: Agent, context: Given, schema: Any = None) 
     """
     if provider not in PROVIDERS:
         raise SchemaError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
-    return choose(_composer(agent, context, schema), PROVIDERS[provider]).schema
+    return _asking(agent, provider).first_request(context, schema)[1].schema
 
 
-def _composer(agent: Agent, context: Given, schema: Any) -> Callable[[References], JsonObject]:
-    """What composes the schema of a request in either form of references."""
-    own, closed = blocking(assembled(agent).prepared(context, schema))
-    toolset = offered(own, agent.tools, agent.config.tools)
-    return composition(toolset, own, shape_of(closed).schema, agent.config)[1]
+def _asking(agent: Agent, provider: str) -> Assembly:
+    """An agent with a model of this provider."""
+    return replace(assembled(agent), model=Scripted([], dialect=PROVIDERS[provider]))
 
 
 def sizes(agent: Agent, context: Given, schema: Any = None) -> Mapping[str, Mapping[str, int]]:
     """About how many tokens a first request has: part by part, in all, and what each switch of `Config` would save.
 
     Each part, by provider; a token is taken for 3.2 bytes of words, and 3.8 of a schema, from which tokenizers differ
-    by a tenth. A schema that a host doesn't show its model costs nothing. The arguments are as for `forms`.
+    by a tenth. A schema that a host doesn't show its model costs nothing. `agent`, `context` and `schema` are as for
+    `forms`.
 
     Raises:
         ActumError: as `agent.compose` does.
     """
     found: dict[str, dict[str, int]] = {}
-    for provider, dialect in PROVIDERS.items():
-        own = replace(assembled(agent), model=Scripted([], dialect=dialect))
+    for provider in PROVIDERS:
+        own = _asking(agent, provider)
         parts = _parts(own, context, schema)
         parts["in all"] = sum(parts.values())
         for name in [one for one in _SWITCHES if getattr(own.config, one)]:
@@ -112,13 +108,13 @@ def _parts(own: Assembly, context: Given, schema: Any) -> dict[str, int]:
     }
 
 
-def _form(provider: str, compose: Callable[[References], JsonObject], dialect: Dialect) -> Form:
-    chosen = choose(compose, dialect)
+def _form(provider: str, frame: Frame) -> Form:
+    chosen = frame.lowered
     why: list[str] = []
     for rung in LADDER:
         if rung == chosen.rung:
             break
-        problems = lower(compose(rung.references), dialect, rung).problems[:_MOST_REASONS]
+        problems = lower(frame.composition(rung.references), PROVIDERS[provider], rung).problems[:_MOST_REASONS]
         why += [f"not {rung.name}: {problem}" for problem in problems]
     return Form(
         provider=provider,
