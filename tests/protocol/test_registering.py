@@ -41,9 +41,9 @@ def of_unknown(x: Unknown) -> int:  # type: ignore[name-defined]  # noqa: F821 -
 def test_a_parameter_without_a_type_takes_any_value() -> None:
     tools = Tools()
 
-    @tools.tool
+    @tools.tool  # pyright: ignore
     def keep(value, other=1):  # type: ignore[no-untyped-def] # pyright: ignore
-        return value
+        return value  # pyright: ignore
 
     tool = tools.find("keep")
     assert tool is not None

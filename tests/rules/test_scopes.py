@@ -292,7 +292,12 @@ async def test_an_item_of_a_list_crosses_with_what_its_schema_says() -> None:
 @pytest.mark.rule("S10", "I2")
 async def test_what_a_call_of_an_instance_has_brought_is_marked_where_it_crosses() -> None:
     tools = with_reader("state.a")
-    tools.activity("tell")(lambda v: v)
+
+    @tools.activity("tell")
+    async def tell(v: str) -> str:
+        return v
+
+    assert tell.name == "tell"
     own: Json = {"_instance": "①"}
     calls = [call("tell", v="data", _outputPath="†state.a", **own), call("d", **own)]
     of = told_by_delegate(agent(answer(*calls, output="†calls.1"), answer(output="sub"), tools=tools), SUB)
