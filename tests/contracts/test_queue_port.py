@@ -20,7 +20,6 @@ from actum.runs.lease import Lease
 from actum.runs.postgres_database import PostgresDatabase
 from actum.runs.queue import Carry, Delivery, Queue
 from actum.runs.queues.heartbeat import Heartbeat
-from actum.runs.queues.procrastinate import _END
 from actum.runs.queues.slots import Slots
 from actum.runs.run_places import open_runs
 from actum.runs.sql_store import SqlStore
@@ -32,6 +31,8 @@ pytestmark = pytest.mark.rule("L8")
 
 PATIENCE = 30.0
 LEASE = 0.5
+ENDS = "DELETE FROM actum_deliveries WHERE number", "DELETE FROM procrastinate_jobs WHERE id"
+"""What queues write when a delivery has ended."""
 LOADED = 300.0
 """Seconds to wait for who is taken for lost: leases are stretched to round trips, long ones on a loaded machine."""
 
@@ -268,7 +269,7 @@ async def test_an_end_that_cannot_be_written_is_written_before_something_else_is
     each, single = SqliteTransaction.each, PostgresDatabase.single
 
     def judge(statement: str) -> None:
-        if not refused.is_set() and statement.startswith(("DELETE FROM actum_deliveries WHERE number", _END[:30])):
+        if not refused.is_set() and statement.startswith(ENDS):
             refused.set()
             raise errors.StoreUnavailable("the disk is full")
 

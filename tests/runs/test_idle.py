@@ -21,29 +21,34 @@ BEATS = 12
 async def test_an_idle_worker_makes_fewer_than_four_statements_a_heartbeat(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    single, transaction, made = PostgresDatabase.single, PostgresDatabase.transaction, list[str]()
+    single, alone, transaction = PostgresDatabase.single, PostgresDatabase.alone_with, PostgresDatabase.transaction
+    made, beats = [0], [0]
 
     async def counted(self: PostgresDatabase, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
-        made.append(statement)
+        beats[0] += "last_heartbeat = " in statement
         return await single(self, statement, *values)
 
+    def asked(self: PostgresDatabase) -> Any:
+        """By what `single` asks, and the engine of the queue."""
+        made[0] += 1
+        return alone(self)
+
     def opened(self: PostgresDatabase) -> Any:
-        made.extend(["BEGIN", "…", "COMMIT"])
+        made[0] += 3
         return transaction(self)
 
-    def beats() -> int:
-        return sum("last_heartbeat = " in one for one in made)
-
-    async with Runs(database) as runs, serving(runs, Desk().agent(), lease=2.0):
+    monkeypatch.setattr(PostgresDatabase, "single", counted)
+    monkeypatch.setattr(PostgresDatabase, "alone_with", asked)
+    monkeypatch.setattr(PostgresDatabase, "transaction", opened)
+    async with Runs(database) as runs, serving(runs, Desk().agent(), lease=4.0):
         assert (await (await runs.submit(chain(1))).result(timeout=60)).output == "go."
-        monkeypatch.setattr(PostgresDatabase, "single", counted)
-        monkeypatch.setattr(PostgresDatabase, "transaction", opened)
+        made[0] = beats[0] = 0
 
         async def have_passed() -> bool:
-            return beats() >= BEATS
+            return beats[0] >= BEATS
 
         await until(have_passed)
-        assert len(made) < 4 * beats()
+        assert made[0] < 4 * beats[0]
 
 
 RUNS = 20

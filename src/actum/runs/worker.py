@@ -182,7 +182,8 @@ class Worker:
                     self._reconcile(),
                     self._tick(),
                     self._look_after(lambda: sweep_runs(self._store, self._keep), lambda: _SWEEPS),
-                    self._look_after(self._batches.look, lambda: self._lease.told / 2),
+                    self._look_after(self._batches.look, lambda: self._lease.told),
+                    self._look_after(self._store.review, lambda: self._lease.told),
                     self._drained(),
                 )
                 beside = [tasks.create_task(work) for work in works]
@@ -317,7 +318,6 @@ class Worker:
                 again = await redeliver(
                     self._store.database, self._store.queue, [row for row in lost if row.id in before]
                 )
-                await self._store.review()
             except StoreUnavailable:
                 continue
             missed |= {row.id for row in lost} - set(again)
