@@ -93,7 +93,9 @@ async def test_calls_wait_in_its_file_and_are_decided_on_between_turns(tmp_path:
         return f"paid {id}"
 
     asked = {"calls": [{"_tool": "pay", "id": "a"}], "output": "Done: {†calls.0}"}
-    agent = answering(asked, {"output": "two"}, {"output": "three"}, tools=tools, approve=lambda *_: HOLD)
+    agent = answering(
+        asked, {"output": "two"}, {"output": "three"}, tools=tools, approve=lambda _call, _tool, _context: HOLD
+    )
     async with kept.conversation(path, agent) as talk:
         assert await said(talk, "pay") == ""
     async with kept.conversation(path, agent) as talk:
@@ -108,7 +110,8 @@ async def test_calls_wait_in_its_file_and_are_decided_on_between_turns(tmp_path:
 
 
 async def test_one_turn_at_a_time_and_one_that_is_left_early_goes_on(tmp_path: Path) -> None:
-    agent = Agent(models.Scripted([{"calls": [], "output": "Hello"}] * 2, chunk=4))
+    hello: dict[str, Any] = {"calls": [], "output": "Hello"}
+    agent = Agent(models.Scripted([hello] * 2, chunk=4))
     async with kept.conversation(tmp_path / "talk.json", agent) as talk:
         turn = talk.stream("hi")
         await anext(turn)

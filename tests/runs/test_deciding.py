@@ -54,7 +54,10 @@ async def test_calls_are_decided_on_together(place: str) -> None:
 async def test_a_call_of_an_earlier_turn_is_decided_on_behind_the_output_of_a_later_one(place: str) -> None:
     desk = Desk()
     tools = desk.agent().tools
-    answers = [{"calls": [{"_tool": "step", "of": "a"}], "output": "†calls.0"}, {"calls": [], "output": "two"}]
+    answers: list[Any] = [
+        {"calls": [{"_tool": "step", "of": "a"}], "output": "†calls.0"},
+        {"calls": [], "output": "two"},
+    ]
     agent = Agent(models.Scripted(answers), tools=tools, approve=held)
     begun = await agent.run("a", str)
     talk = begun.context.extended([{"type": "user", "message": "b"}])

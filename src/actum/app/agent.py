@@ -405,7 +405,9 @@ def fitted(
     fitting.limits = (asked.limits or agent.limits) if is_own else idea.narrowed(agent.limits)
     below = [*agent.roots, *(idea.roots or [Path.cwd()])] if roots is None else roots
     below = None if is_url(idea.context.origin) else below
-    fitting.tools = machine.registry(agent.tools, asked.activities, str(idea.source) if idea.source else None, below)
+    origin = str(idea.source) if idea.source else None
+    tools: Any = machine.registry(agent.tools, asked.activities, origin, below)  # what runs read, not what one adds to
+    fitting.tools = tools
     if not has_model and asked.model is not None:
         fitting.model = machine.model(asked.model)
     if is_own:
