@@ -15,7 +15,7 @@ pytestmark = pytest.mark.rule("M4", "L8")
 
 KILLED = """
 import asyncio, os, pathlib, signal, sys
-from actum import Agent, Tools, kept, models
+from actum import Call, Context, Reply, Tool, Agent, Tools, kept, models
 
 folder = pathlib.Path(sys.argv[1])
 tools = Tools()
