@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Tools, errors, kept, models
+from actum import HOLD, Agent, Call, Context, Reply, Tool, Tools, errors, kept, models
 
 pytestmark = pytest.mark.rule("M4", "L8")
 
 KILLED = """
 import asyncio, os, pathlib, signal, sys
-from actum import Call, Context, Reply, Tool, Agent, Tools, kept, models
+from actum import Agent, Tools, kept, models
 
 folder = pathlib.Path(sys.argv[1])
 tools = Tools()
@@ -92,10 +92,11 @@ async def test_calls_wait_in_its_file_and_are_decided_on_between_turns(tmp_path:
         """Pay."""
         return f"paid {id}"
 
+    async def held(_call: Call, _tool: Tool, _context: Context) -> Reply:
+        return HOLD
+
     asked = {"calls": [{"_tool": "pay", "id": "a"}], "output": "Done: {†calls.0}"}
-    agent = answering(
-        asked, {"output": "two"}, {"output": "three"}, tools=tools, approve=lambda _call, _tool, _context: HOLD
-    )
+    agent = answering(asked, {"output": "two"}, {"output": "three"}, tools=tools, approve=held)
     async with kept.conversation(path, agent) as talk:
         assert await said(talk, "pay") == ""
     async with kept.conversation(path, agent) as talk:
