@@ -179,7 +179,7 @@ def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) 
     path = job(tmp_path)
     run = actum("run", str(path), "-q", "--approve", "hold", "--save", "run.json", cwd=tmp_path)
     assert (run.returncode, run.stdout, ran(tmp_path)) == (3, "", [])
-    assert "waiting for approval 0.0" in run.stderr
+    assert "waiting for approval 0.0, approval 0.5; `actum waiting run.json` shows what" in run.stderr
     listed = json.loads(actum("waiting", "run.json", "--json", cwd=tmp_path).stdout)
     assert [(one["of"], one["call"]["_tool"]) for one in listed] == [("0.0", "step"), ("0.5", "inner")]
     assert actum("approve", "run.json", "0.0", cwd=tmp_path).returncode == 0

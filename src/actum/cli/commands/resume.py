@@ -86,7 +86,7 @@ async def actum_resume(
             result = await kept.resume(
                 run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew, deps=given
             )
-        return finish(result, is_json=json)
+        return finish(result, is_json=json, file=run)
 
 
 def _as_begun(idea: Idea) -> str:

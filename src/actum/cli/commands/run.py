@@ -106,7 +106,7 @@ async def actum_run(
                 result = await kept.start(
                     save, begun, lambda _: agent, input=given, show=renderer.show, versions=saved, approve=approve
                 )
-        return finish(result, is_json=json)
+        return finish(result, is_json=json, file=save)
 
 
 async def _planned(

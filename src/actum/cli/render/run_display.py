@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import Any
 
 from ...protocol.solution import Result
@@ -35,19 +36,20 @@ def _renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
     return LiveTree(title)
 
 
-def finish(result: Result[Any], *, is_json: bool) -> int:
-    """Print the output of a run, or why it has none; return the exit code."""
-    code = tell_outcome(result)
+def finish(result: Result[Any], *, is_json: bool, file: object = None) -> int:
+    """Print the output of a run, or why it has none; return the exit code. `file` is what keeps it."""
+    code = tell_outcome(result, file)
     if code == PRODUCED and not is_json:
         indent = 2 if sys.stdout is not None and sys.stdout.isatty() else None  # pyright: ignore[reportUnnecessaryComparison]
         say_json(jsonable(result.output), indent)
     return code
 
 
-def tell_outcome(result: Result[Any]) -> int:
+def tell_outcome(result: Result[Any], file: object = None) -> int:
     """Tell what a run waits for, and why it has no output; return the exit code."""
     if result.waiting:
-        tell(f"actum: waiting for {', '.join(result.waiting)}")
+        looked_at = "" if file is None else f"; `actum waiting {quote(str(file))}` shows what"
+        tell(f"actum: waiting for {', '.join(result.waiting)}{looked_at}")
     if result.output is None and result.errors:
         tell(f"actum: error: {spelled(result.errors[0].message)}")
     if result.output is None and (result.waiting or result.errors):
