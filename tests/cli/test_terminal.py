@@ -24,7 +24,7 @@ from actum import Call, Solution, Usage, events
 from actum.cli.render.tree import LiveTree
 
 from .. import warm
-from .test_commands import CHAIN, idea
+from .test_commands import CHAIN, actum, idea
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 BOUND = 30.0
@@ -441,3 +441,17 @@ def test_an_eval_shows_its_table_while_it_runs_and_takes_it_away(tmp_path: Path)
         assert screen.wait() == 0
         assert "1 of 2" in screen.seen.split("1 of 1")[-1]
         assert "\x1b[2K" in screen.raw  # what stood there was taken away
+
+
+@pytest.mark.rule("X0")
+def test_what_came_of_what_keeps_its_indentation_on_a_narrow_terminal(tmp_path: Path) -> None:
+    idea(tmp_path, *CHAIN, output="†calls.1")
+    assert actum("run", "idea.json", "-q", "--save", "run.json", cwd=tmp_path).returncode == 0
+    whole = actum("why", "run.json", cwd=tmp_path).stdout
+    with terminal("why", "run.json", cwd=tmp_path, COLUMNS="40") as screen:
+        assert screen.wait() == 0
+    shown = screen.seen.replace("\r\n", "\n").rstrip("\n").split("\n")
+    assert max(map(len, shown)) <= 40 < max(map(len, whole.splitlines()))
+    assert " ".join(" ".join(shown).split()) == " ".join(whole.split()), "nothing is cut"
+    below = [line for line in shown if line.startswith("  ")]
+    assert len(below) == len(shown) - sum(not line.startswith(" ") for line in whole.splitlines())

@@ -12,7 +12,7 @@ from ...schema.json import encode
 from ...schema.quoting import printable
 from ..keeping import idea_at
 from ..options import AnyRuns
-from ..render.terminal import say, say_json
+from ..render.terminal import say, say_below, say_json
 
 _RESULT = f"†{RESULT}"
 _LONGEST = 200
@@ -52,9 +52,9 @@ async def actum_why(
         return
     for origin in origins:
         for depth, one, is_new in origin.walk():
-            say("  " * depth + _described(one, is_new=is_new))
+            say_below(depth, _described(one, is_new=is_new))
             for line in _computed(one) if is_new else ():
-                say("  " * depth + "  · " + line)
+                say_below(depth + 1, f"· {line}")
     for call in inspection.calls_of(kept) if reference is None else ():
         if call.state != "done":
             told = f": {call.error.message}" if call.error is not None else ""

@@ -11,6 +11,8 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any, TextIO
 
 from ...errors import ActumError
@@ -51,6 +53,16 @@ def say(line: object) -> None:
         raise
     except OSError as error:
         raise Unwritable(f"nothing can be written to stdout: {error.strerror or error}") from None
+
+
+def say_below(depth: int, text: str) -> None:
+    """Print a text under its indentation, which on a terminal its further lines keep."""
+    indent, lines = "  " * depth, [text]
+    if sys.stdout is not None and sys.stdout.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- as above
+        room = max(get_terminal_size().columns - len(indent) - 4, 20)
+        lines = wrap(printable(text), room, break_on_hyphens=False) or lines
+    for number, line in enumerate(lines):
+        say(f"{indent}{'    ' if number else ''}{line}")
 
 
 def say_lines(text: str) -> None:
