@@ -138,7 +138,7 @@ def test_what_is_no_answer_is_refused_at_once(answer: Any) -> None:
 def test_a_slip_in_the_name_of_a_part_is_told_at_once(slip: str, meant: str) -> None:
     with pytest.raises(TypeError, match=f"answer 1 of the script: {slip!r} is not part of an answer: .*{meant!r}"):
         Scripted([{slip: []}])
-    Scripted([{"of its own": 1}, f'{{"{slip}": []}}'])
+    Scripted([{"of its own": 1}, {"tool_calls": []}, f'{{"{slip}": []}}'])
 
 
 def test_a_delta_has_at_least_one_character() -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeAlias, cast
 
 from ..errors import ModelError
 from ..generation.model import ModelRequest, Reasoning, Usage, closing
 from ..generation.request_media import EVERYTHING, Takes
 from ..schema.json import encode
-from ..schema.quoting import instead
 
 Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Reasoning | Usage]
 """A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""
@@ -133,8 +133,9 @@ def _checked(answer: ScriptedAnswer, number: int) -> ScriptedAnswer:
         if isinstance(made, Mapping):
             encode(dict(made))
             for key in (one for one in made if one not in _PARTS):
-                if (meant := instead(key, _PARTS)).startswith("did"):
-                    raise TypeError(f"{key!r} is not part of an answer: {meant}")
+                # Answers of other forms (`tool_calls`) are scripted, too: only a slip of a letter or two is one.
+                for meant in get_close_matches(key.lower(), _PARTS, 1, 0.8):
+                    raise TypeError(f"{key!r} is not part of an answer: did you mean {meant!r}?")
     except (TypeError, ValueError) as error:
         raise TypeError(f"answer {number} of the script: {error}") from None
     return made
