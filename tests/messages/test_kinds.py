@@ -24,8 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..schema.json import JsonObject
-from .block import Block
-from .kind import Key, Kind, View
+from .kind import Block, Key, Kind, View
 
 
 @dataclass(frozen=True, slots=True)
