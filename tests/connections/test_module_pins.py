@@ -140,7 +140,8 @@ def test_a_module_without_pins_is_told_of_with_how_to_make_them(here: Path, n: s
     (here / "acts.py.pins").unlink()
     found = inspection.check(an_idea(here, {"_tool": f"parts_{n}", "a": 1}))
     assert [one.partition("; ")[2] for one in found.left_out] == ["`actum pin acts.py` writes down what they are"]
-    assert [type(one.error) for one in found.problems] == [errors.UnknownTool]
+    assert found.problems == ()
+    assert [note.partition(": ")[2] for note in found.notes] == [f"the tool 'parts_{n}' isn't known here"]
 
 
 def test_pinning_says_what_has_changed(here: Path, n: str, capsys: pytest.CaptureFixture[str]) -> None:
