@@ -228,8 +228,8 @@ async def test_a_run_that_waits_holds_nothing_and_goes_on_when_it_is_decided(pla
         async with serving(runs, desk.agent(approve=hold)) as worker:
             assert (await run.result(timeout=PATIENCE)).waiting == ["approval 0.0", "approval 0.1"]
             assert [one.of for one in await run.pending()] == ["0.0", "0.1"]
-            assert worker.carried == []
-            assert await runs.store.queue.live([run.id]) == set()
+            await until(lambda: _true(not worker.carried))  # the run is told to wait a moment before it is let go
+            await until(lambda: _no_delivery(runs, [run.id]))
             with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '9\.9'"):
                 await run.decide("9.9", "approve")
             assert desk.made == []
