@@ -104,22 +104,30 @@ def counted(answer: Json, **more: Any) -> Counter[str]:
     async def runs() -> None:
         for _ in range(2):
             await agent.run("When?", Opens)
-        gc.collect()
-        before = len(gc.get_objects())
         with counting(counts):
             result = await agent.run("When?", Opens)
-        counts["objects kept"] = len(gc.get_objects()) - before
         assert result.output == Opens(opens=result.output.opens)
+        counts["objects kept"] = min([await kept_by_a_run(agent) for _ in range(3)])
 
     asyncio.run(runs())
     return counts
 
 
+async def kept_by_a_run(agent: Agent) -> int:
+    """Objects that a result holds; the least of several is the run's own, for other tests' threads make some, too."""
+    gc.collect()
+    before = len(gc.get_objects())
+    result = await agent.run("When?", Opens)
+    gc.collect()
+    assert result.output
+    return len(gc.get_objects()) - before
+
+
 BUDGETS: dict[str, dict[str, int]] = {
-    "one-shot": {"calls in all": 665, "calls of ours": 510, "callbacks": 1, "objects kept": 20},
-    "chain of 4": {"calls in all": 1_455, "calls of ours": 1_211, "callbacks": 5, "objects kept": 60},
-    "fan of 100": {"calls in all": 12_100, "calls of ours": 10_840, "callbacks": 20, "objects kept": 422},
-    "each of 100": {"calls in all": 12_550, "calls of ours": 11_270, "callbacks": 20, "objects kept": 650},
+    "one-shot": {"calls in all": 665, "calls of ours": 510, "callbacks": 1, "objects kept": 21},
+    "chain of 4": {"calls in all": 1_455, "calls of ours": 1_211, "callbacks": 5, "objects kept": 33},
+    "fan of 100": {"calls in all": 12_100, "calls of ours": 10_840, "callbacks": 20, "objects kept": 221},
+    "each of 100": {"calls in all": 12_550, "calls of ours": 11_270, "callbacks": 20, "objects kept": 127},
 }
 
 

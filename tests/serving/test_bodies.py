@@ -26,6 +26,8 @@ from .house import Client, house
 
 LONGEST = 0.1
 """Seconds of CPU that a step of the loop may take: twice what is promised, for machines that are slow or busy."""
+TRIES = 4
+"""A busy machine makes a step longer now and then, a step that holds the loop is long each time."""
 TEXT = MOST_BYTES - 2_000
 FEW = MOST_VALUES - 100
 ANY: Json = {
@@ -100,22 +102,25 @@ async def posted(client: Client, path: str, body: str) -> int:
     return (await client.post(path, content=body.encode(), headers=headers)).status_code
 
 
+async def shortest(path: str, body: str, *, at_once: int) -> float:
+    """The longest step of the try in which it was shortest, of a body that is sent several times at once."""
+    found: list[float] = []
+    while len(found) < TRIES and min(found, default=LONGEST) >= LONGEST:
+        async with house(served()) as client:
+            with longest_step() as longest:
+                statuses = await asyncio.gather(*(posted(client, path, body) for _ in range(at_once)))
+        assert all(status < 300 for status in statuses)
+        found += longest
+    return min(found)
+
+
 @pytest.mark.parametrize("name", BODIES)
 async def test_no_body_that_is_taken_holds_the_loop(name: str) -> None:
-    path, body = BODIES[name]
-    async with house(served()) as client:
-        with longest_step() as longest:
-            assert await posted(client, path, body) < 300
-    assert longest[0] < LONGEST
+    assert await shortest(*BODIES[name], at_once=1) < LONGEST
 
 
 async def test_nor_do_four_at_once() -> None:
-    path, body = BODIES["many keys"]
-    async with house(served()) as client:
-        with longest_step() as longest:
-            statuses = await asyncio.gather(*(posted(client, path, body) for _ in range(4)))
-    assert statuses == [201] * 4
-    assert longest[0] < LONGEST
+    assert await shortest(*BODIES["many keys"], at_once=4) < LONGEST
 
 
 @pytest.mark.parametrize("path", ["/runs", "/ideas/any/runs", "/v1/chat/completions", "/agui/say", "/mcp"])
