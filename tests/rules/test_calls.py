@@ -389,6 +389,17 @@ async def test_patterns_over_nothing() -> None:
         await tools.race([])
 
 
+@pytest.mark.rule("C5", "C10")
+async def test_a_skipped_call_is_null_at_its_place_in_the_results_of_a_group() -> None:
+    tools, skipped = toolbox(), call("double", n=1, _when=False)
+    assert await tools(skipped) is None
+    assert await tools.all([call("double", n=1), skipped, {"_then": True}, call("double", n=2)]) == [2, None, None, 4]
+    assert await tools.any([skipped, {"_expect": True}, call("double", n=2)]) == 4
+    assert await tools.race([skipped]) is None
+    with pytest.raises(errors.AllCallsFailed, match="all were skipped"):
+        await tools.any([skipped])
+
+
 @pytest.mark.rule("C5")
 async def test_a_latent_call_outside_a_run_asks_a_model_for_its_result() -> None:
     model = models.Scripted([answer(output="good")])

@@ -121,6 +121,8 @@ class _Group:
         if isinstance(event, CallFailed) and event.is_replaced and event.outcome != "unknown":
             return  # what stands for it is told next
         if isinstance(event, CallFinished):
+            if not event.call.has_value:
+                return
             self.done[event.place] = event.value
             self._decide(self.pattern in {"any", "race"} or len(self.done) == self.size)
         else:
@@ -136,14 +138,15 @@ class _Group:
         if self.pattern == "any" and not self.done:
             causes = [self.failed[place] for place in sorted(self.failed, key=_index)]
             said = "; ".join(f"{number}. {cause.message}" for number, cause in enumerate(causes, 1))
-            raise AllCallsFailed(f"none of {self.size} calls succeeded: {said}", errors=causes)
+            raise AllCallsFailed(f"none of {self.size} calls succeeded: {said or 'all were skipped'}", errors=causes)
         if self.failed and (self.pattern == "all" or (self.pattern == "race" and not self.done)):
             raise next(iter(self.failed.values()))
 
     def values(self) -> list[Any]:
-        if self.pattern == "all":
-            return [self.done[place] for place in sorted(self.done, key=_index)]
-        return [next(iter(self.done.values()))]
+        if self.pattern == "all":  # an element for each that was given: null where one was skipped or has no value
+            found = {_index(place): value for place, value in self.done.items()}
+            return [found.get(index) for index in range(self.size)]
+        return [next(iter(self.done.values()), None)]
 
     def _decide(self, is_decided: bool) -> None:
         if is_decided:
