@@ -58,7 +58,10 @@ class CaseReader:
                     yield replace(case, dropped=list(_texts_at(case, drop, wrong.at("drop"))))
         elif isinstance(named, str):
             for path in self._paths(named, wrong):
-                yield from self._in_file(path, wrong)
+                noted, found = len(wrong.noted), list(self._in_file(path, wrong))
+                if not found and len(wrong.noted) == noted:
+                    wrong(f"{path.name} holds no case")
+                yield from found
         else:
             yield from self._case(named, name, wrong)
 
@@ -121,7 +124,7 @@ class CaseReader:
                     continue
                 told: JsonObject = {"name": f"{stem}-{number}"}
                 columns = [(column.split("."), cell) for column, cell in row.items() if cell]
-                if all(self._is_put(told, column, cell, own) for column, cell in columns):
+                if all([self._is_put(told, column, cell, own) for column, cell in columns]):  # each is told
                     yield from self._case(told, f"{stem}-{number}", own)
         except csv.Error as error:
             wrong.noted.append(f"{wrong.where}:{rows.line_num}: {error}")
@@ -139,6 +142,7 @@ class CaseReader:
         at[last] = cell.split() if column == ["tags"] else cell if "string" in types else decoded(cell, cell)
         if types and "string" not in types and isinstance(at[last], str):
             wrong(f'{".".join(column)}: {short(cell, 40)} is not of type "{types[0]}"')
+            return False
         return True
 
     def _types_at(self, column: list[str]) -> Sequence[str]:

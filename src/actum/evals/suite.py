@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import partial, reduce
 from hashlib import sha256
 from inspect import getsource
 from pathlib import Path
@@ -25,8 +25,8 @@ from ..protocol.context import Context
 from ..protocol.tool import Tool
 from ..schema.infer import shape_of
 from ..schema.json import Json, JsonObject, encode, is_list, is_object, leaves_of, plain
-from ..schema.type_reading import type_of
-from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Type, list_of, record_of, union
+from ..schema.type_reading import misfit_between, type_of, type_of_value
+from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Misfit, Type, list_of, member, record_of, union
 from ..schema.validator import json_path
 from ..sources.files import path_given, read_text
 from .attacks import Attack, parsed_attacks
@@ -130,7 +130,7 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         idea=idea,
         name=name,
         folder=folder,
-        judge=partial(_judge_case, tools),
+        judge=partial(_judge_case, tools, types["output"]),
         takes_input_alone="take" in said,
         expects_recorded="expect" in said,
     )
@@ -289,8 +289,8 @@ def _types_of(idea: Idea) -> Mapping[str, Type]:
     }
 
 
-def _judge_case(tools: Mapping[str, Tool] | None, case: Case, wrong: Complaint) -> None:
-    """Note what is wrong with what a case expects of calls, and with its tolerances."""
+def _judge_case(tools: Mapping[str, Tool] | None, output: Type, case: Case, wrong: Complaint) -> None:
+    """Note what no output can be of what a case expects, what is wrong with what it says of calls, its tolerances."""
     if case.calls is not None:
         parsed_calls(case.calls, wrong.at("calls"), tools)
     for index, one in enumerate(case.effects or ()):
@@ -301,7 +301,11 @@ def _judge_case(tools: Mapping[str, Tool] | None, case: Case, wrong: Complaint) 
         Context(case.messages)
     except MessageError as error:
         wrong.at("messages")(error.message)
-    expected = [json_path(at) for at, one in leaves_of(case.expect) if is_number(one)]
+    leaves = [] if case.expect is MISSING else list(leaves_of(case.expect))
+    for at, one in leaves:
+        if (why := _unfit(output, at, one)) is not None:
+            wrong.at(json_path(("expect", *at)))(why)
+    expected = [json_path(at) for at, one in leaves if is_number(one)]
     for path, tolerance in case.within.items():
         if path not in expected:
             wrong.at("within").unknown("number expected at", path, expected)
@@ -309,6 +313,15 @@ def _judge_case(tools: Mapping[str, Tool] | None, case: Case, wrong: Complaint) 
             margin(tolerance, 1.0)
         except (ValueError, TypeError):
             wrong.at("within").at(path)(f'a tolerance is a number, or a share such as "2%", not {tolerance!r}')
+
+
+def _unfit(output: Type, path: Sequence[str | int], value: Json) -> str | None:
+    """Why no output can hold that value there."""
+    try:
+        found = reduce(member, path, output)
+    except Misfit as error:
+        return str(error)
+    return None if value in ({}, []) else misfit_between(type_of_value(value), found)
 
 
 def _digests(columns: Sequence[RunCheck], said: Sequence[Any], toolset: Toolset) -> Mapping[str, str]:
