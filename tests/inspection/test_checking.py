@@ -399,6 +399,12 @@ def test_a_tool_that_a_module_without_pins_may_hold_is_no_problem_and_one_that_n
     assert [note.partition(": ")[2] for note in checked.notes] == ["the tool 'ask' isn't known here"]
     assert run_command(["pin", str(tmp_path / "acts.py")]) == 0
     assert inspection.check(path).notes == ()
+    (tmp_path / "inner.json").write_text(json.dumps({"context": [plan({"_tool": "ask"})]}), encoding="utf-8")
+    (tmp_path / "acts.py.pins").unlink()
+    delegated = write(tmp_path, tools={"d": {"_delegate": "inner.json"}}, config={"activities": ["acts.py"]})
+    (problem,) = inspection.check(delegated).problems
+    assert problem.error.message == "tool 'ask': no tool 'ask' is offered; no tools are offered", "that isn't given it"
+    assert run_command(["pin", str(tmp_path / "acts.py")]) == 0
     wrong = write(tmp_path, context=[plan({"_tool": "aks", "q": 1})], config={"activities": ["acts.py"]})
     assert [one.error.code for one in inspection.check(wrong).problems] == ["unknown_tool"]
 

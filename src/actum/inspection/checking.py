@@ -226,7 +226,8 @@ class _Checker:
 
     def _tell(self, file: _File, found: Findings) -> None:
         positions = Positions("" if file.name.endswith((".yaml", ".yml")) else file.text)
-        if self.code.left_out:  # which may hold the tool
+        takes = found.incoming is None or found.loaded or _config_of(file.value).tools  # a delegate: only what it names
+        if takes and self.code.left_out:  # which may hold the tool
             unsure = [(error, at) for error, at in found.problems if isinstance(error, UnknownTool)]
             found.problems = [one for one in found.problems if one not in unsure]
             found.notes += [(f"the tool {error.tool!r} isn't known here", at) for error, at in unsure]
