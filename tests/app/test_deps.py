@@ -130,7 +130,18 @@ def test_calls_outside_a_run_are_refused_other_deps_as_well() -> None:
     given: Any = {"prices": {}}
     with pytest.raises(errors.SchemaError, match="the tools take a Shop, and are given a dict"):
         asyncio.run(TYPED(CALL, deps=given))
+    with pytest.raises(errors.SchemaError, match="'price', at deps: it takes a Ctx, and the run has no Shop"):
+        asyncio.run(TYPED(CALL))
     assert asyncio.run(TYPED(CALL, deps=LAMP)) == 3.5
+
+
+def test_deps_that_a_tool_alone_declares_are_refused_where_they_are_of_another_type() -> None:
+    model, other = models.Scripted([ANSWER]), [1.0]
+    undeclared: list[Agent[Any]] = [Agent(model, tools=[price]), Agent(model, tools=[price], deps=list)]
+    for agent in undeclared:
+        with pytest.raises(errors.SchemaError, match="tool 'price', at deps: it takes a Shop, and is given a list"):
+            agent.run_sync("How much?", float, deps=other)
+    assert not model.requests
 
 
 @pytest.mark.parametrize("declared", [Priced, Row, Shop | None, dict[str, Any], Any], ids=str)

@@ -246,24 +246,33 @@ class Assembly:
             data_kinds=frozenset(data_kinds),
         )
 
-    def check_type_of_deps(self) -> None:
-        """Refuse `deps` of another class than was declared: raises a SchemaError."""
-        if self.deps is not None and not _may_be(self.deps, self.needs):
-            given = "the class itself" if isinstance(self.deps, type) else f"a {type(self.deps).__name__}"
-            raise SchemaError(f"the tools take a {self.needs.__name__}, and are given {given}", path="deps")
+    def check_deps(self, called: Iterable[str]) -> None:
+        """Refuse `deps` of another class than was declared, or none where tools of these names would miss them.
+
+        Raises:
+            SchemaError: what they take, and what there is.
+        """
+        if not _may_be(self.deps, self.needs):
+            raise SchemaError(f"the tools take a {self.needs.__name__}, and are given {self._given}", path="deps")
+        for name in called:
+            activity = self.tools.find_activity(name)
+            if activity is None or not activity.ctx:
+                continue
+            needs: Any = activity.needs if self.deps is not None else self.needs or activity.needs
+            if self.deps is None and needs is not None:
+                raise SchemaError(_without(needs), tool=name, path="deps")
+            if not _may_be(self.deps, needs):
+                raise SchemaError(f"it takes a {needs.__name__}, and is given {self._given}", tool=name, path="deps")
+
+    @property
+    def _given(self) -> str:
+        return "the class itself" if isinstance(self.deps, type) else f"a {type(self.deps).__name__}"
 
     def _check_deps(self) -> None:
         """Refuse a run whose tools and instructions would miss what it was not given, or find something else."""
-        if self.deps is not None:
-            self.check_type_of_deps()
-            return
-        for name in self.tools.activity_names if self.needs is not None else [tool.name for tool in self.tools]:
-            activity = self.tools.find_activity(name)
-            needs = None if activity is None or not activity.ctx else self.needs or activity.needs
-            if needs is not None:
-                raise SchemaError(_without(needs), tool=name, path="deps")
+        self.check_deps(self.tools.activity_names if self.needs is not None else [tool.name for tool in self.tools])
         taking = next((one for one in self.instructions if signature(one).parameters), None)
-        if taking is not None and self.needs is not None:
+        if taking is not None and self.needs is not None and self.deps is None:
             raise SchemaError(f"the instructions {taking.__name__!r}: {_without(self.needs)}", path="deps")
 
     async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
@@ -339,7 +348,7 @@ def _without(needs: Any) -> str:
 
 def _may_be(given: object, declared: object) -> bool:
     """Whether `deps` may be of the type that was declared; what can't be told may be."""
-    if not isinstance(declared, type) or is_protocol(declared) or is_typeddict(declared) or declared is Any:
+    if given is None or not isinstance(declared, type) or is_protocol(declared) or is_typeddict(declared) or declared is Any:
         return True
     # What a notebook's cell or a reloaded module has defined anew is another class of the same name.
     return isinstance(given, declared) or declared.__qualname__ in {one.__qualname__ for one in type(given).__mro__}

@@ -143,7 +143,7 @@ class Tools(Registry, Drawn, Generic[Deps]):
             deps=deps,
             needs=declared_deps(self) if outer is None else None,
         )
-        assembly.check_type_of_deps()
+        assembly.check_deps(str(call.get("_tool")) for call in calls)
         shared = outer.budget if outer is not None and limits is None else None
         budget, emit = shared or Budget(assembly.limits), assembly.emitter()
         doings = Doings() if pattern == "all" else None
