@@ -258,8 +258,10 @@ class Assembly:
             activity = self.tools.find_activity(name)
             if activity is None or not activity.ctx:
                 continue
-            needs: Any = activity.needs if self.deps is not None else self.needs or activity.needs
-            if self.deps is None and needs is not None:
+            needs = activity.needs if self.deps is not None else self.needs or activity.needs
+            if needs is None:
+                continue
+            if self.deps is None:
                 raise SchemaError(_without(needs), tool=name, path="deps")
             if not _may_be(self.deps, needs):
                 raise SchemaError(f"it takes a {needs.__name__}, and is given {self._given}", tool=name, path="deps")
@@ -348,7 +350,13 @@ def _without(needs: Any) -> str:
 
 def _may_be(given: object, declared: object) -> bool:
     """Whether `deps` may be of the type that was declared; what can't be told may be."""
-    if given is None or not isinstance(declared, type) or is_protocol(declared) or is_typeddict(declared) or declared is Any:
+    if (
+        given is None
+        or not isinstance(declared, type)
+        or is_protocol(declared)
+        or is_typeddict(declared)
+        or declared is Any
+    ):
         return True
     # What a notebook's cell or a reloaded module has defined anew is another class of the same name.
     return isinstance(given, declared) or declared.__qualname__ in {one.__qualname__ for one in type(given).__mro__}
