@@ -124,7 +124,8 @@ class CaseReader:
                     continue
                 told: JsonObject = {"name": f"{stem}-{number}"}
                 columns = [(column.split("."), cell) for column, cell in row.items() if cell]
-                if all([self._is_put(told, column, cell, own) for column, cell in columns]):  # each is told
+                put = [self._is_put(told, column, cell, own) for column, cell in columns]  # what is wrong with each
+                if all(put):
                     yield from self._case(told, f"{stem}-{number}", own)
         except csv.Error as error:
             wrong.noted.append(f"{wrong.where}:{rows.line_num}: {error}")
