@@ -73,12 +73,12 @@ def test_a_stream_that_is_closed_or_full_is_no_traceback(tmp_path: Path, closed:
 
 
 @pytest.mark.rule("L6")
-@pytest.mark.parametrize("how", ["ask", "plan"])
-def test_a_terminal_that_was_closed_approves_nothing(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize(("how", "code"), [("ask", 3), ("plan", 1)])
+def test_a_terminal_that_was_closed_approves_nothing(tmp_path: Path, how: str, code: int) -> None:
     with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", how, cwd=tmp_path) as screen:
         screen.until("[e]dit: ")
         screen.type("\x04")  # the end of what is typed
-        assert screen.wait() == 1
+        assert screen.wait() == code
         assert "nobody can decide: the terminal was closed" in screen.seen
         assert "EOFError" not in screen.seen
 

@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from actum import Call, Solution, Usage, events
+from actum import Call, Solution, Usage, errors, events
+from actum.cli.render.lines import event_line
 from actum.cli.render.tree import LiveTree
 
 from .. import warm
@@ -28,6 +29,7 @@ from .test_commands import CHAIN, actum, idea
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 BOUND = 30.0
+PRODUCER = Path(__file__).parents[2] / "examples" / "music" / "producer.json"
 
 
 class Terminal:
@@ -381,6 +383,51 @@ def test_the_tree_shows_how_far_a_call_is() -> None:
     assert "3/10 reading\\u001b[31m" in shown[0]
     assert "50%" in shown[1]
     assert shown[2].rstrip().endswith(" 7")
+
+
+def drawn_lines(tree: LiveTree) -> list[str]:
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(tree.drawn())
+    return console.export_text().splitlines()
+
+
+def test_on_a_narrow_terminal_the_parameters_of_a_call_make_room_for_what_came_of_it() -> None:
+    tree, call = LiveTree("idea.json"), Call({"_tool": "find", "first": "a" * 30, "second": "b" * 30})
+    tree.show(events.CallWaiting(call=call, on=("approval 0.0",)))
+    assert drawn_lines(tree)[1].endswith("…  waits for approval 0.0")
+    tree.show(events.CallStarted(call=call))
+    error = errors.ActivityError("no such folder", tool="find")
+    tree.show(events.CallFailed(call=call, error=error, outcome="failed"))
+    assert drawn_lines(tree)[1].endswith("  failed: no such folder")  # its row names the tool
+    assert all(len(line) <= 80 for line in drawn_lines(tree))
+
+
+def test_on_a_terminal_what_a_check_says_keeps_within_its_width(tmp_path: Path) -> None:
+    with terminal("check", str(PRODUCER), cwd=tmp_path, COLUMNS="80") as screen:
+        assert screen.wait() == 0
+    verdict, *lines = screen.seen.splitlines()
+    assert verdict.endswith(": no problems")
+    assert "not strict" in screen.seen
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_call_that_only_keeps_an_order_says_that_it_waits_for_an_earlier_one() -> None:
+    tree, waits = LiveTree("idea.json"), events.CallWaiting(call=Call({"_tool": "pay"}))
+    tree.show(waits)
+    assert drawn_lines(tree)[1].endswith("pay()  waits for an earlier call")
+    assert event_line(waits) == "waiting  pay() for an earlier call"
+
+
+def test_what_was_asked_stays_on_the_terminal_when_the_tree_goes_on(tmp_path: Path) -> None:
+    path = idea(tmp_path, *CHAIN, output="†calls.1")
+    with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
+        screen.until("[e]dit: ")
+        asked = len(screen.raw)
+        screen.type("n too dear")
+        screen.wait()
+    behind = screen.raw[asked:]
+    assert "idea.json" in behind
+    assert "\x1b[1A" not in behind[: behind.index("idea.json")]  # nothing goes up and wipes the question away
 
 
 SPENDING = """

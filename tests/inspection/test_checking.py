@@ -361,7 +361,7 @@ def test_about_how_many_tokens_a_request_has_is_told_where_that_is_asked(
     assert "tokens" not in json.loads(capsys.readouterr().out)
 
 
-NAMED = "from actum import tools\n\n@tools.tool\ndef ask(q: str) -> str:\n    return q\n"
+NAMED = "from actum import tools\n\n@tools.tool\ndef ask(q: str) -> str:\n    '''Ask.'''\n    return q\n"
 
 
 @pytest.mark.rule("D13")
@@ -407,6 +407,24 @@ def test_a_tool_that_a_module_without_pins_may_hold_is_no_problem_and_one_that_n
     assert run_command(["pin", str(tmp_path / "acts.py")]) == 0
     wrong = write(tmp_path, context=[plan({"_tool": "aks", "q": 1})], config={"activities": ["acts.py"]})
     assert [one.error.code for one in inspection.check(wrong).problems] == ["unknown_tool"]
+
+
+def test_a_tool_without_a_docstring_is_noted_and_the_verdict_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "acts.py").write_text(NAMED.replace("    '''Ask.'''\n", ""), encoding="utf-8")
+    assert run_command(["pin", str(tmp_path / "acts.py")]) == 0
+    path = write(tmp_path, context=[plan({"_tool": "ask", "q": "a"})], config={"activities": ["acts.py"]})
+    capsys.readouterr()
+    assert run_command(["check", path.name]) == 0
+    verdict, note, *_ = capsys.readouterr().out.splitlines()
+    assert verdict == "idea.json: no problems, 1 note"
+    assert note.endswith("the tool 'ask' has no description: give its function a docstring (note)")
+    write(tmp_path, config={"activities": ["acts.py"], "limits": {"request": 5}})
+    assert run_command(["check", path.name]) == 2
+    verdict, problem, _ = capsys.readouterr().out.splitlines()
+    assert verdict == "idea.json: 1 problem, 1 note"
+    assert problem.count("idea.json") == 1, "the file is named once"
 
 
 FIXED: Json = {"properties": {"_output": {}, "_outputPath": {"const": "†state.drafts.last"}}}

@@ -138,5 +138,5 @@ async def test_runs_that_cant_be_read_are_told_of_beside_the_others(tmp_path: Pa
     assert "The runs can’t be read" not in text
     told = re.findall("<li>(.*?)</li>", text[text.index("Left out, because they can’t be read") :])
     assert (len(told), told[-1]) == (21, "and 5 more")
-    assert "hurt-00.json: Expecting value at line 1" in told[0]
+    assert "hurt-00.json: not JSON: Expecting value at line 1" in told[0]
     assert "\u202e" not in text

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..app.begun import deny_all, hold_all
 from ..errors import ApprovalDenied, MessageError
-from ..execution.calls.approval import Approve, Reply
+from ..execution.calls.approval import HOLD, Approve, Reply
 from ..inspection.wording import abridged, short
 from ..protocol.approvals import Asked
 from ..protocol.call import Call
@@ -93,7 +93,7 @@ _CLOSED = "nobody can decide: the terminal was closed"
 class Questions:
     """Asks one question at a time; the display of the run pauses meanwhile.
 
-    Nothing is approved by a terminal that was closed: it denies, as a person would.
+    Where the terminal was closed the call waits: denied, its model would be asked again and again, with nobody there.
     """
 
     def __init__(self, renderer: Renderer, roots: Sequence[Path] = (), typed: Typed | None = None) -> None:
@@ -102,15 +102,21 @@ class Questions:
         self._renderer = renderer
         self._typed = typed or Typed()
         self._lock = asyncio.Lock()
+        self._is_closed = False
 
     async def call(self, call: Asked, tool: Tool, context: Context) -> Reply:
         """Ask about one call, showing everything that will cross to it."""
         async with self._lock:
+            if self._is_closed:
+                return HOLD
             self._renderer.pause()
             try:
                 return await self._decided(call, list(asked_lines(call, tool, context, self.roots)))
             except ApprovalDenied as error:
-                return error.message
+                self._is_closed = True
+                tell("")
+                tell(f"actum: {error.message}")
+                return HOLD
             finally:
                 self._renderer.go_on()
 

@@ -172,10 +172,11 @@ def parse_text(text: str, name: str) -> Any:
     Raises:
         IdeaError: for what is neither, naming line and column if they are known.
     """
+    is_yaml = name.endswith((".yaml", ".yml"))
     try:
-        return parse_yaml(text) if name.endswith((".yaml", ".yml")) else decode(text.removeprefix("\ufeff"))
+        return parse_yaml(text) if is_yaml else decode(text.removeprefix("\ufeff"))
     except ValueError as error:  # NotJson, NotYaml, and what YAML's numbers raise
-        raise IdeaError(f"{name}: {error}") from None
+        raise IdeaError(f"{name}: {'' if is_yaml else 'not JSON: '}{error}") from None
     except RecursionError:
         raise IdeaError(f"{name}: nests too deeply") from None
 

@@ -121,6 +121,9 @@ def _inspect_config(config: JsonObject, found: Findings) -> None:
         take = partial(found.code.take, str(name), found.file.parent, found.roots)
         if (own := found.attempt(take, "config", "activities", index)) is not None:
             found.loaded.append(own)
+            for tool in (one for one in own if not one.description):
+                words = f"the tool {tool.name!r} has no description: give its function a docstring"
+                found.notes.append((words, ("config", "activities", index)))
     if found.incoming is not None:
         return  # a delegate's servers are not started
     servers = config.get("servers", [])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ... import inspection
 from ..options import DelegateRoots, Modules
-from ..render.terminal import say, say_json, tell_left_out
+from ..render.terminal import say, say_below, say_json, tell_left_out
 
 _MOST_CHANGES = 4
 
@@ -43,8 +43,8 @@ def actum_check(
         Also say about how many tokens a first request has, part by part, and what each switch of its config would save.
     """
     found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [], mcp=mcp, size=size)
-    tell_left_out(found.left_out)
     if json:
+        tell_left_out(found.left_out)
         problems = [problem.to_dict() for problem in found.problems]
         providers = {form.provider: form.to_dict() for form in found.forms}
         served = {} if found.served is None else {"mcp": found.served.to_dict()}
@@ -63,22 +63,22 @@ def actum_check(
 
 
 def _print(found: inspection.Check) -> None:
+    counts = {"problem": len(found.problems), "note": len(found.notes) + len(found.left_out)}
+    told = [f"{count or 'no'} {name}{'' if count == 1 else 's'}" for name, count in counts.items()]
+    say(f"{found.idea}: {', '.join(told if counts['note'] else told[:1])}")
+    tell_left_out(found.left_out)
     for problem in found.problems:
         where = f"{problem.file}:{problem.line}:{problem.column}"
-        say(f"{where}: {problem.error.message} ({problem.error.code})")
+        words = problem.error.message.removeprefix(f"{problem.file}: ")
+        say_below(0, f"{where}: {words} ({problem.error.code})")
     for note in found.notes:
-        say(f"{note} (note)")
-    if found.problems:
-        count = len(found.problems)
-        say(f"{count} problem{'s' if count > 1 else ''}")
-        return
-    say(f"{found.idea}: no problems")
+        say_below(0, f"{note} (note)")
     for form in found.forms:
         say(f"  {form.provider}: {form.rung}")
         rest = len(form.changes) - _MOST_CHANGES
         more = [f"and {rest} more"] if rest > 0 else []
         for line in [*form.why, *form.changes[:_MOST_CHANGES], *more]:
-            say(f"      {line}")
+            say_below(3, line)
     if found.served is not None:
         say(f"  mcp: {found.served}")
 

@@ -78,7 +78,7 @@ def event_line(event: events.AnyEvent) -> str | None:
         case events.PlanPassed():
             return f"plan     isn't used: {event.code}"
         case events.CallWaiting():
-            return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
+            return f"waiting  {short_call(event.call)} for {awaited(event)}"
         case events.CallStarted():
             return f"started  {short_call(event.made or event.call)}{crossing_told(event)}"
         case events.CallRetried():
@@ -91,6 +91,11 @@ def event_line(event: events.AnyEvent) -> str | None:
             return f"skipped  {short_call(event.call)}: {event.why}"
         case _:
             return None
+
+
+def awaited(event: events.CallWaiting) -> str:
+    """What a call waits for: references and decisions; where there are none, its tool keeps an order (T14)."""
+    return ", ".join(event.on) or "an earlier call"
 
 
 def progress_of(event: events.CallProgress) -> str:

@@ -150,4 +150,4 @@ def last_cells(text: str, most: int) -> str:
 def tell_left_out(left_out: Iterable[str]) -> None:
     """Tell what is not known of an Idea's Python, since nothing of it is run."""
     for one in left_out:
-        tell(f"actum: looking runs no code: {one}")
+        tell(f"actum: {one}")

@@ -18,7 +18,7 @@ from ...inspection.wording import short, short_call
 from ...protocol.call import Place
 from ...protocol.usage import Usage
 from ...schema.quoting import printable
-from .lines import Renderer, crossing_told, progress_of
+from .lines import Renderer, awaited, crossing_told, progress_of
 from .terminal import last_cells
 
 _MARKS = {
@@ -66,7 +66,10 @@ class LiveTree(Renderer):
         self._thought = ""
         self._began = time.monotonic()
         self._is_over = False
-        self._live = Live(
+        self._live = self._new_live()
+
+    def _new_live(self) -> Live:
+        return Live(
             console=Console(stderr=True),
             refresh_per_second=10,
             get_renderable=self.lowest,
@@ -86,7 +89,8 @@ class LiveTree(Renderer):
         self._live.stop()
 
     def go_on(self) -> None:
-        """Take it back."""
+        """Take it back, below the question: the display that was stopped would be drawn over it."""
+        self._live = self._new_live()
         self._live.start()
 
     def note(self, words: str) -> None:
@@ -169,7 +173,7 @@ def _update(row: _Row, event: events.CallEvent) -> None:
     match event:
         case events.CallWaiting():
             row.state = "held" if any(one.startswith("†state.approvals") for one in event.on) else "waiting"
-            row.note = f"waits for {', '.join(event.on)}"
+            row.note = f"waits for {awaited(event)}"
         case events.CallReady():
             row.note = ""
         case events.CallStarted():
@@ -182,7 +186,8 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():
-            row.state, row.note = "failed", f"{event.outcome}: {event.error.message}"
+            why = event.error.message.removeprefix(f"tool {event.error.tool!r}: ")  # its row names it
+            row.state, row.note = "failed", f"{event.outcome}: {why}"
         case events.CallSkipped():
             row.state, row.note = "skipped", event.why
         case _:
@@ -197,14 +202,13 @@ def _grow(tree: Tree, level: _Level, depth: int = 1) -> None:
         mark, colour = _MARKS[row.state]
         since = row.seconds if row.seconds is not None else time.monotonic() - row.began if row.began else None
         spent = f" {since:.2f} s" if since is not None else ""
-        text = Text.assemble(
-            (f"{mark} ", colour),
-            printable(row.label),
-            (printable(row.crossing), "blue"),
-            (spent, "cyan"),
-            (printable(f"  {row.note}"), "bright_black"),
-        )
-        text.truncate(max(30, tree_width() - 4 * depth - 2), overflow="ellipsis")
+        room = max(30, tree_width() - 4 * depth - 2)
+        note = (printable(f"  {row.note}"), "bright_black")
+        behind = Text.assemble((printable(row.crossing), "blue"), (spent, "cyan"), note)
+        label = Text(printable(row.label))
+        label.truncate(max(room // 2, room - 2 - behind.cell_len), overflow="ellipsis")  # what came of it says more
+        text = Text.assemble((f"{mark} ", colour), label, behind)
+        text.truncate(room, overflow="ellipsis")
         branch = tree.add(text)
         if row.label in below:
             _grow(branch, below.pop(row.label), depth + 1)
