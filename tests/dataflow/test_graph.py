@@ -41,7 +41,6 @@ class Run:
         self.memory = Fold({})
         self.graph = Graph(self._read)
         self.answer = Answer()
-        self.nodes: list[Node] = []
         self.running: list[Node] = []
         self.started: list[int] = []
         self.arrived = 0
@@ -51,9 +50,10 @@ class Run:
 
     def arrive(self) -> None:
         expressions, writes, _ = self.plan[self.arrived]
-        node = Node(self.arrived, self.answer, self.arrived, expressions, writes)
-        self.nodes.append(node)
-        self.graph.add(node)
+        node = self.graph.node(self.answer, self.arrived)
+        node.expressions, node.writes = expressions, writes
+        self.graph.enter(node)
+        self.graph.again(node)
         self.arrived += 1
         if self.arrived == len(self.plan):
             self.graph.close(self.answer)
@@ -107,7 +107,7 @@ def test_nothing_runs_twice_too_early_or_never(plan: Plan, choices: list[int]) -
     while run.running or run.arrived < len(plan):
         run.finish(0) if run.running else run.arrive()
     assert len(run.started) == len(set(run.started))
-    judged = verdicts(run.graph, run.nodes, lambda _: False)
+    judged = verdicts(run.graph, lambda _: False)
     assert judged.keys() == set(range(len(plan))) - set(run.started)
     for number, verdict in judged.items():
         expressions = plan[number][0]
@@ -122,11 +122,12 @@ def test_a_ring_of_calls_is_one_cycle_and_what_hangs_on_it_fails(size: int, rand
     order = list(range(size))
     random.shuffle(order)
     following = {order[n]: order[(n + 1) % size] for n in range(size)}
-    nodes = [Node(n, answer, n, [Reference("calls", (following[n],))]) for n in range(size)]
-    nodes.append(Node(size, answer, size, [Reference("calls", (0,))]))
-    for node in nodes:
-        graph.add(node)
-    judged = verdicts(graph, nodes, lambda _: False)
+    for number in range(size + 1):
+        node = graph.node(answer, number)
+        node.expressions = [Reference("calls", (following.get(number, 0),))]
+        graph.enter(node)
+        graph.again(node)
+    judged = verdicts(graph, lambda _: False)
     cycle = [node.number for node in judged[0].nodes]
     assert [judged[n].fate for n in range(size)] == [Fate.CYCLE] * size
     assert all(following[one] == other for one, other in zip(cycle, [*cycle[1:], cycle[0]], strict=True))

@@ -8,7 +8,7 @@ import pytest
 
 from actum.dataflow.expression import MISSING, parse, written_paths
 from actum.dataflow.graph import Graph
-from actum.dataflow.node import Answer, Node, Status
+from actum.dataflow.node import Answer, Status
 from actum.dataflow.reference import Reference
 from actum.dataflow.verdict import CallFate, Fate, verdicts
 
@@ -35,17 +35,17 @@ def judged(*calls: Made, frees: bool = True, **values: Any) -> dict[int, CallFat
         return values.get(str(reference.path[0]), MISSING) if reference.path else MISSING
 
     graph, answer = Graph(read), Answer()
-    nodes: list[Node] = []
     for number, call in enumerate(calls):
         expressions = (parse(call.reads),) if call.reads else ()
-        node = Node(number, answer, number, expressions, written_paths(parse(call.writes) if call.writes else None))
-        nodes.append(node)
-        graph.add(node)
+        node = graph.node(answer, number)
+        node.expressions, node.writes = expressions, written_paths(parse(call.writes) if call.writes else None)
+        graph.enter(node)
+        graph.again(node)
     graph.close(answer)
-    for node, call in zip(nodes, calls, strict=True):
+    for node, call in zip(graph.nodes, calls, strict=True):
         if call.status is not None:
             graph.settle(node, call.status)
-    return verdicts(graph, nodes, is_gate, frees=frees)
+    return verdicts(graph, is_gate, frees=frees)
 
 
 def waits(reads: str, writes: str | None = None) -> Made:

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import MessageError
 from ..execution.delegation.delegation import Delegation
 from ..execution.isolated import Suspension
+from ..execution.record.journal import written_message
 from ..messages.media import MEDIA, media_name
 from ..protocol.applying import numbered_value
 from ..protocol.call import Call, Place
@@ -16,7 +17,7 @@ from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.lineage import BROUGHT
 from ..protocol.marks import Marks, going, is_users, without
-from ..protocol.message import Write, is_result, written_message
+from ..protocol.message import Write, is_result
 from ..schema.json import JsonObject, encode
 
 EARLIER = "earlier"
@@ -68,7 +69,7 @@ async def shortened(context: Context, most: int, delegation: Delegation) -> Cont
     text = str(found)[: most // _PART]
     write = Write(EARLIER, None, "set", (), text)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    message = written_message(write, dict(_CALL), str(kept.place), date, data_kinds=context.data_kinds)
+    message = written_message(write, dict(_CALL), str(kept.place), date, context.data_kinds)
     note = "what was said in earlier turns, in short"
     return without(context, gone, {**message, "description": note})
 

@@ -21,7 +21,10 @@ from .reference import CALLS, Reference, any_overlap, call_index
 
 
 class Graph:
-    """All calls of a run. `ready` fills up as values appear; the owner takes from it and reports what became of it."""
+    """All calls of a run. `ready` fills up as values appear; the owner takes from it and reports what became of it.
+
+    Every call has a number, in the order in which calls are taken in: what is listed before has a lower one.
+    """
 
     def __init__(self, read: Read) -> None:
         self.known = Known(read)
@@ -34,11 +37,28 @@ class Graph:
         """Those that have been carried out, and write once those listed before them have (O8)."""
         self.landing: deque[Node] = deque()
         """Those of them whose turn has come."""
+        self.nodes: list[Node] = []
+        """Those that may still matter to a call that waits."""
+        self._count = 0
 
-    def add(self, node: Node) -> None:
-        """Take in a call; it is ready at once or waits."""
+    def node(self, answer: Answer, index: int) -> Node:
+        """The node of the next call."""
+        node = Node(self._count, answer, index)
+        self._count += 1
+        self.nodes.append(node)
+        return node
+
+    def barrier(self, answer: Answer, index: int, after: Sequence[Node]) -> Node:
+        """Take in what is no call: those behind it come after all these (C11, T14)."""
+        node = self.node(answer, index)
+        node.is_barrier, node.has_value, node.after = True, False, after
         self.enter(node)
-        self._assess(node)
+        self.again(node)
+        return node
+
+    def forget(self) -> None:
+        """Drop the nodes that matter to no call after a tick."""
+        self.nodes = [node for node in self.nodes if node.status in _STAYING]
 
     def enter(self, node: Node) -> None:
         """Note a call and what it is to write, before it is known whether it has to wait (see `again`)."""
@@ -90,11 +110,6 @@ class Graph:
                 region.wait(node.order, (node, TURN))
                 return True
         return False
-
-    def take_turn(self, node: Node) -> None:
-        """Let a call that is parked write now."""
-        del self.parked[node.number]
-        self.landing.append(node)
 
     def settle(self, node: Node, status: Status, value: Any = MISSING, written: Sequence[Reference] = ()) -> None:
         """A call has ended, at least for this tick: wake what waited for it."""
@@ -187,6 +202,9 @@ class Graph:
                 index = call_index(reference) if reference.kind == CALLS else None
                 if index is not None and not node.answer.has_ended(index):
                     node.answer.await_end(index, (node, place))
+
+
+_STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})
 
 
 class _Needs:

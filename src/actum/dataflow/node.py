@@ -35,6 +35,8 @@ ENDED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
 OPEN = frozenset({Status.WAITING, Status.READY})
 PASSED = frozenset({Status.DONE, Status.SKIPPED})
 """What a call is when those that come after it may start (C11, T14)."""
+NO_ELEMENT = -1
+"""The index of what orders calls and is no element of their answer (T14)."""
 
 
 @dataclass(slots=True, eq=False)

@@ -17,7 +17,7 @@ from .computing.text import Computed
 from .expression import MISSING, Each, Expression, First, references
 from .graph import Graph
 from .node import Node, Status
-from .reference import CALLS, PathTree, Reference, any_overlap, call_index
+from .reference import CALLS, PathTree, Reference, any_overlap
 
 
 class Fate(IntEnum):
@@ -55,26 +55,20 @@ class _Behind:
 _Outlook: TypeAlias = "CallFate | _Behind"
 
 
-def verdicts(
-    graph: Graph, nodes: Iterable[Node], is_gate: Callable[[Reference], bool], *, frees: bool = True
-) -> dict[int, CallFate]:
-    """Judge every waiting call of a graph at a standstill; `nodes` are all its calls. By the calls' numbers.
+def verdicts(graph: Graph, is_gate: Callable[[Reference], bool], *, frees: bool = True) -> dict[int, CallFate]:
+    """Judge every waiting call of a graph at a standstill. By the calls' numbers.
 
     Those that are FREE, or wait for one, may go on once the others have been refused. Where none did, judge again with
     `frees` off: they wait for each other then.
     """
-    calls = list(nodes)
-    writers, leaving = _Writers(calls, lambda node: node.writes), _Writers(calls, lambda node: node.leaves)
-    return _Judgement(graph, writers, leaving, is_gate).judge(frees=frees)
+    return _Judgement(graph, is_gate).judge(frees=frees)
 
 
 class _Judgement:
-    def __init__(
-        self, graph: Graph, writers: _Writers, leaving: _Writers, is_gate: Callable[[Reference], bool]
-    ) -> None:
+    def __init__(self, graph: Graph, is_gate: Callable[[Reference], bool]) -> None:
         self._graph = graph
-        self._writers = writers
-        self._leaving = leaving
+        self._writers = _Writers(graph.nodes, lambda node: node.writes)
+        self._leaving = _Writers(graph.nodes, lambda node: node.leaves)
         self._is_gate = is_gate
         self._decided: dict[int, CallFate] = {}
         self._memo: dict[tuple[int, Reference, str | None, bool], tuple[tuple[Node, ...], Mapping[Status, Node]]] = {}
@@ -246,8 +240,7 @@ class _Judgement:
     def _candidates(self, reference: Reference, node: Node) -> list[Node]:
         if reference.kind != CALLS:
             return self._writers.of(reference, node.instance)
-        index = call_index(reference)
-        target = node.answer.nodes.get(index) if index is not None else None
+        target = node.answer.named(reference)
         return [target] if target is not None and target.status is not Status.DONE else []
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ..dataflow.expression import TextBounds
 from ..dataflow.graph import Graph
-from ..dataflow.node import Answer, Node, Status
+from ..dataflow.node import Node
 from ..dataflow.reference import CALLS, call_index
 from ..generation.model import Model
 from ..generation.offer import Toolset
@@ -22,10 +22,9 @@ from ..protocol.context import Context
 from ..schema.json import JsonObject, encode
 from .budget import Budget
 from .emitter import Emitter
-from .job import NO_ELEMENT, Carry, Failure, Job
+from .job import Carry, Failure, Job
 from .record.folded import Recipient
 from .record.journal import Journal, error_message
-from .script import Script
 from .undoing import Doings
 
 Ring: TypeAlias = "Callable[[Ground, Carry], Carry]"
@@ -33,10 +32,7 @@ Ring: TypeAlias = "Callable[[Ground, Carry], Carry]"
 
 
 class Ground:
-    """The journal, the graph, the tools and the open calls of a run, where it tells events and what it may spend.
-
-    Every call has a number, in the order in which calls are taken in: what is listed before has a lower one.
-    """
+    """The journal, the graph, the tools and the open calls of a run, where it tells events and what it may spend."""
 
     def __init__(
         self,
@@ -67,8 +63,6 @@ class Ground:
         self.graph = Graph(journal.read)
         self.jobs: dict[int, Job] = {}
         """The calls that are open, by number; what is settled is dropped after its tick."""
-        self.nodes: list[Node] = []
-        """Those that may still matter to a call that waits."""
         self.gates: dict[str, None] = {}
         """What the calls that are held wait for, in order (C7, L6)."""
         self.failures: list[Failure] = []
@@ -79,30 +73,6 @@ class Ground:
         """Whether the answer under way is another attempt, of whose calls some may have been started before (L3)."""
         self.is_stopped = False
         """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
-        self._numbers = 0
-
-    def node(self, answer: Answer, index: int) -> Node:
-        """The node of the next call."""
-        self._numbers += 1
-        node = Node(self._numbers - 1, answer, index)
-        self.nodes.append(node)
-        return node
-
-    def listed(self, script: Script, index: int) -> Node:
-        """The node of the next element of an answer, which comes after the last `_then` (C11)."""
-        node = self.node(script, index)
-        if script.barrier is not None:
-            node.after = (script.barrier,)
-        script.since.append(node)
-        return node
-
-    def barrier(self, script: Script, index: int | None = None) -> Node:
-        """The node of a `_then`, or of no element: it comes after all that is listed since the one before it."""
-        before = script.since if script.barrier is None else [script.barrier, *script.since]
-        node = script.barrier = self.node(*((Answer(), NO_ELEMENT) if index is None else (script, index)))
-        node.is_barrier, node.has_value, node.after = True, False, before
-        script.since = []
-        return node
 
     def crossing(self, job: Job) -> Context:
         """What of the context crosses to a call that is about to be made, which has scopes (S1-S6).
@@ -133,14 +103,6 @@ class Ground:
                 marks = failure.marks | folding.listing(failure.of)
                 found.append(error_message(failure.error, failure.call, failure.of, marks))
         return found
-
-    def forget(self) -> None:
-        """Drop the nodes that matter to no call after a tick."""
-        self.failed.clear()
-        self.nodes = [node for node in self.nodes if node.status in _STAYING]
-
-
-_STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})
 
 
 @dataclass(slots=True, kw_only=True)

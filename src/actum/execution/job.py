@@ -38,8 +38,6 @@ ITEM = "each"
 """What `†each` begins with; only in a call that has `_each`."""
 ERROR = Reference(ERROR_KIND)
 """What names the kind of the failure in an `_else`."""
-NO_ELEMENT = -1
-"""The index of what orders calls and is no element of their answer (T14)."""
 _MOST_TOLD = 5
 SETTLED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
 """What a call is that has ended for good."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict, TypeVar, runtime_checkable
@@ -136,14 +136,10 @@ class Model(Protocol):
         ...
 
 
-@asynccontextmanager
-async def closing(stream: AsyncIterator[T]) -> AsyncGenerator[AsyncIterator[T]]:
+def closing(stream: AsyncIterator[T]) -> AbstractAsyncContextManager[AsyncIterator[T]]:
     """What a model streams, closed at the end of the block where it can be."""
-    try:
-        yield stream
-    finally:
-        if (close := getattr(stream, "aclose", None)) is not None:
-            await close()
+    own: Any = stream
+    return aclosing(own) if hasattr(stream, "aclose") else nullcontext(stream)
 
 
 _LETTERS = 4

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, cast
 
 from ..dataflow.dollars import with_signs
 from ..dataflow.expression import MISSING
-from ..dataflow.fold import METHODS, OutputMethod, nested, unnested
+from ..dataflow.fold import METHODS, OutputMethod, unnested
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
 from ..errors import MessageError
 from ..messages import KINDS, Kind
 from ..messages.data import data_kind
 from ..messages.role import RAW
-from ..schema.json import Json, JsonObject, NotJson, index_of, is_object, plain
+from ..schema.json import JsonObject, NotJson, index_of, is_object, plain
 from .call import Place
 from .lineage import BROUGHT, NONE, Marks, marks_in
 
@@ -276,31 +276,6 @@ def _written_by_call(message: JsonObject, index: int) -> tuple[OutputMethod, Pat
     if reference is None or end != len(path):
         raise MessageError(f"'_outputPath' must be one reference, not {path!r}", index=index)
     return method, reference.path
-
-
-def written_message(
-    write: Write, call: JsonObject, of: str, date: str, *, data_kinds: Collection[str] = DATA_KINDS
-) -> JsonObject:
-    """The message that a call leaves behind: its value nested at its path, and where it came from (M6)."""
-    value = nested(write.path, write.value)
-    if write.kind in data_kinds:
-        message: JsonObject = {"type": write.kind, write.kind: value}
-    else:
-        message = {"type": "data", "kind": write.kind, "data": value}
-    if write.instance is not None:
-        message["_instance"] = write.instance
-    message["_call"], message[OF], message["_date"], message["_outputMethod"] = call, of, date, write.method
-    if write.kind != RESULT or write.path:
-        message["_outputPath"] = str(write.reference)
-    return message
-
-
-def record_message(call: JsonObject, of: str, date: str, data: Json = None) -> JsonObject:
-    """The message of a call that was made and has no result of its own (C4, C8).
-
-    For an item of an `_each`, `data` is `{"result": …}`: what the call returned, a part of the whole call's result.
-    """
-    return {"type": "data", "kind": RECORD, "data": data, "_call": call, OF: of, "_date": date}
 
 
 def place_of(message: JsonObject) -> Place | None:

@@ -11,7 +11,7 @@ from typing import Any
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First, Template, references, with_changed_references
 from ...dataflow.node import Node, Status
-from ...dataflow.reference import CALLS, Reference, call_index
+from ...dataflow.reference import CALLS, Reference
 from ...protocol.call import EACH, WHEN, Call, Place
 from ...schema.json import encode
 from ..ground import Ground
@@ -237,6 +237,5 @@ def _is_behind(target: Job, job: Job) -> bool:
 
 
 def _target(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> Job | None:
-    index = call_index(reference) if reference.kind == CALLS else None
-    node = job.node.answer.nodes.get(index) if index is not None else None
+    node = job.node.answer.named(reference)
     return jobs.get(node.number) if node is not None else None

@@ -11,7 +11,7 @@ from ...dataflow.computing.operands import kind
 from ...dataflow.expression import MISSING, Expression, references
 from ...dataflow.fold import Fold
 from ...dataflow.graph import Graph
-from ...dataflow.node import Answer, Node, Status
+from ...dataflow.node import NO_ELEMENT, Answer, Node, Status
 from ...dataflow.reference import CALLS, RESULTS, Reference, call_index, clip, with_position
 from ...dataflow.verdict import CallFate, Fate
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
@@ -22,7 +22,7 @@ from ...protocol.scopes import notes_of
 from ...schema.json import JsonObject, is_list, is_object
 from ...schema.type_reading import type_of
 from ...schema.types import ANYTHING, Misfit, Object, member
-from ..job import ITEM, NO_ELEMENT, Job
+from ..job import ITEM, Job
 from ..record.journal import Journal
 from ..script import Script
 
@@ -175,9 +175,7 @@ def hint_of_results(numbers: Collection[int]) -> str:
 
 
 def _hint_of_calls(reference: Reference, answer: Answer) -> str:
-    nodes = answer.nodes
-    index = call_index(reference)
-    node = nodes.get(index) if index is not None else None
+    index, node, nodes = call_index(reference), answer.named(reference), answer.nodes
     if node is not None and not node.has_value:
         return f"element {index} is {f'a {THEN}' if node.is_barrier else f'an {EXPECT}'}, which has no value"
     if node is not None and node.status is not Status.DONE:

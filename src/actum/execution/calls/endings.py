@@ -106,7 +106,7 @@ class Endings:
         """Let all write that wait for their turn: those before them don't write in this tick."""
         for number in sorted(self._ground.graph.parked):
             if number in self._ground.graph.parked:
-                self._ground.graph.take_turn(self._ground.graph.parked[number])
+                self._ground.graph.landing.append(self._ground.graph.parked.pop(number))
         while self._ground.graph.landing:
             self.land_next()
 
@@ -193,7 +193,7 @@ class Endings:
         """Make a call for each item; those that were made before this run stand for themselves (L8)."""
         own = job.batch
         assert own is not None  # nothing else leads to items
-        made = _jobs(job, items, self._ground.node)
+        made = _jobs(job, items, self._ground.graph.node)
         before = self.before.pop(job.place, None) or ItemResults()
         own.jobs += map(self._approvals.as_decided, made) if self._ground.journal.decisions.by_place else made
         own.open, own.told = len(own.jobs), before.told
@@ -206,7 +206,8 @@ class Endings:
                 self.failed(item, as_filled.error)
             else:
                 self._ground.jobs[item.node.number] = item
-                self._ground.graph.add(item.node)
+                self._ground.graph.enter(item.node)
+                self._ground.graph.again(item.node)
         if not own.open and job.node.status is Status.READY:
             self.gather(job, own)
 

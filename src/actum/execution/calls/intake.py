@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ...dataflow.expression import MISSING
-from ...dataflow.node import Answer, Node, Status
+from ...dataflow.node import NO_ELEMENT, Answer, Node, Status
 from ...errors import ActumError, InvalidParameters, InvalidResult, LimitExceeded
 from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
 from ...protocol.context import is_url
 from ...protocol.message import RETURNED
 from ...protocol.tool import EXPECTS
 from ...schema.json import MAX_WRITTEN_DEPTH, nests_within
-from ..job import NO_ELEMENT, Failure, Job
+from ..job import Failure, Job
 from ..record.plans import Standing
 from ..script import Script
 from .admission import admit, check_offered, is_offered, said_to_write
@@ -31,7 +31,7 @@ class Intake:
         if THEN in call and is_offered(THEN, self._ground.toolset, script):
             self._order(script, index, call)
             return
-        node = self._ground.listed(script, index)
+        node = self._listed(script, index)
         try:
             if not self._ground.toolset.has_flow:
                 check_offered(call, self._ground.toolset, script)
@@ -53,32 +53,39 @@ class Intake:
         elif job.tool is EXPECTS:
             self._then(script)
 
-    def _then(self, script: Script) -> None:
-        """Let what is listed from now on come after all before it (C11, C16)."""
-        self._ground.graph.add(self._ground.barrier(script))
+    def _listed(self, script: Script, index: int) -> Node:
+        """The node of the next element of an answer, which comes after the last `_then` (C11)."""
+        node = self._ground.graph.node(script, index)
+        if script.barrier is not None:
+            node.after = (script.barrier,)
+        script.since.append(node)
+        return node
+
+    def _then(self, script: Script, index: int = NO_ELEMENT) -> None:
+        """Let what is listed from now on come after all since the last time; it has an index where it is a `_then`."""
+        before = script.since if script.barrier is None else [script.barrier, *script.since]
+        answer = Answer() if index == NO_ELEMENT else script
+        script.barrier, script.since = self._ground.graph.barrier(answer, index, before), []
         self._readiness.pump()
 
     def _take_turns(self, script: Script, node: Node) -> None:
         """Let the next ordered call come after this one and all before it, also where this one is skipped at once."""
         before = () if script.ordered is None else (script.ordered,)
-        script.ordered = self._ground.node(Answer(), NO_ELEMENT)
-        script.ordered.is_barrier, script.ordered.after = True, (*before, node)
-        self._ground.graph.add(script.ordered)
+        script.ordered = self._ground.graph.barrier(Answer(), NO_ELEMENT, (*before, node))
         self._readiness.pump()
 
     def _order(self, script: Script, index: int, call: Call) -> None:
         """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
         if call[THEN] is not True or len(call) > 1:
             error = InvalidParameters(ONLY_THEN, path=THEN)
-            self._refuse(self._ground.listed(script, index), script, error, call)
+            self._refuse(self._listed(script, index), script, error, call)
             return
         script.arrived(index, self._ground.journal)
-        self._ground.graph.add(self._ground.barrier(script, index))
-        self._readiness.pump()
+        self._then(script, index)
 
     def reject(self, script: Script, index: int, error: ActumError) -> None:
         """Take in an element of `calls` that isn't a call."""
-        self._refuse(self._ground.listed(script, index), script, error, None)
+        self._refuse(self._listed(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
         script.arrived(node.index, self._ground.journal)
@@ -107,7 +114,7 @@ class Intake:
         for index, call in enumerate(plan.calls):
             status, unusable = plan.status(index), plan.unusable.get(index)
             if status is not None or (unusable is not None and self._has_effects(call)):
-                node = self._ground.listed(script, index)
+                node = self._listed(script, index)
                 job = self._know(call, node, script)
                 node.is_uncertain = plan.is_uncertain(index)
                 node.has_value = call.has_value
@@ -127,7 +134,7 @@ class Intake:
                     self._then(script)
             elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
                 error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
-                self._refuse(self._ground.listed(script, index), script, error, None)
+                self._refuse(self._listed(script, index), script, error, None)
             elif self._readiness.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)

@@ -51,12 +51,12 @@ class Standstill:
                 return
             await quiet()
         # Those that wait for each other never run.
-        self._apply(verdicts(graph, self._ground.nodes, is_gate, frees=False), tuple(Fate))
+        self._apply(verdicts(graph, is_gate, frees=False), tuple(Fate))
 
     def _judge(self) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
-        graph, nodes = self._ground.graph, self._ground.nodes
-        found, before = verdicts(graph, nodes, is_gate), len(graph.waiting)
+        graph = self._ground.graph
+        found, before = verdicts(graph, is_gate), len(graph.waiting)
         self._apply(found, _FINAL)
         free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
         if any(number not in graph.waiting for number in free):
@@ -67,7 +67,7 @@ class Standstill:
                 self._start()
             return False
         if free:
-            found = verdicts(graph, nodes, is_gate, frees=False)
+            found = verdicts(graph, is_gate, frees=False)
             if any(verdict.fate is Fate.CYCLE for verdict in found.values()):
                 self._apply(found, {Fate.CYCLE})
                 return False
@@ -214,7 +214,8 @@ class Readiness:
         await self._quiet()
         if self._graph.waiting or self._graph.parked:
             await Standstill(self.ground, self.endings, self.pump).settle(self._quiet)
-        self.ground.forget()
+        self._graph.forget()
+        self.ground.failed.clear()
         if self.results.owed:
             for paid in self.results.settle_owed():
                 self.attempts.lead(paid)

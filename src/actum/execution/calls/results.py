@@ -9,7 +9,7 @@ from typing import Any
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import MISSING, Expression, evaluate, references
 from ...dataflow.fold import MOST_GAP, Fold
-from ...dataflow.node import Node, Status
+from ...dataflow.node import Status
 from ...dataflow.reference import CALLS, Path, Reference, any_overlap, call_index, print_path
 from ...errors import InvalidParameters, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallStarted
@@ -105,7 +105,7 @@ class Lineage:
             return True
         if reference.kind != CALLS:
             return self._ground.journal.read(reference, job.node.instance) is not MISSING
-        node = self._node(reference, job)
+        node = job.script.named(reference)
         if node is None or node.status is not Status.DONE:
             return False
         return Fold(node.value).read(reference.path[1:]) is not MISSING
@@ -125,12 +125,8 @@ class Lineage:
         whole = join_sources(self._source(one, job) for one in job.batch.items.expressions)
         return {(): whole} if whole.is_brought else NONE
 
-    def _node(self, reference: Reference, job: Job) -> Node | None:
-        index = call_index(reference)
-        return None if index is None else job.script.nodes.get(index)
-
     def _of_call(self, reference: Reference, job: Job) -> Marks:
-        node, path = self._node(reference, job), reference.path[1:]
+        node, path = job.script.named(reference), reference.path[1:]
         target = None if node is None else self._ground.jobs.get(node.number)
         if target is not None:
             return at(came(target), path)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...dataflow.expression import MISSING, SCALARS
-from ...dataflow.fold import Fold, OutputMethod
+from ...dataflow.fold import Fold, OutputMethod, nested
 from ...dataflow.reference import RESULTS, Path, Reference
 from ...dataflow.reference import call_index as numbered_index
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
@@ -23,14 +23,13 @@ from ...protocol.marks import without_output
 from ...protocol.message import (
     NUMBER,
     OF,
+    RECORD,
     RESULT,
     TOLD,
     TRACE,
     Write,
     check_message,
-    record_message,
     write_of,
-    written_message,
 )
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
 from .folded import Crossing, Folding
@@ -205,7 +204,7 @@ class Journal:
         # Of most calls nothing more is known: that is seen without a detour.
         known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
         write = Write(reference.kind, instance, method, reference.path, value, known)
-        message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
+        message = written_message(write, dict(call), of, _now(), self.data_kinds)
         if reference.kind == RESULT:
             self.folding.leave()
         self.add({**message, **marks} if marks else message)
@@ -220,7 +219,8 @@ class Journal:
         """
         if data and type(data.get("result")) not in SCALARS:  # what can't be read again isn't written
             check_written(data["result"], tool=call.tool)
-        self.add({**record_message(dict(call), of, _now(), data), **(marks or {})})
+        own: JsonObject = {"type": "data", "kind": RECORD, "data": data, "_call": dict(call), OF: of, "_date": _now()}
+        self.add({**own, **(marks or {})})
 
     def append(
         self, call: Call, of: str, message: MessageObject, instance: str | None, marks: JsonObject | None = None
@@ -298,6 +298,21 @@ def _check_recordable(messages: Sequence[JsonObject]) -> None:
     for index, message in enumerate(messages):
         if not nests_within(message, MAX_DEPTH - 2):  # its entry, or its file, stands around it
             raise MessageError("it nests too deeply for a run that is recorded", index=index)
+
+
+def written_message(write: Write, call: JsonObject, of: str, date: str, data_kinds: Collection[str]) -> JsonObject:
+    """The message that a call leaves behind: its value nested at its path, and where it came from (M6)."""
+    value = nested(write.path, write.value)
+    if write.kind in data_kinds:
+        message: JsonObject = {"type": write.kind, write.kind: value}
+    else:
+        message = {"type": "data", "kind": write.kind, "data": value}
+    if write.instance is not None:
+        message["_instance"] = write.instance
+    message["_call"], message[OF], message["_date"], message["_outputMethod"] = call, of, date, write.method
+    if write.kind != RESULT or write.path:
+        message["_outputPath"] = str(write.reference)
+    return message
 
 
 def error_message(error: ActumError, call: Call | None, of: str, marks: JsonObject | None = None) -> JsonObject:
