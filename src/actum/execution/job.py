@@ -201,6 +201,12 @@ class Job(_Seldom):
                 yield from ((one, (WHEN,)) for one in self.batch.condition.expressions)
         yield from zip(self.template.expressions, self.template.paths, strict=True)
 
+    @property
+    def reads(self) -> Iterator[Expression]:
+        """All expressions that may refer to other calls, in its `_else`, too."""
+        yield from (one for one, _ in self.authored)
+        yield from () if self.otherwise is None else self.otherwise.outside
+
     def path_of(self, computed: Computed) -> str:
         """Where an expression of it stands."""
         found = (path for one, path in self.authored if isinstance(one, Computed) and one.text == computed.text)
@@ -330,13 +336,11 @@ class Held(NamedTuple):
     shown: JsonObject | None = None
 
 
-class Inline(NamedTuple):
-    """The model has carried the call out itself, as it wrote it: with its values, this call."""
-
-    call: Call
+class Owed(NamedTuple):
+    """The model has not written the result of its call yet (C4)."""
 
 
-Carried: TypeAlias = "Yield | ActumError | Held | Inline"
+Carried: TypeAlias = "Yield | ActumError | Held | Owed"
 """How a call ends, before its result is written."""
 Carry: TypeAlias = "Callable[[Job, Call], Awaitable[Carried]]"
 """Carries a call out, with its values in place; what wraps one is another one."""

@@ -91,7 +91,7 @@ class Endings:
         if job.followers:
             self._attempts.lead(job)
         if job.is_latent and job.tool.output is not None:
-            for paid in self._results.pay(job):
+            for paid in self._results.latent.pay(job):
                 self._attempts.lead(paid)
         if job.parent is not None:
             self.end_item(job)
@@ -265,18 +265,6 @@ class Endings:
         if self._ground.emit.sink:
             self._ground.emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
         self.end_item(job)
-
-    def answer(self, job: Job, call: Call) -> None:
-        """Take the result that the model wrote itself with a call, or let the model owe it (C4)."""
-        try:
-            result = self._results.answered(job, call)
-        except ActumError as error:
-            self.failed(job, error)
-            return
-        if result is None:
-            end_call(job, Waits())
-            return
-        self.finish(job, result)
 
     def fail(self, failure: Failure) -> None:
         """Note a failure for the model, and emit it."""

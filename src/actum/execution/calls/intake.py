@@ -146,7 +146,7 @@ class Intake:
         try:
             job = admit(call, self._ground, node, script)
             self.declared.enter(job)
-            self._readiness.wait_for_read(job)  # what was cut may have been waited for because of it (C8)
+            self._readiness.wait_for(script, job.reads)  # what was cut may have been waited for because of it (C8)
         except LimitExceeded:
             raise
         except ActumError:  # it had been refused, or its tool is another now

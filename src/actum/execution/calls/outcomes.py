@@ -137,7 +137,7 @@ class Outcomes:
         owed: list[Call] = []
         for job in self._open():
             if job.node.status is Status.OWED:
-                if not job.followers and not self._readiness.results.is_repeated(job):
+                if not job.followers and not self._readiness.results.latent.is_repeated(job):
                     owed.append(job.call)
             elif job.script is not script and job.parent is None:
                 waiting.append(job.call)

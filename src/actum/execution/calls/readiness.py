@@ -3,113 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
+from typing import Any
 
 from ...dataflow.expression import Expression, references
 from ...dataflow.node import Node, Status
-from ...dataflow.reference import CALLS, Reference, call_index
-from ...dataflow.verdict import CallFate, Fate, verdicts
-from ...errors import LimitExceeded, UnresolvedReference
-from ...events import CallWaiting
-from ...protocol.approvals import is_gate
-from ...protocol.call import ELSE
-from ...spans import Cancelled
+from ...dataflow.reference import CALLS, call_index
+from ...errors import ActumError, LimitExceeded
+from ...events import CallReady, CallWaiting
+from ...protocol.call import EXPECT, VALUE, Call
+from ...protocol.tool import EXPECTS
+from ...spans import Cancelled, Waits
 from ..emitter import end_call
 from ..ground import Ground
 from ..isolated import Delegate
-from ..job import Carried, Job, Otherwise
+from ..job import Carried, Held, Job, Owed, Yield
 from ..script import Script
-from .approval import Approve
-from .carrying import Carrying, Work
-from .diagnosis import complaint
+from .admission import admit_decided
+from .approval import Approvals, Approve
+from .attempts import Attempts
+from .carrying import Work, composed
+from .diagnosis import check_scopes
 from .endings import Endings
-from .filling import Resolved
-
-_MOST_ROUNDS = 100
-"""How often what waits at the end of a tick is judged again because some of it went on."""
-_FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
-_CERTAIN = frozenset(Fate) - {Fate.FREE}
-_ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}
-"""How a `_then` ends by its fate."""
-
-
-class Standstill:
-    """Judges the calls of one run that wait, and lets each end as judged."""
-
-    def __init__(self, ground: Ground, ends: Endings, start: Callable[[], None]) -> None:
-        self._ground = ground
-        self._ends = ends
-        self._start = start
-        """Starts what has waited for no more than the end of a call."""
-
-    async def settle(self, quiet: Callable[[], Awaitable[None]]) -> None:
-        """Judge them until none waits or none may run; `quiet` waits until nothing runs and nothing can start."""
-        graph = self._ground.graph
-        for _ in range(_MOST_ROUNDS):
-            if not (graph.waiting or graph.parked) or self._judge():
-                return
-            await quiet()
-        # Those that wait for each other never run.
-        self._apply(verdicts(graph, is_gate, frees=False), tuple(Fate))
-
-    def _judge(self) -> bool:
-        """Judge the calls that wait once; False if some of them may still run."""
-        graph = self._ground.graph
-        found, before = verdicts(graph, is_gate), len(graph.waiting)
-        self._apply(found, _FINAL)
-        free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
-        if any(number not in graph.waiting for number in free):
-            return False
-        if graph.parked:
-            if len(graph.waiting) == before:  # what is to write before them waits for them, or stays for another tick
-                self._ends.land_all()
-                self._start()
-            return False
-        if free:
-            found = verdicts(graph, is_gate, frees=False)
-            if any(verdict.fate is Fate.CYCLE for verdict in found.values()):
-                self._apply(found, {Fate.CYCLE})
-                return False
-        before = len(graph.waiting)
-        self._apply(found, _CERTAIN)
-        if free and len(graph.waiting) < before:
-            return False  # what is free may wait for a call for every item that has ended with these
-        self._apply(found, {Fate.FREE})
-        return True
-
-    def _apply(self, found: Mapping[int, CallFate], fates: Collection[Fate]) -> None:
-        for number, verdict in found.items():
-            node = self._ground.graph.waiting.get(number)
-            if verdict.fate not in fates or node is None:
-                continue
-            job = self._ground.jobs.get(number)
-            if job is None:  # a `_then`: what is behind it ends as it does
-                self._ground.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
-                continue
-            if job.awaits_else:  # made and failed already: it can't be left for later
-                self._ends.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
-                self._start()
-                continue
-            match verdict.fate:
-                case Fate.PROPOSAL:
-                    self._propose(job, verdict.references)
-                    self._ends.end_item(job)  # all items wait with it (C12)
-                case Fate.SKIPPED | Fate.FREE:
-                    paths = ", ".join(map(str, verdict.references))
-                    self._ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
-                case Fate.OWED:
-                    self._ground.graph.withdraw(job.node)
-                    continue
-                case _:
-                    self._ends.refuse(job, complaint(verdict, job, self._ground.jobs, self._ground.journal))
-            self._start()
-
-    def _propose(self, job: Job, references: Sequence[Reference]) -> None:
-        self._ground.graph.settle(job.node, Status.HELD)
-        self._ground.gates |= dict.fromkeys(str(reference) for reference in references if is_gate(reference))
-        if self._ground.emit.sink:
-            self._ground.emit(CallWaiting(call=job.call, place=job.place, on=tuple(map(str, references))))
+from .filling import Computing, Item, Resolved
+from .results import Lineage, Results
+from .standstill import Standstill
+from .workers import UnderWay, Workers
 
 
 class Readiness:
@@ -131,21 +51,27 @@ class Readiness:
         self._graph = ground.graph
         self._tasks = asyncio.TaskGroup()
         self._parallel = parallel
-        self._carrying = Carrying(ground, delegate, approve, self._computed, self._ended, awaits_all=awaits_all)
-        self.results, self.endings = self._carrying.results, self._carrying.endings
-        self.attempts, self.computing = self._carrying.attempts, self._carrying.computing
-        self.under_way = self._carrying.under_way
+        self._awaits_all = awaits_all
+        self.results = Results(ground)
+        self.attempts = Attempts(ground)
+        self._approvals = Approvals(ground, approve, delegate)
+        self._lineage = Lineage(ground)
+        self._workers = Workers(composed(ground, self._approvals, self.results, delegate), self._ended)
+        self.computing = Computing(ground.budget, self._computed)
+        self.endings = Endings(ground, self.results, self.attempts, self._approvals)
+        self._under_way = UnderWay()
+        self._stop: LimitExceeded | None = None
         self._is_pumping = False
 
     @property
     def stop(self) -> LimitExceeded | None:
         """Why no call can start any more."""
-        return self._carrying.stop or self.ground.budget.passed
+        return self._stop or self.ground.budget.passed
 
     async def __aenter__(self) -> asyncio.TaskGroup:
         """The task group of the calls; at the end of the block those that run are cancelled and awaited."""
         await self._tasks.__aenter__()
-        self._carrying.workers.bind(self._tasks)
+        self._workers.bind(self._tasks)
         self.computing.bind(self._tasks)
         return self._tasks
 
@@ -155,8 +81,8 @@ class Readiness:
         self.ground.is_stopped = True  # nothing more is started
         if self.ground.emit.trace is not None:
             _cut_spans(self.ground.jobs.values())
-        self.under_way.tell()
-        self._carrying.workers.cancel()
+        self._under_way.tell()
+        self._workers.cancel()
         self.computing.cancel()
         try:
             await self._tasks.__aexit__(kind, error, trace)
@@ -168,7 +94,7 @@ class Readiness:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.ground.jobs[job.node.number] = job
         if not job.is_final:  # else it reads nothing
-            self.wait_for_read(job)
+            self.wait_for(job.script, job.reads)
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
         attempts = self.attempts if self.ground.is_corrected else None
@@ -187,12 +113,6 @@ class Readiness:
             self.ground.emit(CallWaiting(call=job.call, place=job.place, on=tuple(on)))
         self.pump()
 
-    def wait_for_read(self, job: Job) -> None:
-        """Wait for the calls that a call of an answer refers to, in its `_else`, too."""
-        self.wait_for(job.script, (one for one, _ in job.authored))
-        if job.otherwise is not None:
-            self.wait_for(job.script, job.otherwise.outside)
-
     def wait_for(self, script: Script, expressions: Iterable[Expression]) -> None:
         """Wait for the calls of an answer that something in it reads, also those that are forgotten otherwise (C8)."""
         read = (one for expression in expressions for one in references(expression))
@@ -201,7 +121,7 @@ class Readiness:
             node = script.nodes.get(-1 if index is None else index)
             job = self.ground.jobs.get(node.number) if node is not None else None
             for one in () if job is None else (job, *(job.batch.jobs if job.batch is not None else ())):
-                self.under_way.await_call(one)
+                self._under_way.await_call(one)
 
     async def settle(self) -> None:
         """Let calls run until nothing runs and nothing can start, and judge those that still wait then (C7, P1).
@@ -216,40 +136,40 @@ class Readiness:
             await Standstill(self.ground, self.endings, self.pump).settle(self._quiet)
         self._graph.forget()
         self.ground.failed.clear()
-        if self.results.owed:
-            for paid in self.results.settle_owed():
+        if self.results.latent.owed:
+            for paid in self.results.latent.settle_owed():
                 self.attempts.lead(paid)
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing can start."""
 
         def is_quiet() -> bool:
-            may_free = self._graph.waiting and self.under_way.others and not self.stop
-            return self.ground.is_stopped or not (self.under_way.awaited or may_free)
+            may_free = self._graph.waiting and self._under_way.others and not self.stop
+            return self.ground.is_stopped or not (self._under_way.awaited or may_free)
 
         self.pump()
-        await self.under_way.until(is_quiet)
+        await self._under_way.until(is_quiet)
         if (stop := self.stop) is not None:
             raise LimitExceeded(stop.message, limit=stop.limit)
 
     async def drain(self, seconds: float) -> None:
         """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
-        if not self.under_way.others:
+        if not self._under_way.others:
             return
 
         def is_drained() -> bool:
-            return self.ground.is_stopped or not self.under_way.others
+            return self.ground.is_stopped or not self._under_way.others
 
         try:
             async with asyncio.timeout(seconds):
-                await self.under_way.until(is_drained)
+                await self._under_way.until(is_drained)
         except TimeoutError:
             now = asyncio.get_running_loop().time()
             for job in self.ground.jobs.values():
                 if job.is_under_way and not job.is_awaited and job.patience is not None:
                     job.is_cut = True
                     job.patience.reschedule(now)
-            await self.under_way.until(is_drained)
+            await self._under_way.until(is_drained)
 
     def pump(self) -> None:
         """Start what is ready, where there is room, and skip what has nothing to refer to any more."""
@@ -258,12 +178,12 @@ class Readiness:
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
-            while not (self.ground.is_stopped or self._carrying.stop or self.ground.budget.passed):
+            while not (self.ground.is_stopped or self._stop or self.ground.budget.passed):
                 if landing:
                     self.endings.land_next()
                 elif hopeless:
                     self._give_up(hopeless.popleft())
-                elif ready and self.under_way.awaited < self._parallel:
+                elif ready and self._under_way.awaited < self._parallel:
                     self._start(ready.popleft())
                 else:
                     break
@@ -282,38 +202,134 @@ class Readiness:
         if node.is_barrier:  # a `_then`: what is behind it may start
             self._graph.settle(node, Status.DONE)
         if job is not None and job.otherwise is not None and job.awaits_else:
-            self._stand_in(job.otherwise, node)
+            own = job.otherwise  # what that comes to stands for the calls that have failed (C14)
+            if own.values is None:
+                own.values = self._graph.values(node)
+            for one in () if own.values is None else own.taken():
+                self._resolve(one, own.values or ())
             return
         if job is None or job.is_started:  # it was taken back, or an earlier attempt has started it (L3)
             return
         if self.ground.is_corrected and self.attempts.puts_off(job, self._graph.ready):
             return
         if (values := self._graph.values(node)) is not None:
-            self._carrying.start(job, values)
+            self._resolve(job, values)
 
-    def _stand_in(self, own: Otherwise, node: Node) -> None:
-        """Let what an `_else` comes to stand for the calls that have failed (C14)."""
-        if own.values is None:
-            own.values = self._graph.values(node)
-        if own.values is not None:
-            for job in own.taken():
-                self._carrying.start(job, own.values)
+    def _resolve(self, job: Job, values: Sequence[Any]) -> None:
+        """Take the next step of a ready call, now or once it is worked out; `values` are those of its expressions."""
+        if (found := self.computing.resolved(job, values)) is not None:
+            self._go_on(job, found)
+        else:
+            self._under_way.awaited += 1
 
     def _computed(self, job: Job, found: Resolved) -> None:
         """Go on with a call that was worked out beside the event loop."""
-        self.under_way.awaited -= 1
+        self._under_way.awaited -= 1
         if job.node.status is Status.READY:
-            self._carrying.go_on(job, found)
+            self._go_on(job, found)
+        self._look_on()
+
+    def _look_on(self) -> None:
+        """Go on behind what has ended."""
         self.pump()
-        if not self.under_way.awaited:
-            self.under_way.tell()
+        if not self._under_way.awaited:
+            self._under_way.tell()
+
+    def _go_on(self, job: Job, found: Resolved) -> None:
+        """Take the next step of a ready call: judged by its condition, made for every item, or made (C10, C12)."""
+        match found:
+            case Call():
+                self._make(job, found)
+            case True:
+                admit_decided(job)
+                self._graph.again(job.node)
+            case False:
+                self._lineage.note_condition(job)
+                self.endings.skip(job, "its condition is false")
+            case list():
+                self._make_items(job, found)
+            case Yield():
+                self._lineage.note_instead(job)
+                self.endings.finish(job, found)
+            case LimitExceeded():
+                pass  # it stays for a run that can afford it
+            case _:
+                self.endings.failed(job, found)
+
+    def _make(self, job: Job, call: Call) -> None:
+        """Have a call carried out, with its values."""
+        ground = self.ground
+        may_derive = job.computes or job.is_value or job.tool.is_delegated or ground.journal.brought.has_derived
+        try:
+            if may_derive and job.parent is None:  # of most calls it is plain that nothing was
+                self._lineage.note(job)
+            if not job.is_value:
+                if ground.failed and job.node.scopes:
+                    check_scopes(job, ground.failed)
+                ground.budget.call()
+        except LimitExceeded as error:
+            self._stop = error  # what has started may end
+            return
+        except ActumError as error:
+            self.endings.refuse(job, error)
+            return
+        if job.is_value:
+            job.is_started = True
+            if job.tool is EXPECTS:
+                self.endings.expect(job, call[EXPECT])
+            else:
+                self.endings.finish(job, Yield(value=call[VALUE]))
+            return
+        if ground.emit.sink:
+            ground.emit(CallReady(call=job.call, place=job.place))
+        if ground.journal.decisions.by_place and self._approvals.must_wait(job):
+            self.endings.hold(job, Held((f"approval {job.of}",)))
+            return
+        if job.is_latent and not self._approvals.is_about(job):
+            self.results.begin(job, call)
+            self._take(job, self.results.latent.answered(job, call))
+            return
+        is_read = (job.parent or job).node.index in job.script.read
+        is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
+        self._under_way.begin(job, is_awaited=is_awaited)
+        self._workers.add((job, call))
+
+    def _make_items(self, job: Job, items: Sequence[Item]) -> None:
+        try:
+            self._lineage.note(job)
+        except ActumError as error:
+            self.endings.refuse(job, error)
+            return
+        if self.ground.emit.sink:
+            self.ground.emit(CallReady(call=job.call, place=job.place))
+        job.is_started = True
+        if not job.is_value:
+            self.results.begin(job, job.call)
+        self.endings.begin_items(job, items)
 
     def _ended(self, work: Work, carried: Carried) -> None:
-        """Go on behind a call that has ended."""
-        self._carrying.end(work[0], carried)
-        self.pump()
-        if not self.under_way.awaited:
-            self.under_way.tell()
+        """Go on behind a call that was carried out."""
+        job, _ = work
+        job.crossing = None
+        self._under_way.end(job)
+        self._take(job, carried)
+        self._look_on()
+
+    def _take(self, job: Job, carried: Carried) -> None:
+        """Take what became of a call that was started."""
+        match carried:
+            case Yield():
+                self.endings.finish(job, carried)
+            case Owed():
+                end_call(job, Waits())
+            case Held():
+                self.endings.hold(job, carried)
+            case LimitExceeded() if job.is_cut:
+                self._stop = carried  # its delegate stays as it is, for a run that can afford it (L8)
+            case _ if job.has_begun or job.is_edited:
+                self.endings.failed(job, carried)
+            case _:
+                self.endings.refuse(job, carried)
 
 
 def _cut_spans(jobs: Iterable[Job]) -> None:

@@ -1,4 +1,4 @@
-"""What calls return, written into the journal; what the model writes itself, or owes (A4, C4, C8, O3-O5, O8, X0)."""
+"""What calls return, written into the journal, and where it comes from (A4, C8, O3-O5, O8, S10, X0)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ...protocol.reader import Reader
 from ...protocol.registry import Catalog
 from ...protocol.solution import LiveCalls
 from ...protocol.tool import Tool
-from ...schema.json import LEAST, JsonObject, NotJson, encode, is_list, is_object
+from ...schema.json import LEAST, JsonObject, NotJson, is_list, is_object
 from ...schema.walk import properties_of
 from ..budget import MESSAGE
 from ..emitter import begin_call
 from ..ground import Ground
 from ..job import ERROR, ITEM, OPENED_BETWEEN_RUNS, Job, Left, Yield
 from ..record.journal import RETURNS
-from .invoking import misfit
+from .latent import Latent, standing
 
 _OUTPUT = "_output"
 _READ: Marks = {(): Source(is_brought=True, is_derived=True)}
@@ -165,7 +165,7 @@ def _is_parameter(path: Path) -> bool:
 
 
 class Results:
-    """Turns results into messages; knows who has written a path last, which are erased, what the model owes."""
+    """Turns results into messages; knows who has written a path last, and which are erased."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -176,9 +176,7 @@ class Results:
         self.effects: set[int] = set()
         """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.erased: list[Reference] = []
-        self.owed: dict[str, list[list[Job]]] = {}
-        """The calls whose results the model owes, by what they share with those that answer them (C4). Together are one
-        call and the later ones that only say "not yet" of it."""
+        self.latent = Latent(ground)
         self.makers: dict[str, str] = {}
         """Who carried out the calls of each tool (X0)."""
 
@@ -262,16 +260,8 @@ class Results:
             and job.node.status is Status.DONE
             and job.method != "erase"
             and any(any_overlap(job.node.written, reference) for reference in self.erased)
-            and self.standing(job) is None
+            and standing(job, self._ground) is None
         )
-
-    def standing(self, job: Job) -> tuple[Any] | None:
-        """The value at the paths that a call writes, None if any is empty."""
-        values = [
-            self._ground.journal.folding.memory.read(target, job.node.instance)
-            for target in job.node.written or job.targets
-        ]
-        return (values[-1],) if values and MISSING not in values else None
 
     def _afford(self, job: Job, value: Any, size: int | None = None, targets: Sequence[Reference] = ()) -> None:
         """Count what a call has returned as it is about to be written, with the call where that is done twice (L5)."""
@@ -333,77 +323,8 @@ class Results:
                 self._overwrote.add(job.node.number)
             self._last[key] = job.script.number
 
-    def answered(self, job: Job, call: Call) -> Yield | None:
-        """The result that the model wrote with a call, or that the tool fixes; None where the model owes it.
-
-        Raises:
-            InvalidParameters: it doesn't fit the tool's `_output`.
-        """
-        if job.tool.output is None:
-            return Yield()
-        if call.output is None and not _accepts_null(job.tool):
-            self._ground.graph.settle(job.node, Status.OWED)
-            self._owe(job)
-            return None
-        if (message := misfit(call.output, job.tool)) is not None:
-            raise InvalidParameters(message, tool=job.tool.name, path="_output")
-        return Yield(value=call.output)
-
-    def _owe(self, job: Job) -> None:
-        """Note that a call is owed: with one of an earlier answer, where it is that call again."""
-        same = self.owed.setdefault(_owing(job), [])
-        earlier = next((some for some in same if some[-1].script.number < job.script.number), None)
-        if earlier is None:
-            same.append([job])
-        else:
-            earlier.append(job)
-
-    def is_repeated(self, job: Job) -> bool:
-        """Whether a call that is owed was named again since, as still owed."""
-        return any(job in some[:-1] for some in self.owed.get(_owing(job), ()))
-
-    def pay(self, job: Job) -> list[Job]:
-        """Let the call that was owed end as this one has, with which the model has answered it; the calls that end."""
-        same = self.owed.get(_owing(job))
-        if not same:
-            return []
-        paid = same.pop(0)
-        if not same:
-            del self.owed[_owing(job)]
-        for one in paid:
-            self._ground.graph.settle(one.node, Status.DONE, job.node.value, job.node.written)
-        return paid
-
-    def settle_owed(self) -> list[Job]:
-        """Take what other calls have written meanwhile for the results that are owed at those paths; who they are."""
-        paid: list[Job] = []
-        for key, same in list(self.owed.items()):
-            for some in list(same):
-                first = some[0]
-                if first.node.status is not Status.OWED:
-                    same.remove(some)
-                elif first.targets and (value := self.standing(first)) is not None:
-                    for job in some:
-                        self._ground.graph.settle(job.node, Status.DONE, value[0])
-                    same.remove(some)
-                    paid += some
-            if not same:
-                del self.owed[key]
-        return paid
-
 
 def _maker(job: Job, delegate: Any) -> str:
     if delegate is not None:
         return f"delegate {delegate}"
     return MODEL if job.is_latent else CODE
-
-
-def _accepts_null(tool: Tool) -> bool:
-    """Whether null is a result of a tool, so that it can't mean "not yet"."""
-    return bool(tool.output) and tool.output_validator is not None and tool.output_validator.accepts(None)
-
-
-def _owing(job: Job) -> str:
-    """What a call that the model owes and the call that answers it share."""
-    rest = {key: value for key, value in job.call.items() if key not in {"_output", "_reasoningForCall"}}
-    return encode(rest, sort_keys=True)

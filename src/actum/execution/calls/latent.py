@@ -1,0 +1,101 @@
+"""Calls that the model carries out itself: their results come with them, or it owes them (C4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...dataflow.expression import MISSING
+from ...dataflow.node import Status
+from ...errors import InvalidParameters
+from ...protocol.call import Call
+from ...protocol.tool import Tool
+from ...schema.json import encode
+from ..ground import Ground
+from ..job import Carried, Job, Owed, Yield
+from .invoking import misfit
+
+
+class Latent:
+    """Carries out those of one run."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self.owed: dict[str, list[list[Job]]] = {}
+        """The calls whose results the model owes, by what they share with those that answer them. Together are one
+        call and the later ones that only say "not yet" of it."""
+
+    async def carry(self, job: Job, call: Call) -> Carried:
+        """As `answered`, for one that others decide on."""
+        return self.answered(job, call)
+
+    def answered(self, job: Job, call: Call) -> Carried:
+        """The result that the model wrote with a call, or that the tool fixes; or that the model owes it."""
+        if job.tool.output is None:
+            return Yield()
+        if call.output is None and not _accepts_null(job.tool):
+            self._ground.graph.settle(job.node, Status.OWED)
+            self._owe(job)
+            return Owed()
+        if (message := misfit(call.output, job.tool)) is not None:
+            return InvalidParameters(message, tool=job.tool.name, path="_output")
+        return Yield(value=call.output)
+
+    def _owe(self, job: Job) -> None:
+        """Note that a call is owed: with one of an earlier answer, where it is that call again."""
+        same = self.owed.setdefault(_owing(job), [])
+        earlier = next((some for some in same if some[-1].script.number < job.script.number), None)
+        if earlier is None:
+            same.append([job])
+        else:
+            earlier.append(job)
+
+    def is_repeated(self, job: Job) -> bool:
+        """Whether a call that is owed was named again since, as still owed."""
+        return any(job in some[:-1] for some in self.owed.get(_owing(job), ()))
+
+    def pay(self, job: Job) -> list[Job]:
+        """Let the call that was owed end as this one has, with which the model has answered it; the calls that end."""
+        same = self.owed.get(_owing(job))
+        if not same:
+            return []
+        paid = same.pop(0)
+        if not same:
+            del self.owed[_owing(job)]
+        for one in paid:
+            self._ground.graph.settle(one.node, Status.DONE, job.node.value, job.node.written)
+        return paid
+
+    def settle_owed(self) -> list[Job]:
+        """Take what other calls have written meanwhile for the results that are owed at those paths; who they are."""
+        paid: list[Job] = []
+        for key, same in list(self.owed.items()):
+            for some in list(same):
+                first = some[0]
+                if first.node.status is not Status.OWED:
+                    same.remove(some)
+                elif first.targets and (value := standing(first, self._ground)) is not None:
+                    for job in some:
+                        self._ground.graph.settle(job.node, Status.DONE, value[0])
+                    same.remove(some)
+                    paid += some
+            if not same:
+                del self.owed[key]
+        return paid
+
+
+def standing(job: Job, ground: Ground) -> tuple[Any] | None:
+    """The value at the paths that a call writes, None if any is empty."""
+    memory, instance = ground.journal.folding.memory, job.node.instance
+    values = [memory.read(target, instance) for target in job.node.written or job.targets]
+    return (values[-1],) if values and MISSING not in values else None
+
+
+def _accepts_null(tool: Tool) -> bool:
+    """Whether null is a result of a tool, so that it can't mean "not yet"."""
+    return bool(tool.output) and tool.output_validator is not None and tool.output_validator.accepts(None)
+
+
+def _owing(job: Job) -> str:
+    """What a call that the model owes and the call that answers it share."""
+    rest = {key: value for key, value in job.call.items() if key not in {"_output", "_reasoningForCall"}}
+    return encode(rest, sort_keys=True)
