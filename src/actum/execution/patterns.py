@@ -20,11 +20,10 @@ from .calls.intake import Intake
 from .calls.outcomes import Outcomes
 from .calls.readiness import Readiness
 from .emitter import Emitter
-from .ground import Ground
+from .ground import Ground, Runtime
 from .isolated import Delegate
 from .record.journal import Journal
 from .script import Script
-from .setup import Runtime
 from .undoing import Doings
 
 Pattern: TypeAlias = Literal["all", "any", "race"]
@@ -53,13 +52,7 @@ async def run_calls(
     """
     group, run, doings = _Group(pattern, len(calls)), run or urandom(16).hex(), runtime.doings
     emit = Emitter(group.see, trace=trace, run=run)
-    readiness = Readiness(
-        Ground(Journal(context), toolset, budget, emit, doings, deps=runtime.deps, model=runtime.model),
-        delegate=delegate,
-        approve=runtime.approve,
-        parallel=runtime.config.parallel,
-        awaits_all=True,
-    )
+    readiness = Readiness(Ground(Journal(context), toolset, runtime, budget, emit), delegate, awaits_all=True)
     try:
         await _run_group(Script(run=run, is_authored=True), calls, readiness, budget, group)
     except BaseException as error:

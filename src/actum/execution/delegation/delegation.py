@@ -49,8 +49,9 @@ from ..asking import Paying
 from ..budget import Budget
 from ..calls.invoking import invoke
 from ..emitter import Emitter, request_begun
+from ..ground import Runtime
 from ..isolated import Delegate, Suspension
-from ..setup import Runtime, Setup
+from ..setup import Setup
 from .by_run import ByRun
 from .caller import CATCH_ALL, Caller, context_of_item
 
