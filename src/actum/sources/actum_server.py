@@ -211,8 +211,8 @@ class Remote:
             raise Away
         if status in {401, 403, 421}:
             host = urlsplit(self.base).netloc
-            why = "there is no token for it" if self.token is None else "it refuses the token for it"
-            raise DelegateForbidden(f"the server {host}: {why}, as ACTUM_TOKENS has one by {host}=…")
+            why = "there is no token for it" if self.token is None else "it refuses the token"
+            raise DelegateForbidden(f"the server {host}: {why}: ACTUM_TOKENS={host}=… gives one")
         if status == 404:
             raise DelegateNotFound("nothing of that name is served there")
         raise DelegateError(f"the server refuses the call ({status})")

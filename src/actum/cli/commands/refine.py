@@ -19,7 +19,7 @@ from ...refine import never as mark_never
 from ...refine import prove as prove_plan
 from ...schema.json import JsonObject
 from ..options import CommandError, library_of
-from ..render.terminal import say, say_json, tell
+from ..render.terminal import say, say_below, say_json, tell
 from .save import tell_saved
 
 _OPEN, _NOTHING = 3, 1
@@ -90,7 +90,8 @@ async def actum_refine(
             return _shelved(plans or "plans.db", approve, tenant, is_json=json)
         examples = [*runs, *await _submitted(store, idea or prove or "")]
         if not examples or (idea or prove) is None:
-            raise CommandError("name the runs: actum refine runs/desk-*.json --idea desk.json")
+            missing = "the Idea that they are runs of" if examples else "the runs"
+            raise CommandError(f"name {missing}: actum refine runs/desk-*.json --idea desk.json")
         ways = {leaf: way for leaf, _, way in (one.partition("=") for one in same or [])}
         if prove is not None:
             found = await prove_plan(prove, examples, same=ways)
@@ -128,6 +129,8 @@ def _shelved(place: str, approve: str | None, tenant: str, *, is_json: bool) -> 
     if not Path(place).is_file():
         raise CommandError(f"there are no plans in {place}")
     found = [one for one in own.list() if approve in {None, one.hash}]
+    if not found and approve is None:
+        tell(f"actum: no plan has been derived in {place} yet")
     if approve is not None:
         own.approve(approve)
     if is_json:
@@ -152,7 +155,7 @@ async def _reported(found: Refined, save: str | None, *, is_json: bool) -> int:
         say_json(_told(found))
     else:
         for line in _lines(found):
-            say(line)
+            say_below(0, line)
     if found.questions:
         count = len(found.questions)
         tell(f"actum: {count} question{'s are' if count > 1 else ' is'} open; nothing is saved")
