@@ -15,6 +15,10 @@ from .network import Network, is_inner_name, literal_address
 
 Client: TypeAlias = httpx2.AsyncClient
 Answer: TypeAlias = httpx2.Response
+Events: TypeAlias = httpx2.EventSource
+ServerSent: TypeAlias = httpx2.ServerSentEvent
+NO_EVENTS = (httpx2.SSEError,)
+"""The errors of an answer that is no stream of events, or has one that is too large."""
 LOST = (httpx2.TransportError,)
 """The errors of a connection that is lost, or can't be made."""
 UNASKED = (httpx2.InvalidURL,)

@@ -260,13 +260,11 @@ class _Events:
         """The text of the events that are whole now: what arrives together is given out together."""
         text = ""
         try:
-            for event in self._reader.feed(chunk):
-                if event is None:
-                    continue
-                if event.data == _DONE:
+            for data in self._reader.feed(chunk):
+                if data == _DONE:
                     self.is_done = True
                     break
-                text += self._text(event.data, name)
+                text += self._text(data, name)
         except ModelError as error:
             self.failure = error
         return text
