@@ -216,7 +216,7 @@ def redirect_failure(name: str, status: int, location: str) -> ModelError:
     )
 
 
-def unusable(name: str, ended: AnswerEnd, *, is_empty: bool) -> ModelError | None:
+def shortfall(name: str, ended: AnswerEnd, *, is_empty: bool) -> ModelError | None:
     """Judge how an answer ended: None if it ended by itself, and has any text; sampling may bring some next time."""
     reason = ended.reason
     if reason is None:

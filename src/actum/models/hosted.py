@@ -145,7 +145,7 @@ class Hosted:
                             # Before any failure: the tokens are spent however the answer ended.
                             started = True
                             yield self._priced(item)
-                        if failure := failures.unusable(self.name, item, is_empty=not said):
+                        if failure := failures.shortfall(self.name, item, is_empty=not said):
                             raise failure
                 return
             except ModelError as error:
@@ -191,7 +191,7 @@ class Hosted:
         if text:
             yield text
         yield self._priced(ended)
-        if failure := failures.unusable(self.name, ended, is_empty=not text):
+        if failure := failures.shortfall(self.name, ended, is_empty=not text):
             raise failure
 
     async def aclose(self) -> None:
