@@ -237,22 +237,15 @@ class Assembly:
             SchemaError: what they take, and what there is.
         """
         if not _may_be(self.deps, self.needs):
-            raise SchemaError(f"the tools take a {self.needs.__name__}, and are given {self._given}", path="deps")
+            raise SchemaError(f"the tools take a {_name(self.needs)}, and are given {_told(self.deps)}", path="deps")
         for name in called:
             activity = self.tools.find_activity(name)
-            if activity is None or not activity.ctx:
-                continue
-            needs = activity.needs if self.deps is not None else self.needs or activity.needs
-            if needs is None:
-                continue
-            if self.deps is None:
+            own = None if activity is None else activity.needs
+            needs = (self.needs or own) if activity is not None and activity.ctx else None
+            if self.deps is None and needs is not None:
                 raise SchemaError(_without(needs), tool=name, path="deps")
-            if not _may_be(self.deps, needs):
-                raise SchemaError(f"it takes a {needs.__name__}, and is given {self._given}", tool=name, path="deps")
-
-    @property
-    def _given(self) -> str:
-        return "the class itself" if isinstance(self.deps, type) else f"a {type(self.deps).__name__}"
+            if not _may_be(self.deps, own):
+                raise SchemaError(f"it takes a {_name(own)}, and is given {_told(self.deps)}", tool=name, path="deps")
 
     def _check_deps(self) -> None:
         """Refuse a run whose tools and instructions would miss what it was not given, or find something else."""
@@ -329,7 +322,15 @@ def declared_deps(typed: object) -> Any:
 
 
 def _without(needs: Any) -> str:
-    return f"it takes a Ctx, and the run has no {getattr(needs, '__name__', needs)}: run(…, deps=…)"
+    return f"it takes a Ctx, and the run has no {_name(needs)}: run(…, deps=…)"
+
+
+def _name(needs: Any) -> str:
+    return getattr(needs, "__name__", str(needs))
+
+
+def _told(deps: object) -> str:
+    return "the class itself" if isinstance(deps, type) else f"a {_name(type(deps))}"
 
 
 def _may_be(given: object, declared: object) -> bool:
