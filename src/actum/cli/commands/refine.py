@@ -18,7 +18,7 @@ from ...refine import Plans, Refined, ShelvedPlan, as_python, refine
 from ...refine import never as mark_never
 from ...refine import prove as prove_plan
 from ...schema.json import JsonObject
-from ..options import CommandError, library_of
+from ..options import CommandError, library_of, runs_at
 from ..render.terminal import say, say_below, say_json, tell
 from .save import tell_saved
 
@@ -116,9 +116,7 @@ async def _submitted(store: str | None, idea: str) -> Sequence[Idea]:
     """The newest runs of an Idea in a store that are done."""
     if store is None:
         return ()
-    from ...runs.runs import Runs
-
-    async with Runs(store) as kept:
+    async with runs_at(store) as kept:
         runs = await kept.list(state="done", find=idea, most=_MOST_SUBMITTED)
         return [await run.idea() for run in runs if run.row.name == idea]
 
