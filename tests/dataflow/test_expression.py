@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.dataflow.expression import MISSING, Each, Expression, First, evaluate, is_expression, parse, template
+from actum.dataflow.expression import (
+    MISSING,
+    MOST_TERMS,
+    Each,
+    Expression,
+    First,
+    evaluate,
+    is_expression,
+    parse,
+    template,
+)
 from actum.dataflow.reference import Reference, ReferenceSyntax
 
 SEGMENTS = st.integers(0, 99) | st.text(min_size=0, max_size=6).filter(lambda text: "\ud800" not in text)
@@ -91,6 +101,20 @@ def test_what_is_no_reference_is_told_with_its_place(text: str, said: str) -> No
     with pytest.raises(ReferenceSyntax) as caught:
         parse(text)
     assert str(caught.value) == said
+
+
+@pytest.mark.rule("O1")
+@pytest.mark.parametrize("text", ["†state.größe[2].x", '†state["größe in m"]["a.b"]', "†calls.0 <|> †state.x"])
+def test_a_reference_is_told_as_it_was_written(text: str) -> None:
+    assert str(parse(text)) == text
+
+
+@pytest.mark.rule("O1", "L5")
+def test_an_expression_has_so_many_references_and_no_more() -> None:
+    most = " <|> ".join(["†a"] * MOST_TERMS)
+    assert str(parse(most)) == most
+    with pytest.raises(ReferenceSyntax, match=f"at most {MOST_TERMS} references"):
+        parse(f"{most} *> †a")
 
 
 @pytest.mark.rule("O1")

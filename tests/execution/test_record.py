@@ -19,6 +19,7 @@ from actum.execution.record.recorder import (
     FailedCall,
     Inserted,
     OutputArrived,
+    Recorder,
     Restarted,
     parse_entry,
 )
@@ -261,3 +262,34 @@ def test_what_an_author_says_before_a_plan_needs_no_mark() -> None:
     given: list[Json] = [{"type": "state", "x": 1, "_call": CALL}, {"type": "error", "call": CALL, "error": "it broke"}]
     marks = Marks.of([*given, UNMARKED, {"type": "error", "call": {"_tool": "other"}, "error": "it broke"}])
     assert ([one.number for one in marks.plans], dict(marks.left), marks.next_answer) == ([0], {}, 1)
+
+
+@pytest.mark.rule("P2")
+@pytest.mark.parametrize(
+    ("plan", "path"),
+    [
+        ({"plan": [CALL, {**CALL, "x": {1}}]}, "plan[1]"),
+        ({"plan": [CALL], "output": {"a": "†calls.0 <|>"}}, "output"),
+    ],
+)
+def test_what_is_wrong_with_a_plan_is_told_with_its_message_and_place(plan: Json, path: str) -> None:
+    messages = [TEXT, {"type": "plan", **plan}]
+    with pytest.raises(errors.MessageError) as caught:
+        list(standing_plans(messages, Memory(), Marks.of(messages), DATA_KINDS))
+    assert (caught.value.index, caught.value.path) == (1, path)
+
+
+def test_a_recorder_has_all_that_a_record_offers() -> None:
+    class Record:
+        settled, lease, gate, post, spread, keyed = "settled", 3, "gate", "post", "spread", "run"
+
+        def __call__(self, entry: Json) -> None: ...
+
+    record: Any = Record()
+    own = Recorder.of(record)
+    assert (own.settled, own.lease, own.gate, own.post, own.spread, own.run) == (
+        *("settled", 3, "gate", "post", "spread"), "run")  # fmt: skip
+    below = own.below(Place(1, 2), CALL)
+    assert (below.at, below.call, below.run) == (("1.2",), CALL, "run/1.2")
+    assert (below.settled, below.lease, below.gate, below.post, below.spread) == ("settled", 3, "gate", None, "spread")
+    assert Recorder.of(None).below(Place(0, 0), CALL).run == ""

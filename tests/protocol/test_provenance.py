@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -11,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum import Agent, Context, Limits, Result, Tools, errors, models
+from actum.dataflow.computing.evaluator import Filter
+from actum.dataflow.reference import Reference
 from actum.protocol.provenance import Origin, Provenance
+from actum.protocol.readings import Reading
 from actum.schema.json import JsonObject as Json
 
 from ..effort import trials
@@ -82,6 +86,35 @@ def test_code_model_and_delegate_are_told_apart_back_to_what_was_given() -> None
     assert next(iter(result.provenance("†calls.2"))).scopes == ()
     assert [one.answer for _, one, _ in origin.walk()][:2] == [0, 0]
     assert json.loads(json.dumps(origin.to_list()))[0]["value"] == {"all": "asked+1+None", "own": "said"}
+
+
+def test_an_origin_is_told_in_full_under_the_names_of_its_fields() -> None:
+    read = Origin(reference="†input", by="given", message=0)
+    origin = Origin(
+        reference="†state.a",
+        by="code",
+        value=1,
+        message=2,
+        call={"_tool": "join"},
+        place="0.1",
+        answer=0,
+        of=(read,),
+        scopes=("user",),
+        expressions=(Reading(at="a", text="†input.x", references=(Reference("input", ("x",)),), is_computed=False),),
+        derived=("b",),
+        filters=(Filter("x > 1", 1, 2),),
+        failed="activity",
+        plan="abc",
+    )
+    told = origin.to_dict()
+    assert told.keys() == {one.name for one in fields(Origin)}
+    assert {key: one for key, one in told.items() if key not in {"of", "expressions", "filters"}} == {
+        key: list(one) if isinstance(one, tuple) else one
+        for key, one in ((one.name, getattr(origin, one.name)) for one in fields(Origin))
+        if key not in {"of", "expressions", "filters"}
+    }
+    assert (told["of"], told["filters"]) == ([0], [{"filter": "x > 1", "kept": 1, "of": 2}])
+    assert read.to_dict() == {"reference": "†input", "by": "given", "value": None, "message": 0}
 
 
 def test_a_value_that_several_have_written_has_several_origins_and_one_that_was_overwritten_has_not() -> None:

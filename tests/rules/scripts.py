@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from actum import Agent, Config, Result, Tools, errors, models
 from actum.models.scripted import ScriptedAnswer
 from actum.schema.json import JsonObject as Json
+from actum.schema.json import is_object
 
 
 def answer(*calls: Mapping[str, Any], output: Any = None, meta: Json | None = None) -> Json:
@@ -28,7 +29,21 @@ def agent(*answers: ScriptedAnswer, tools: Tools | None = None, config: Config |
 
 
 async def run(*answers: ScriptedAnswer, context: Any = "go", schema: Any = None, **more: Any) -> Result[Any]:
-    return await agent(*answers, **more).run(context, schema)
+    result = await agent(*answers, **more).run(context, schema)
+    check_errors(result.context)
+    return result
+
+
+def check_errors(context: Iterable[Mapping[str, Any]]) -> None:
+    """Whether each failure that a call has left names its tool first, if it isn't about how the answer is made (L2)."""
+    for message in context:
+        if message.get("type") != "error" or "_of" not in message or not is_object(own := message.get("call")):
+            continue
+        if isinstance(tool := own.get("_tool"), str) and not message["error"].startswith(_OF_THE_ANSWER):
+            assert message["error"].startswith(f"tool {tool!r}"), message
+
+
+_OF_THE_ANSWER = ("it waits for itself: ", "at _then: ", "at _when: its condition has been judged", "it nests deeper")
 
 
 class Cause:

@@ -275,6 +275,13 @@ async def test_a_failed_alternative_that_an_earlier_attempt_had_started_withhold
     assert (await run(unusable, said, tools=toolbox())).output == "b"
 
 
+@pytest.mark.rule("O9", "O7")
+async def test_failed_alternatives_of_several_choices_withhold_nothing() -> None:
+    calls = [call("look", what=what) for what in ("bad", "a", "bad", "b", "c")]
+    said = answer(*calls, output=["†calls.0 <|> †calls.1", "†calls.2 <|> †calls.3", "†calls.4"])
+    assert (await run(said, tools=toolbox())).output == ["a", "b", "c"]
+
+
 @pytest.mark.rule("O9", "L8")
 async def test_a_failed_alternative_withholds_nothing_either_where_who_chose_was_done_before_a_cut() -> None:
     choice = call("look", what="†calls.0 <|> †calls.1")

@@ -383,6 +383,19 @@ async def test_27_a_gate_is_opened_the_same_way() -> None:
     assert (done.output, desk.ran) == ("sent zoe", ["look ana", "send zoe"])
 
 
+@pytest.mark.rule("C7", "I2")
+async def test_27_a_gate_of_one_instance_is_opened_for_that_alone() -> None:
+    desk = Desk()
+    names = [{"type": "state", "name": one, "_instance": one} for one in ("ana", "zoe")]
+    calls = [
+        call("send", to="{†state.name + †state.approvals.mark}", _instance=one, _outputPath="†state.sent")
+        for one in ("ana", "zoe")
+    ]
+    opened = {"type": "state", "approvals": {"mark": "!"}, "_instance": "zoe"}
+    held = await desk.agent().run([*names, opened, *plan(*calls)])
+    assert (held.waiting, desk.ran) == (["†state.approvals.mark"], ["send zoe!"])
+
+
 async def test_28_held_and_cut_at_once() -> None:
     desk = Desk()
     held = await desk.agent(

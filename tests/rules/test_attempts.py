@@ -191,3 +191,61 @@ async def test_what_is_still_computed_when_its_answer_is_taken_back_is_not_made_
     made = call("step", value="{sum([x for x in †input.items if x >= 0])}")
     found = await run(*corrected(made), context=context, tools=toolbox(log), schema={"type": "integer"})
     assert (found.output, log) == (1, [sum(range(50_000))])
+
+
+STATE: Json = {"type": "state", "o": {"a": "x", "b": "x"}, "n": 1}
+
+
+@pytest.mark.rule("L3", "E3", "C10", "C12")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"value": "{†calls.0.a + '1'}"}, {"value": "{†calls.0.a + '2'}"}),
+        ({"value": "it is {†calls.0.a}"}, {"value": "it was {†calls.0.a}"}),
+        ({"value": "at {†state.n:.1f}"}, {"value": "at {†state.n:.2f}"}),
+        ({"value": "{†state.o.a + '1'}"}, {"value": "{†state.o.b + '1'}"}),
+        ({"value": "{†calls.0.a + '1'}"}, {"value": "{†calls.0.b + '1'}"}),
+        ({"value": "†calls.0.a"}, {"value": "†calls.0.b"}),
+        ({"value": "†state.o.a"}, {"value": "†state.o.b"}),
+        ({"value": "†state.o.a <|> †calls.0.a"}, {"value": "†state.o.a <|> †calls.0.b"}),
+        ({"value": "†calls.0.a *> †calls.0.b"}, {"value": "†calls.0.b *> †calls.0.a"}),
+        ({"value": "x", "_when": "{†calls.0.a == 'x'}"}, {"value": "x", "_when": "{†calls.0.b == 'x'}"}),
+        ({"value": "x", "_each": ["a"]}, {"value": "x", "_each": ["b"]}),
+        ({"value": "x", "_each": ["a"]}, {"value": "x", "_each": ["a"], "_when": "{†each == 'a'}"}),
+        ({"value": "x", "_each": ["a"]}, {"value": "x"}),
+        ({"value": "x", "_outputPath": "†state.p"}, {"value": "x", "_outputPath": "†state.q"}),
+    ],
+)
+async def test_a_call_of_a_corrected_answer_is_the_same_only_where_all_is_that_was_authored(
+    first: Json, second: Json
+) -> None:
+    tools, looked = Tools(), call("step", value={"a": "x", "b": "x"})
+
+    async def made(of: Json) -> int:
+        """How often the second call is made where this one stands in its place in the corrected answer."""
+        log: list[Any] = []
+        both = asyncio.Event()
+
+        @tools.tool(replace=True)
+        async def step(value: Any) -> Any:
+            """Take a step."""
+            log.append(value)
+            if len(log) == 2:
+                both.set()
+            return value
+
+        text = json.dumps(answer(looked, call(step.name, **first), output="no number"))
+
+        async def slow(_request: Any) -> Any:
+            arrived = text.index('"output"')
+            yield text[:arrived]
+            await both.wait()
+            yield text[arrived:]
+
+        again = answer(looked, call(step.name, **of), output=1)
+        async with asyncio.timeout(BOUND):
+            found = await run(slow, again, tools=tools, context=[STATE], schema={"type": "integer"})
+        assert found.output == 1
+        return len(log) - 1
+
+    assert (await made(first), await made(second)) == (1, 2)

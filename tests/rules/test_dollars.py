@@ -62,6 +62,11 @@ def test_a_plan_may_say_it_in_ascii(output: Any, wanted: Any) -> None:
     assert came_to(output, LOOK) == wanted
 
 
+def test_a_plan_whose_output_alone_refers_by_it_may_too() -> None:
+    assert came_to("$calls.0.city", {"_tool": "look", "city": "Rome"}) == "Rome"
+    assert came_to("$input.city") == "Lisbon"
+
+
 def test_all_that_a_call_refers_by_may() -> None:
     each = {"_value": "{$each.upper()}", "_each": "$input.cities", "_when": "{$each != 'Rome'}"}
     failing = {"_tool": "fail", "_else": {"kind": "$error", "of": "$input.city"}}

@@ -281,6 +281,35 @@ async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | N
     assert [str(error) for error in found.errors] == told
 
 
+_BAD = "{int(†calls.0.t)}"
+
+
+@pytest.mark.rule("L2", "E3", "O7")
+@pytest.mark.parametrize(
+    ("made", "output", "where"),
+    [
+        (call("double", n=_BAD), None, "tool 'double', at n: "),
+        (call("put", v={"a": ["x", _BAD]}), None, "tool 'put', at v.a[1]: "),
+        ({"_value": {"a": [_BAD]}}, None, "tool '_value', at _value.a[0]: "),
+        (call("double", n=1, _when="{int(†calls.0.t) > 1}"), None, "tool 'double', at _when: "),
+        (call("double", n="†each", _each="{†calls.0.t if True else []}"), None, "tool 'double', at _each: "),
+        (call("latent", _output="x"), None, "tool 'latent', at _output: "),
+        (call("put", v=1, _outputPath="†state.o", _outputMethod="push"), None, "tool 'put', at _outputPath: "),
+        (call("put", v="†calls.0.l", _instance=5), None, "tool 'put', at _instance: "),
+        (call("double", n=1), {"a": _BAD}, "at output: "),
+    ],
+    ids=lambda one: str(one)[:40],
+)
+async def test_an_error_names_the_tool_and_the_part_of_the_call_that_is_wrong(
+    made: Json, output: Any, where: str
+) -> None:
+    tools = desk()
+    tools.register("latent", {"properties": {"_output": {"type": "integer"}}})
+    said = answer(call("look"), made, output=output)
+    found = await run(said, answer(output=1), tools=tools, context=[{"type": "state", "o": {"a": 1}}])
+    assert [str(error)[: len(where)] for error in found.errors] == [where]
+
+
 @pytest.mark.rule("L1")
 @pytest.mark.parametrize(
     ("context", "said"),

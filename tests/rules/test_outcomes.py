@@ -12,7 +12,7 @@ import pytest
 from actum import Agent, Config, Tools, errors, events
 from actum.execution.record.recovery import recovered
 
-from .scripts import Json, agent, answer, call, sent, text_of
+from .scripts import Json, agent, answer, call, plan_fails, sent, text_of
 
 pytestmark = pytest.mark.rule("C15")
 
@@ -233,3 +233,18 @@ async def test_an_item_with_an_unusable_result_is_not_made_again_after_a_cut() -
     assert made.count("a") == 1
     found = [(one.place, one.state, one.value) for one in raised.value.result.calls]
     assert found == [("0.0.0", "unusable", "no number"), ("0.0.1", "done", 2)]
+
+
+@pytest.mark.rule("C15", "L8")
+@pytest.mark.parametrize(("function", "returned"), [(lambda: "seven", ["seven"]), (object, [])])
+async def test_a_resumed_run_tells_of_an_unusable_result_what_the_first_has_told(
+    function: Callable[[], Any], returned: list[str]
+) -> None:
+    tools, plan = toolbox(function), {"type": "plan", "plan": [call("it")], "output": "†calls.0"}
+    with plan_fails(errors.InvalidResult) as first:
+        await Agent(None, tools=tools).run([plan])
+    with plan_fails(errors.InvalidResult) as again:
+        await Agent(None, tools=tools).resume(first.result.context)
+    for caught in (first, again):
+        (failed,) = [one for one in caught.result.context if one["type"] == "error"][-1:]
+        assert [failed[key] for key in ("_outcome", "_returned") if key in failed] == ["unusable", *returned]

@@ -184,6 +184,27 @@ async def test_every_call_has_a_key_of_its_own_in_every_run() -> None:
     assert len(handed) == len({key for _, key in handed}) == 12
 
 
+@pytest.mark.rule("A7", "C9")
+async def test_calls_that_a_function_makes_again_have_keys_of_their_own_which_are_the_same_when_it_runs_again() -> None:
+    handed: list[tuple[str, str]] = []
+    tools = keyed(handed)
+
+    async def thrice() -> int:
+        """Pay the same thrice."""
+        for _ in range(3):
+            await tools.all([call("pay", to="ana")])
+        if len(handed) == 3:
+            raise TimeoutError
+        return len(handed)
+
+    tools.tool(thrice, effects="none", retries=1)
+    plan: Json = {"type": "plan", "plan": [call("thrice")], "output": "†calls.0"}
+    assert (await Agent(None, tools=tools).run([plan])).output == 6
+    keys = [key for _, key in handed]
+    assert len(set(keys[:3])) == 3
+    assert keys[3:] == keys[:3]
+
+
 @pytest.mark.rule("A7")
 @pytest.mark.parametrize("levels", [0, 1])
 async def test_a_call_that_was_cut_is_made_again_under_its_key(levels: int) -> None:

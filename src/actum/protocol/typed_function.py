@@ -57,7 +57,7 @@ def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Act
         if key in _SPELT and value is not None:
             schema["properties"][_SPELT[key]] = {"const": value}
         elif key not in _OPTIONS:
-            schema["properties"][key] = value if isinstance(value, dict) and key != "_tool" else {"const": value}
+            schema["properties"][key] = value
     tool = parse_tool(schema, name)
     if tool.is_delegated and "_activity" not in tool.meta:  # the function is what runs in the delegate's place
         schema["properties"]["_activity"] = {"const": name}

@@ -206,3 +206,9 @@ def test_zones_mixed_is_an_error() -> None:
 
 def test_booleans_are_told_apart_and_are_no_numbers() -> None:
     assert compute("unique([True, False, True, 1, 0, 1.0])") == [True, False, 1, 0]
+
+
+def test_what_is_no_time_is_told_with_the_function_that_was_to_read_it() -> None:
+    for text in ("weekday(5)", "shift(5, days=1)", "minutes(5, 5)"):
+        with pytest.raises(ComputingError, match=rf"\b{text.partition('(')[0]}\(\)"):
+            compute(text)

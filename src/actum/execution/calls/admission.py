@@ -197,7 +197,7 @@ def _plain(call: Call, tool: Tool, own: Template, node: Node, script: Script, *,
         node=node,
         script=script,
         is_final=own.is_flat,
-        computes=bool(own.expressions) and any(isinstance(one, Computed) for one in own.expressions),
+        computes=any(isinstance(one, Computed) for one in own.expressions),
     )
 
 

@@ -268,7 +268,7 @@ def _wanted(job: Job, path: Path) -> Type:
     """What the tool takes there."""
     if job.tool is EXPECTS and job.shape is None:
         return BOOLEAN
-    return ANYTHING if job.is_value else _taken(job.tool, path)
+    return _taken(job.tool, path)
 
 
 @lru_cache(maxsize=1024)

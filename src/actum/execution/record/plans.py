@@ -209,16 +209,18 @@ def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, ItemR
     """The results of calls for single items, by the place of the call for all of them."""
     found: defaultdict[Place, ItemResults] = defaultdict(ItemResults)
     for place, left in marks.left.items():
-        for at in left if place.item is not None else ():
-            own = found[Place(place.answer, place.index)]
+        if (item := place.item) is None:
+            continue
+        own = found[Place(place.answer, place.index)]
+        for at in left:
             failed = failed_of(messages[at])
             if is_item(messages[at]) and messages[at].get(OUTCOME) == "unusable":
-                own.unusable[place.item or 0] = str(failed.get("error"))
+                own.unusable[item] = str(failed.get("error"))
             elif is_item(messages[at]):
-                own.by_number[place.item or 0] = messages[at]["data"]["result"]
-                own.uncertain |= {place.item or 0} if failed.get("outcome") == "unknown" else set()
+                own.by_number[item] = messages[at]["data"]["result"]
+                own.uncertain |= {item} if failed.get("outcome") == "unknown" else set()
             elif is_skip(messages[at]):
-                own.skipped.add(place.item or 0)
+                own.skipped.add(item)
             elif is_result(messages[at]):
-                own.told.add(place.item or 0)
+                own.told.add(item)
     return found
