@@ -197,7 +197,7 @@ async def test_calls_that_a_function_makes_again_have_keys_of_their_own_which_ar
             raise TimeoutError
         return len(handed)
 
-    tools.tool(thrice, effects="none", retries=1)
+    tools.tool(effects="none", retries=1)(thrice)
     plan: Json = {"type": "plan", "plan": [call("thrice")], "output": "†calls.0"}
     assert (await Agent(None, tools=tools).run([plan])).output == 6
     keys = [key for _, key in handed]

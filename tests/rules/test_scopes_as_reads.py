@@ -227,3 +227,17 @@ def test_timing_has_no_say(order: list[int], readers: list[str]) -> None:
         return desk
 
     assert {name: saw or {} for name, saw in asyncio.run(runs()).saw.items()} == expected
+
+
+@pytest.mark.rule("S8", "O5")
+async def test_what_the_alternative_that_was_taken_has_written_crosses_though_it_is_listed_later() -> None:
+    for of, crossed in (
+        ("†calls.1 <|> †calls.2", {"p": 1}),
+        ("†calls.4 <|> †calls.2", {"q": 2}),
+        ("†calls.2 *> (†calls.1 <|> †calls.3)", {"p": 1, "q": 2}),
+        ("{[†calls.1, †calls.3]}", {"p": 1, "r": 3}),
+    ):
+        desk = Desk()
+        writes = [w("†state.p", 1), w("†state.q", 2), w("†state.r", 3), w("†state.s", 4, _when=False)]
+        await desk.run(look(after=of), *writes, scopes=["state"])
+        assert {key: one for key, one in desk.saw["it"].items() if key in "pqrs"} == crossed

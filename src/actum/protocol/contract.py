@@ -26,7 +26,7 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     Raises:
         SchemaError: no value could satisfy both, naming the path.
     """
-    parts: dict[str, JsonObject] = {"own": tool.parameters, "takes": takes or {"type": "object"}}
+    parts: dict[str, JsonObject] = {"own": tool.parameters, "takes": takes or {}}
     if tool.output is not None:
         parts["output"] = {**definitions_of(tool.schema), **tool.output}
     if gives is not None:

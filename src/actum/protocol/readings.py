@@ -66,10 +66,9 @@ def readings_in(value: Any, name: str = "") -> Iterator[Reading]:
 
 def _reading(expression: Expression, at: str) -> Reading:
     is_computed = isinstance(expression, Computed)
-    text = expression.text if is_computed else str(expression)
     return Reading(
         at=at,
-        text=text,
+        text=str(expression),
         references=tuple(references(expression)),
         is_computed=is_computed,
         is_worked_out=isinstance(expression, Computed) and not expression.only_refers,

@@ -258,18 +258,12 @@ class Folding:
 
     def _fold_all(self) -> None:
         """Fold the messages that a run begins with, and note what calls had written (M6, O8)."""
-        has_left = False
-        for message in self._messages:
-            if "_call" in message:
-                has_left = True
-                break
-        if not has_left:
+        if not any("_call" in message for message in self._messages):
             for index, message in enumerate(self._messages):
                 absorb(self._memory, message, index, self.data_kinds)
             return
         self._ranks = moved(self._messages)
-        places = range(len(self._messages) - 1, -1, -1)
-        begin = 1 + next((at for at in places if _is_between(self._messages[at], self._ranks)), -1)
+        begin = max((at for at, one in enumerate(self._messages, 1) if _is_between(one, self._ranks)), default=0)
         for index, message in applied(self._messages):
             rank, write = listed(message, self._ranks), None
             if "_call" in message and rank is not None:
