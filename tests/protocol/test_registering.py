@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Tools, errors
+from actum.protocol.declaration import tool_names
 from actum.schema.json import JsonObject as Json
 
 
@@ -241,3 +242,54 @@ async def test_where_no_activity_is_registered_that_is_said() -> None:
     tools.register("t", {"_activity": "nobody"})
     with pytest.raises(errors.SchemaError, match=r"no Activity 'nobody' is registered; there are: none$"):
         await tools({"_tool": "t"})
+
+
+@pytest.mark.rule("T1")
+def test_a_decorator_takes_a_meta_property_by_its_value_as_a_file_does() -> None:
+    tools = Tools()
+
+    def look(x: int) -> int:
+        """Look."""
+        return x
+
+    assert tools.tool(_output=True, _effects="none", name="any")(look).tool.output == {}
+    assert tools.tool(_effects={"const": "none"}, name="none")(look).tool.effects == "none"
+    with pytest.raises(errors.SchemaError, match="'_output' must be the schema of the result, not 'text'"):
+        tools.tool(_output="text", name="text")(look)
+
+
+class Handle:
+    """Of which no schema can be made."""
+
+
+@pytest.mark.rule("A6")
+def test_what_no_schema_can_be_made_of_is_told_with_the_tool_and_the_parameter() -> None:
+    def give(handle: Handle) -> int:
+        """Give."""
+        return id(handle)
+
+    def take() -> Handle:
+        """Take."""
+        return Handle()
+
+    for function, path in ((give, "handle"), (take, "return")):
+        with pytest.raises(errors.SchemaError) as caught:
+            Tools().tool(function)
+        assert (caught.value.tool, caught.value.path) == (function.__name__, path)
+
+
+@pytest.mark.rule("M1")
+@pytest.mark.parametrize(
+    ("message", "names"),
+    [
+        ({"_tool": "pay"}, ["pay"]),
+        ({"type": "object", "_tool": "pay"}, ["pay"]),
+        ({"type": "object", "properties": {"_tool": {"const": "pay"}}}, ["pay"]),
+        ({"pay": {}, "look": {"_effects": "none"}}, ["pay", "look"]),
+        ({"type": {"_effects": "none"}}, ["type"]),
+    ],
+)
+def test_a_tool_message_is_one_schema_with_its_name_or_a_map_of_tools(
+    message: dict[str, Any], names: list[str]
+) -> None:
+    assert list(tool_names({"type": "tool", "tool": message})) == names

@@ -11,6 +11,8 @@ import pytest
 from actum import HOLD, Agent, Call, Tools, approvals, errors, events, models
 from actum.protocol.call import Place
 
+from actum.execution.record.recovery import recovered
+
 from .scripts import Json, answer, call
 
 pytestmark = pytest.mark.rule("C9")
@@ -207,7 +209,8 @@ async def test_calls_that_a_function_makes_again_have_keys_of_their_own_which_ar
 
 @pytest.mark.rule("A7")
 @pytest.mark.parametrize("levels", [0, 1])
-async def test_a_call_that_was_cut_is_made_again_under_its_key(levels: int) -> None:
+@pytest.mark.parametrize("is_recorded", [False, True])
+async def test_a_call_that_was_cut_is_made_again_under_its_key(is_recorded: bool, levels: int) -> None:
     handed: list[tuple[str, str]] = []
     tools, gone = Tools(), asyncio.Event()
 
@@ -229,9 +232,10 @@ async def test_a_call_that_was_cut_is_made_again_under_its_key(levels: int) -> N
         down: Json = {"type": "tool", "tool": {"down": {"_delegate": "inner"}}}
         context = [down, {"type": "plan", "plan": [call("down")], "output": "†calls.0"}]
     agent = Agent(None, tools=tools, delegates={"inner": inner})
-    async with agent.stream(context) as stream:
+    entries: list[Json] = []
+    async with agent.stream(context, record=entries.append) as stream:
         await gone.wait()
-    result = await agent.resume(stored(stream.context))
+    result = await agent.resume(recovered(json.loads(json.dumps(entries))) if is_recorded else stored(stream.context))
     assert result.output == "ana"
     assert [to for to, _ in handed] == ["ana", "ana", "ana"]
     assert handed[1][1] == handed[2][1] != handed[0][1]

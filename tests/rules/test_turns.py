@@ -201,12 +201,12 @@ async def test_a_cut_conversation_forgets_a_settled_plan_whole() -> None:
 @pytest.mark.rule("M4", "L8")
 async def test_a_cut_conversation_keeps_what_a_plan_that_waits_has_done() -> None:
     both = answer(call("refund", id="o2"), call("refund", id="o1"), output="Done: {†calls.1}")
-    desk = Desk(both, *ANSWERS[1:], approve=hold_first)
+    desk = Desk(both, answer(call("refund", id="o3")), *ANSWERS[1:], approve=hold_first)
     talk = desk.agent.conversation(most=10)
-    assert await spoken(talk, "refund me", "and now?", "hello?") == [None, "SECOND", "THIRD"]
+    assert await spoken(talk, "refund me", "and now?", "hello?", "bye") == [None, None, "SECOND", "THIRD"]
     talk = desk.agent.conversation(again(approvals.decided(talk.context, "0.1", "approve")), most=10)
     assert await turn(talk) == "Done: paid o1"
-    assert desk.paid == ["o2", "o1"]
+    assert desk.paid == ["o2", "o3", "o1"]
 
 
 @pytest.mark.rule("M4")
