@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Call, Tools, approvals, errors, events, models
-from actum.protocol.call import Place
-
 from actum.execution.record.recovery import recovered
+from actum.protocol.call import Place
 
 from .scripts import Json, answer, call
 
