@@ -198,5 +198,31 @@ def test_runs_that_were_submitted_are_examples_by_the_name_of_their_idea(folder:
     assert (told["proof"]["same"], told["proof"]["examples"]) == (3, 3)
     none = actum("refine", "--runs", "runs", "--idea", "none.json", cwd=folder)
     assert (none.returncode, "name the runs" in none.stderr) == (2, True)
-    alone = actum("refine", "run-ana.json", cwd=folder)
-    assert (alone.returncode, "name the Idea that they are runs of" in alone.stderr) == (2, True)
+
+
+@pytest.mark.rule("R29")
+def test_a_plan_of_three_callers_is_shared_by_name(folder: Path) -> None:
+    runs = [f"{caller}=run-{name}.json" for caller, name in zip("abc", ("ana", "bo", "cy"), strict=True)]
+    told = ["refine", *runs, "--idea", "desk.json", "--plans", "plans.db", "--share", "d", "--share", "e"]
+    desk, text = folder / "desk.json", "warm is it, over 7 days?"
+    desk.write_text(desk.read_text(encoding="utf-8").replace("warm is it there?", text), encoding="utf-8")
+    for name, city in (("ana", "Lisbon"), ("bo", "Oslo"), ("cy", "Rome"), ("di", "Bern")):
+        (folder / f"run-{name}.json").unlink()
+        asyncio.run(keep(name, city))
+    shared = actum(*told, cwd=folder)
+    assert shared.returncode == 0, shared.stderr
+    assert shared.stdout.endswith("shared with d, e\n")
+    assert [Plans(folder / "plans.db", tenant=one).list()[0].state for one in "de"] == ["used", "used"]
+    assert Plans(folder / "plans.db", tenant="a").list() == []
+    two = actum("refine", *runs[:2], "a=run-di.json", *told[4:], cwd=folder)
+    assert (two.returncode, "too_few: 2 callers" in two.stderr) == (1, True), two.stderr
+    unnamed = actum("refine", "run-ana.json", *told[4:], cwd=folder)
+    assert (unnamed.returncode, "name whose runs" in unnamed.stderr) == (2, True), unnamed.stderr
+
+
+@pytest.mark.rule("R1", "R18")
+def test_a_model_is_asked_where_one_is_named_and_nowhere_else(folder: Path) -> None:
+    few = actum("refine", *(f"run-{one}.json" for one in ("ana", "bo", "cy")), "--idea", "desk.json",
+                "--confirm", "1.days", "--fill", "nobody:none", cwd=folder)  # fmt: skip
+    assert few.returncode != 0
+    assert "nobody" in few.stderr

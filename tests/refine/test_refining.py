@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Idea, Tools, errors, kept, models
-from actum.refine import Refined, refine
+from actum.refine import Refined, prove, refine
 
 INPUT = {
     "type": "input",
@@ -121,14 +121,6 @@ async def test_a_constant_that_nobody_has_said_is_a_question_until_a_person_sett
         found.save(tmp_path / "refined.json")
     assert raised.value.code == "unconfirmed"
     assert not (tmp_path / "refined.json").exists()
-    wrongs: list[dict[str, Any]] = [
-        {"confirm": ["1.day"]},
-        {"ignore": ["calls.7.mean"]},
-        {"same": {"output.maen": "any"}},
-    ]
-    for wrong in wrongs:
-        with pytest.raises(errors.IdeaError, match=r"the plan has no '.*'; (did you mean|it has)"):
-            await refine(runs, idea=own, tools=tools, **wrong)
     settled = await refine(runs, idea=own, tools=tools, confirm=["1.days"])
     assert not settled.questions
     settled.save(tmp_path / "refined.json")
@@ -323,9 +315,65 @@ async def test_a_read_that_nobody_refers_to_stays_and_what_never_varied_refers_t
             {"calls": [], "output": {"days": 3, "as text": "3"}},
         ]
         runs.append(await keep(tmp_path, own, email, answers, tools))
-    found = await refine(runs, idea=own, tools=tools, confirm=['output["as text"]'])
+    found = await refine(runs, idea=own, tools=tools, confirm=["output['as text']"])
     assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["account"]
     told = json.dumps(found.plan, ensure_ascii=False)
     assert "†calls.0.is_open == True" in told  # the model may have decided by it
     assert "†calls.0.days == 3" in told  # what may as well have given it has to stay the same
     assert found.plan["output"] == {"days": 3, "as text": "3"}
+
+
+@pytest.mark.rule("R30")
+@pytest.mark.parametrize("is_noted", [True, False])
+async def test_runs_of_other_tools_than_these_are_no_examples(tmp_path: Path, is_noted: bool) -> None:
+    """A kept run notes by what its tools were known; an older one is replayed to see it."""
+    own, tools = idea(), desk()
+    runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], tools)
+    noted = [json.loads(path.read_text(encoding="utf-8")) for path in runs]
+    assert all(set(one["meta"]["run"]["tools"]) == {"find_customer", "weather"} for one in noted)
+    for path, one in zip(runs, noted, strict=True):
+        if not is_noted:
+            del one["meta"]["run"]["tools"]
+            path.write_text(json.dumps(one), encoding="utf-8")
+    assert (await refine(runs, idea=own, tools=tools)).proof.holds
+
+    @tools.tool(effects="none", name="weather", replace=True)
+    def weather(city: str, days: int, unit: str = "C") -> dict[str, float]:
+        """The weather to come."""
+        return {"mean": MEANS[city], "days": days}
+
+    with pytest.raises(errors.RefineError, match="none of the runs"):
+        await refine(runs, idea=own, tools=tools)
+    (tmp_path / "new").mkdir()
+    new = await runs_of(tmp_path / "new", own, tuple(PEOPLE)[:3], tools)
+    found = await refine([*runs, *new], idea=own, tools=tools)
+    assert found.left_out == dict.fromkeys(map(str, runs), "stale")
+
+
+@pytest.mark.rule("R21")
+async def test_a_reference_that_no_example_follows_is_not_proved(tmp_path: Path) -> None:
+    found = await refined(tmp_path)
+    found.save(tmp_path / "plan.json")
+    plan = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
+    runs = [tmp_path / f"{email.split('@', maxsplit=1)[0]}.json" for email in tuple(PEOPLE)[:4]]
+    assert (await prove(tmp_path / "plan.json", runs, tools=desk())).proof.holds
+    never = {"_tool": "remind", "id": "†calls.0.id", "note": "Come", "_when": "{†calls.1.mean > 90}"}
+    plan["context"][-1]["plan"].append(never)
+    plan["context"][-1]["plan"] = [one for one in plan["context"][-1]["plan"] if "_tool" in one]
+    (tmp_path / "edited.json").write_text(json.dumps(plan), encoding="utf-8")
+    edited = await prove(tmp_path / "edited.json", runs, tools=desk())
+    assert (edited.proof.same, edited.proof.fixed, edited.proof.holds) == (4, ["†calls.0.id"], False)
+    assert "another value behind †calls.0.id changes nothing" in edited.proof.why
+
+
+@pytest.mark.rule("R2")
+async def test_runs_that_were_asked_in_other_words_are_no_examples(tmp_path: Path) -> None:
+    """A constant that the Idea's words explain would be of words that no model has read."""
+    tools, asked = desk(), Idea(context=[INPUT, "How warm will it be?"], schema={"type": "object"})
+    runs = await runs_of(tmp_path, idea(), tuple(PEOPLE)[:3], tools)
+    (tmp_path / "other").mkdir()
+    other = await runs_of(tmp_path / "other", asked, tuple(PEOPLE)[3:5], tools)
+    found = await refine([*runs, *other], idea=idea(), tools=tools)
+    assert found.left_out == dict.fromkeys(map(str, other), "given_differs")
+    with pytest.raises(errors.RefineError, match=r"given_differs: 3\); what varies .* has to be input"):
+        await refine(runs, idea=asked, tools=tools)

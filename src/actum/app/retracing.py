@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,6 +126,20 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
         found = _made_again(frame, then, tick) or _made_again(await assembled(agent).frame(then, schema), then, tick)
         frame, sent = found or (frame, None)
         yield Replayed(number=number, tick=tick, is_same=sent is not None, left=messages[tick.at : end], sent=sent)
+
+
+async def requests_again(agent: Agent, run: Idea, name: str) -> bool:
+    """Whether an agent, its own model aside, makes all requests of a kept run in the same bytes.
+
+    Raises:
+        IdeaError: no run is kept there.
+    """
+    about, own = about_of(run.meta, name), copy(agent)
+    own.model = Unasked(DIALECTS.get(str(about.get("dialect"))))
+    try:
+        return all([one.is_same async for one in replayed(own, run.context, run.schema, ticks_of(about, name))])
+    except ActumError:
+        return False
 
 
 def _made_again(frame: Frame | None, context: Context, tick: Tick) -> tuple[Frame, ModelRequest] | None:

@@ -16,7 +16,6 @@ from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call, Place
 from ..protocol.config import Limits
 from ..protocol.context import Context
-from ..protocol.message import as_printed
 from ..protocol.usage import Usage
 from ..schema.json import Json
 from ..spans import Span
@@ -204,7 +203,7 @@ class Asking(Paying):
         if self.emit.sink:
             self.emit(
                 RequestStarted(
-                    context=as_printed(context),
+                    context=context.messages,
                     messages=[dict(message) for message in request.messages],
                     schema=request.schema,
                     waiting=tuple(map(dict, waiting)),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -18,7 +19,7 @@ from ..schema.validator import Validator
 from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
-from .model import PASSING, Gate, Gated, Model, ModelRequest, Reasoning, closing
+from .model import PASSING, Gate, Gated, Model, ModelRequest, Reasoning
 from .model_chain import chain_of, next_frame, speaker
 from .strings import OutputTexts
 
@@ -252,8 +253,7 @@ async def _attempt(
     following = _Following(parser, frame, judge, listener) if listener is not None else None
     usage = Usage(requests=1)
     try:
-        stream, deltas = _begun(model, request)
-        async with closing(stream):
+        async with _stream(model, request) as deltas:
             while True:
                 # Not `async for` over another generator, for what fails here is the model's fault and nothing else is:
                 # a generator between would be passed by every delta.
@@ -308,15 +308,23 @@ def _pieces(model: Model, text: Any) -> Iterator[str]:
         yield text[start : start + _MOST_AT_ONCE]
 
 
-def _begun(model: Model, request: ModelRequest) -> tuple[Any, AsyncIterator[str | Reasoning | Usage]]:
-    """The model's stream, and what iterates over it."""
+@contextlib.asynccontextmanager
+async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Reasoning | Usage]]:
+    """The model's stream, closed whatever happens."""
+    stream: Any = None
     try:
-        stream = model.stream(request)
-        return stream, aiter(stream)
-    except ActumError:
-        raise
-    except Exception as error:
-        raise _failed(model, error) from error
+        try:
+            stream = model.stream(request)
+            deltas = aiter(stream)
+        except ActumError:
+            raise
+        except Exception as error:
+            raise _failed(model, error) from error
+        yield deltas
+    finally:
+        close: Callable[[], Any] | None = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
 
 
 def _failed(model: Model, error: Exception) -> ModelError:

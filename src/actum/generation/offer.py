@@ -20,7 +20,7 @@ from ..protocol.context import Context, origin_of
 from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.reader import READ, READER, Reader, may_hold, may_need_reading
 from ..protocol.registry import Catalog
-from ..protocol.tool import ANONYMOUS, Tool, owned_by, says_the_same, size_of
+from ..protocol.tool import ANONYMOUS, Tool, interface_digest, owned_by, says_the_same, size_of
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.shapes import MAP, told
@@ -99,6 +99,11 @@ class Toolset:
     def reading(self) -> frozenset[str]:
         """The names of the tools that only read."""
         return frozenset(name for name, tool in self.tools.items() if tool.effects == "none")
+
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """By what the tools are known, whatever is said of them in words: their interfaces and effects."""
+        return {name: f"{interface_digest(tool)} {tool.effects}" for name, tool in self.tools.items()}
 
     @cached_property
     def silent(self) -> frozenset[str]:

@@ -84,10 +84,13 @@ APPROVE = "approve"
 """The member that says who decides on its calls, as `--approve` names it."""
 ID = "id"
 """The member that says which run it is: the log beside the file says it, too."""
+TOOLS = "tools"
+"""The member that says by what the tools were known whose calls it has made."""
 _MEMBERS: Sequence[tuple[str, type, str]] = (
     (ID, str, "a text"),
     ("ticks", list, "a list of ticks"),
     ("makers", dict, "an object"),
+    (TOOLS, dict, "an object"),
     ("dialect", str, "a text"),
     ("waiting", list, "a list"),
 )

@@ -13,6 +13,7 @@ from ..schema.json import JsonObject, is_list, is_object, leaves_of
 from ..schema.walk import followed
 from .terms import value_key
 
+_TEXTS = frozenset({"text", "system", "user"})
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)")
 
 
@@ -26,6 +27,8 @@ class Author:
     """Of the output."""
     given: Any = None
     """The schema of the input."""
+    texts: Sequence[str] = ()
+    """What he has asked for, text by text."""
     _said: dict[str, bool] = field(default_factory=dict[str, bool])
 
     @classmethod
@@ -34,7 +37,7 @@ class Author:
         own = [message for message in messages if message.get("type") not in {"input", "tool", "meta"}]
         words = "\n".join(str(value) for message in own for _, value in leaves_of(message))
         given = next((message.get("schema") for message in messages if message.get("type") == "input"), None)
-        return cls(words=words, tools=tools, schema=schema, given=given)
+        return cls(words=words, tools=tools, schema=schema, given=given, texts=texts_in(own))
 
     @cached_property
     def numbers(self) -> list[float]:
@@ -75,6 +78,12 @@ class Author:
             for path, value in leaves
             if isinstance(value, str) and value and is_secret(declared_at(self.given, path))
         )
+
+
+def texts_in(messages: Sequence[JsonObject]) -> list[str]:
+    """What was asked for, text by text."""
+    texts = [str(one.get("text") or one.get("content") or "") for one in messages if one.get("type") in _TEXTS]
+    return [one for one in texts if one.strip()]
 
 
 def is_secret(schema: JsonObject) -> bool:

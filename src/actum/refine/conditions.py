@@ -10,7 +10,7 @@ from ..dataflow.computing.operands import is_number
 from ..errors import RefineError
 from ..schema.json import is_list
 from .author import Author
-from .explaining import Explanation
+from .explanation import Explanation
 from .terms import KnownValue, value_key
 
 

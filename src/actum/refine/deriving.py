@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from ..app.recorded import RecordedCall
 from ..dataflow.dollars import as_it_is
+from ..dataflow.reference import print_path
 from ..errors import RefineError
 from ..protocol.call import EXPECT
+from ..protocol.tool import ANONYMOUS
 from ..schema.json import Json, JsonObject, is_list, is_object, leaves_of, with_texts
 from ..sources.environment import secrets_of
 from .author import Author, declared_at
 from .conditions import MadeWhen, separating
 from .examples import Example
-from .explaining import Explaining, Explanation, Leaf, values_within
+from .explaining import Explaining, values_within
+from .explanation import Explanation, Leaf
 from .guards import guard_of_input, guards_of_results
 from .holes import Holes, TextReading
 from .repeating import repeated
@@ -45,9 +47,18 @@ class DerivedPlan:
         """Whether a value isn't known, or a person has to settle it."""
         return any(one.how in {"question", "hole"} for one in self.found)
 
-    def read_in(self, shape: ExampleShape, at: int, known: Derivation) -> list[RecordedCall]:
-        """What a reader would have answered it in one of the examples; `known` derives of all of them."""
-        return [one.recorded(shape, at, known.known(at)) for one in self.readings]
+    @property
+    def is_judged(self) -> bool:
+        """Whether a model is asked for what can't be proved by bytes."""
+        return any(one.how == "judged" for one in self.found)
+
+    def read_in(self, shape: ExampleShape, known: Derivation) -> list[Example]:
+        """The examples with what a reader would have answered it there; `known` derives of all of them."""
+        found: list[Example] = []
+        for at, example in enumerate(shape.examples):
+            read = [one.recorded(shape, at, known.known(at)) for one in self.readings]
+            found.append(replace(example, record=[*example.record, *read]))
+        return found
 
     @property
     def plan(self) -> JsonObject:
@@ -70,21 +81,28 @@ class PlannedCall:
         return slots_in([self.call, *self.expects]) - {self.number}
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a person has settled: constants and references by their leaves, and what he looks over."""
+
+    confirmed: Mapping[str, str] = field(default_factory=dict[str, str])
+    ignored: Collection[str] = ()
+    fills: bool | None = False
+    """Whether a model may be asked for what nothing explains and no text holds, None for neither (R18)."""
+
+
 @dataclass
 class Derivation:
-    """Derives the plan of a shape. `confirmed` are leaves that a person has settled, `ignored` what he looks over.
+    """Derives the plan of a shape, with what a person has settled.
 
     `others` are examples of other shapes: what a read shows of the difference is a question (R15).
     """
 
     shape: ExampleShape
     author: Author
-    confirmed: Mapping[str, str] = field(default_factory=dict[str, str])
-    ignored: Collection[str] = ()
+    settled: Settled = field(default_factory=Settled)
     others: Sequence[Example] = ()
     found: list[Explanation] = field(default_factory=list[Explanation])
-    reads_texts: bool = True
-    """Whether a model may be asked to read what nothing explains (R18)."""
 
     def plan(self) -> DerivedPlan:
         """The plan.
@@ -93,6 +111,8 @@ class Derivation:
             RefineError: a value was taken from data, or there is no condition or list for a call.
         """
         elements = [self._element(number, slot) for number, slot in enumerate(self.shape.slots)]
+        for element in elements:
+            self._check_judged(element)
         before = len(self.found)
         authored = [self._authored(example, example.authored_output, example.last) for example in self.shape.examples]
         everything = [number for number, slot in enumerate(self.shape.slots) if slot.how != "now and then"]
@@ -100,7 +120,7 @@ class Derivation:
         output = self._explaining.value(place, [example.output for example in self.shape.examples], authored)
         expects = [condition for one in self.found[before:] for condition in one.expects]
         holes = self._explaining.holes
-        used = {one.group for one in self.found if one.how == "read"}
+        used = {one.group for one in self.found if one.how in {"read", "judged"}}
         readings = [] if holes is None else list(holes.readings(used))
         whole = self._written(_with_readers(elements, readings), output, [*self._of_reads(), *expects])
         return replace(whole, readings=readings)
@@ -111,11 +131,13 @@ class Derivation:
         made = [step.arguments for slot in self.shape.slots for step in slot.calls[0]]
         wanted = keys_within([*made, self.shape.examples[0].output])
         secrets = self.author.secrets_of(inputs).union(secrets_of())
-        holes = Holes(len(self.shape.slots), self._sources, self.author, secrets) if self.reads_texts else None
+        called = [slot.first.tool for slot in self.shape.slots]
+        fills = self.settled.fills
+        holes = None if fills is None else Holes(called, self._sources, self.author, secrets, fills)
         return Explaining(
             Terms(self._sources, self.author.numbers, self.author.has_said, wanted),
             self.author,
-            self.confirmed,
+            self.settled.confirmed,
             values_within(inputs),
             self._read,
             self.found,
@@ -180,19 +202,45 @@ class Derivation:
             return self._repeated(number, slot)
         if slot.how == "now and then":
             return self._optional(number, slot)
+        if slot.first.is_latent:
+            self.found.append(self._latent(number, slot))
         before = len(self.found)
         parameters: JsonObject = {}
         for name in slot.first.arguments:
-            place = Leaf(f"{number}.{name}", self._allowed(number), slot.first.tool, (name,))
+            place = Leaf(f"{number}.{name}", self._allowed(number), slot.first.tool, number, (name,))
             steps = [calls[0] for calls in slot.calls]
             pairs = zip(self.shape.examples, steps, strict=True)
             authored = [self._authored(one, step.authored.get(name), step.answer) for one, step in pairs]
             parameters[name] = self._explaining.value(place, [step.arguments[name] for step in steps], authored)
         expects = [condition for one in self.found[before:] for condition in one.expects]
-        return PlannedCall(number, {"_tool": slot.first.tool, **parameters}, expects, slot.first.reads)
+        delegate = {"_delegate": ANONYMOUS} if slot.first.is_latent else {}
+        return PlannedCall(number, {"_tool": slot.first.tool, **parameters, **delegate}, expects, slot.first.reads)
+
+    def _latent(self, number: int, slot: SharedCall) -> Explanation:
+        """A call that the models carried out themselves: one is asked for it alone (R18)."""
+        why = f"a model carries {slot.first.tool} out: no proof by bytes"
+        return Explanation(
+            leaf=f"{number}", text=slot.first.tool, how="judged" if self.settled.fills else "hole", why=why
+        )
+
+    def _check_judged(self, element: PlannedCall) -> None:
+        """What a model says feeds no effect, unless a person has confirmed that leaf (R19).
+
+        Raises:
+            RefineError: it would.
+        """
+        judged = {number for number, slot in enumerate(self.shape.slots) if slot.first.is_latent}
+        judged |= slots_in([one.group for one in self.found if one.how == "judged"])
+        for path, value in () if element.reads else leaves_of(element.call):
+            leaf = f"{element.number}{print_path(path)}"
+            if slots_in(value) & judged and leaf not in self.settled.confirmed:
+                told = f"{element.call['_tool']} has effects, and a model would say {leaf} of it: --confirm {leaf}"
+                raise RefineError(told, code="hole_with_effects", path=leaf)
 
     def _repeated(self, number: int, slot: SharedCall) -> PlannedCall:
         """One call for the items of a list (R14)."""
+        if slot.first.is_latent:
+            raise RefineError(f"{slot.first.tool}: a model carries it out for each item", code="other_shape")
         found = repeated(number, slot, self._allowed(number), self._explaining)
         self.found += found.notes
         call = {"_tool": slot.first.tool, "_each": found.items, **found.parameters}
@@ -223,7 +271,7 @@ class Derivation:
         block = next(slot for slot in self.shape.slots if slot.how == "now and then")
         own = self.shape.of([at for at, calls in enumerate(block.calls) if calls])
         slots = [replace(slot, how="once") if slot.how == "now and then" else slot for slot in own.slots]
-        return Derivation(replace(own, slots=slots), self.author, self.confirmed, reads_texts=False)
+        return Derivation(replace(own, slots=slots), self.author, replace(self.settled, fills=None))
 
     def _condition(self, number: int) -> MadeWhen:
         allowed = {-1, *self._allowed(number)}
@@ -241,9 +289,9 @@ class Derivation:
             value: Any = source.values[0]
             if is_object(value) or (is_list(value) and value):
                 continue
-            if self._may_be_listed(source, slot) or source.text in self.confirmed:
+            if self._may_be_listed(source, slot) or source.text in self.settled.confirmed:
                 yield f"{source.reference} == {value!r}"
-            elif (has_effects or self._differs(source, slot)) and source.text not in self.ignored:
+            elif (has_effects or self._differs(source, slot)) and source.text not in self.settled.ignored:
                 self.found.append(
                     Explanation(
                         leaf=source.text,

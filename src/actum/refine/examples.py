@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..app.idea import Idea
-from ..app.recorded import call_key
+from ..app.recorded import RecordedCall, call_key, calls_on_record
 from ..errors import IdeaError, RefineError
+from ..generation.offer import Toolset
 from ..ideas.file import read_idea, write_idea
-from ..ideas.ticks import about_of
+from ..ideas.ticks import TOOLS, about_of
 from ..inspection.account import Account, account_of
 from ..inspection.origins import calls_of
 from ..protocol.call import Place
@@ -49,6 +50,8 @@ class Step:
     authored: JsonObject
     arguments: JsonObject
     value: Json
+    is_latent: bool
+    """Whether the model itself has carried it out."""
 
     @property
     def kind(self) -> tuple[str, tuple[str, ...]]:
@@ -69,6 +72,8 @@ class Example:
     authored_output: Json
     last: int
     """The number of its last answer."""
+    record: Sequence[RecordedCall]
+    """What its calls came to, and what a reader would have answered a plan."""
 
     def numbered(self, value: Any, answer: int, numbers: Mapping[str, int]) -> Any:
         """A value as it was authored in an answer, where each call stands under the number that its place has here."""
@@ -92,8 +97,8 @@ class Example:
         return {self.place_of(match[1], int(match[2]), step.answer) for match in found}
 
 
-def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
-    """A kept run as an example; `reads` are the tools that only read.
+def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
+    """A kept run as an example, of today's tools.
 
     Raises:
         RefineError: it can't be one, with the code that says why.
@@ -109,7 +114,11 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
     begins = _begins(account, name)
     if any(message.get("type") in {"plan", "approval"} for message in begins):
         raise RefineError(f"{name}: a run that began with a plan can't be an example", code="other_shape")
-    steps = _steps(account, calls_of(run), reads, name)
+    steps = _steps(account, calls_of(run), toolset.reading, name)
+    noted: Mapping[str, Any] = account.about.get(TOOLS, {})
+    for one in (step.tool for step in steps if step.tool in noted):
+        if not f"{toolset.digests.get(one)} ".startswith(f"{noted[one]} "):
+            raise RefineError(f"{name}: the tool {one!r} is another one today", code="stale")
     if len(steps) > _MOST_CALLS:
         raise RefineError(f"{name}: {len(steps)} calls, at most {_MOST_CALLS} are refined", code="too_large")
     written = [step.arguments for step in steps]
@@ -127,6 +136,7 @@ def example_of(run: Idea, name: str, reads: Collection[str]) -> Example:
         output=account.output,
         authored_output=next(answer.output for answer in reversed(account.answers) if answer.output is not None),
         last=max(answer.number for answer in account.answers),
+        record=calls_on_record(run, name, toolset.reading),
     )
 
 
@@ -184,12 +194,9 @@ def _step(account: Account, call: CallAccount, is_read: bool, name: str, *, is_r
     if authored is None or _OWN_WAYS & authored.keys():
         told = "_each" if authored is None else ", ".join(sorted(_OWN_WAYS & authored.keys()))
         raise RefineError(f"{name}: call {call.place} was written with {told}", code="other_shape")
-    if call.by == MODEL:
-        raise RefineError(
-            f"{name}: the model itself has carried out {call.tool}, call {call.place}", code="other_shape"
-        )
+    is_latent = call.by == MODEL
     if call.state != "done":
-        if not is_read and call.state != "not made":
+        if not (is_read or is_latent) and call.state != "not made":
             raise RefineError(f"{name}: the effect {call.tool} (call {call.place}) {call.state}", code="failed_effect")
         return None
     place = Place.parse(call.place)
@@ -198,8 +205,9 @@ def _step(account: Account, call: CallAccount, is_read: bool, name: str, *, is_r
         # the elements of a plan stand one behind another, before all answers: what is behind may read what is before
         answer=(place.index or 0) - _MOST_ELEMENTS if is_refined else place.answer,
         tool=call.tool,
-        reads=is_read,
+        reads=is_read or is_latent,
         authored={key: value for key, value in authored.items() if not key.startswith("_")},
         arguments=call.arguments,
         value=call.value,
+        is_latent=is_latent,
     )

@@ -4,50 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from ..dataflow.expression import escaped
-from ..dataflow.reference import print_path
 from ..errors import RefineError
 from ..schema.json import Json, JsonObject, encode, is_list, is_object, leaves_of
 from .author import Author, is_judged, is_secret
+from .explanation import Explanation, Leaf
 from .holes import Holes
 from .templates import addresses, copied, own_words, phrases, templates_for
 from .terms import KnownValue, Term, Terms, value_key, varies
 
-How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question", "read", "hole"]
+_UNPROVED = frozenset({"hole", "judged"})
+"""What is of no term: where a whole has one, that is taken."""
 _MOST_ALIKE = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """What a value of the plan is. `leaf` is its place, `3.city`; `text` is as it stands in the plan.
-
-    `expects` are conditions under which no other term that the examples allow comes to another value. `why` is for
-    people, `group` the value as an expression, and `others` how many more terms give it.
-    """
-
-    leaf: str
-    text: Json
-    how: How
-    why: str = ""
-    expects: tuple[str, ...] = ()
-    group: str = ""
-    others: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """Where values stand: the plan's place, what may be read there, and the tool whose parameter it is, if any."""
-
-    at: str
-    allowed: Collection[int]
-    tool: str | None = None
-    path: tuple[str | int, ...] = ()
-
-    def part(self, key: str | int) -> Leaf:
-        """That of a part."""
-        return replace(self, at=f"{self.at}{print_path((key,))}", path=(*self.path, key))
 
 
 @dataclass(slots=True)
@@ -86,7 +56,7 @@ class Explaining:
         before = len(self.found)
         parts = self._parts(place, values, authored, keys, is_probe=True)
         inner = self.found[before:]
-        has_hole = any(one.how == "hole" for one in inner)
+        has_hole = any(one.how in _UNPROVED for one in inner)
         if not has_hole and any(one.how in {"question", "authored", "confirmed"} for one in inner):
             return parts
         del self.found[before:]
@@ -123,7 +93,7 @@ class Explaining:
         for key in keys:
             parts = [value[key] for value in values]
             found[key] = self.value(place.part(key), parts, [_part(one, key, len(keys)) for one in authored])
-            if is_probe and self.found[-1].how == "hole":
+            if is_probe and self.found[-1].how in _UNPROVED:
                 break
         return found if is_object(values[0]) else list(found.values())
 
@@ -134,20 +104,10 @@ class Explaining:
             return _hole(place, f"{len(terms)} terms give it: more examples tell")
         found = terms or templates_for(values, self.terms.sources, place.allowed)
         if not found:
-            return self._read_of_text(place, values) or _hole(place, "no term gives it in all examples")
+            filled = None if self.holes is None else self.holes.filled(values, place)
+            return filled or _hole(place, "no term gives it in all examples")
         own = _by(place, found)
         return self._with_own_words(place, own, found[0].words)
-
-    def _read_of_text(self, place: Leaf, values: Sequence[Any]) -> Explanation | None:
-        """A value that a reader finds in a text, where it has to stand (R18)."""
-        head = place.at.partition(".")[0]
-        slot = int(head) if place.tool is not None else None
-        found = None if self.holes is None else self.holes.reading(values, place.path, slot, place.tool, place.allowed)
-        if found is None:
-            return None
-        group, condition, source = found
-        why = f"a model reads it in {source.reference}, where it has to stand"
-        return Explanation(leaf=place.at, text=group, how="read", why=why, group=group, expects=(condition,))
 
     def _with_own_words(self, place: Leaf, own: Explanation, words: Sequence[str]) -> Explanation:
         """A text whose words nothing known has: of what never varied nobody knows whether it was filled in (R12)."""

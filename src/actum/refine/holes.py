@@ -1,10 +1,10 @@
-"""What nothing known explains and a text holds word for word: one small request reads it there (R18)."""
+"""What nothing known explains: one small request reads it in a text that holds it, or judges it (R18)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..app.recorded import RecordedCall
@@ -12,12 +12,13 @@ from ..dataflow.computing.operands import is_number
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
 from ..protocol.reader import READ, is_read
-from ..schema.json import Json, JsonObject, encode
+from ..schema.json import Json, JsonObject, encode, is_object
 from .author import Author
+from .explanation import Explanation, Leaf
 from .shapes import ExampleShape
 from .terms import KnownValue, value_key
 
-_ASK: Final = "As the text has it, word for word: {}"
+_ASK: Final = "As the text has it, word for word"
 _SHORTEST_TEXT = 3
 """How many words a text has at least that something is read of."""
 
@@ -41,10 +42,11 @@ class ReadValue:
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """A call of the reader: its slot, the text that it reads, and what of it, by names."""
+    """A call of the reader: its slot, what it is shown, by references, and what it says of it, by names."""
 
     slot: int
-    source: KnownValue
+    of: Json
+    ask: str
     members: Mapping[str, ReadValue]
 
     @property
@@ -57,78 +59,104 @@ class TextReading:
             "required": names,
             "additionalProperties": False,
         }
-        ask = _ASK.format("; ".join(f"{name}, {one.about}" for name, one in self.members.items()))
-        return {"_tool": READ, "of": self.source.reference, "ask": ask, "as": shape}
+        ask = f"{self.ask}: {'; '.join(f'{name}, {one.about}' for name, one in self.members.items())}"
+        return {"_tool": READ, "of": self.of, "ask": ask, "as": shape}
 
     def recorded(self, shape: ExampleShape, at: int, known: Mapping[str, Json]) -> RecordedCall:
         """The call in an example, as a reader answers it that reads what was meant; `known` is what was known there."""
         own = {key: value for key, value in self.call.items() if key != "_tool"}
         values = {name: one.value(shape, at) for name, one in self.members.items()}
-        return RecordedCall(tool=READ, arguments={**own, "of": known.get(self.source.reference)}, value=values)
+        of: Any = self.of
+        shown = {key: known.get(one) for key, one in of.items()} if is_object(of) else known.get(of)
+        return RecordedCall(tool=READ, arguments={**own, "of": shown}, value=values)
 
 
 @dataclass
 class Holes:
-    """Finds the text that values stand in. `first` is the number of the first slot that readers have."""
+    """Finds the text that values stand in. `called` are the tools of the slots, behind which readers have theirs.
 
-    first: int
+    What stands nowhere is judged where `fills`: one of several declared values, a truth, or prose of the output.
+    """
+
+    called: Sequence[str]
     sources: Sequence[KnownValue]
     author: Author
     secrets: Collection[str] = ()
-    _members: dict[str, dict[str, ReadValue]] = field(default_factory=dict[str, dict[str, ReadValue]])
-    _named: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict[tuple[str, tuple[str, ...]], str])
+    fills: bool = False
+    _calls: dict[str, TextReading] = field(default_factory=dict[str, TextReading])
+    _named: dict[tuple[int, tuple[str, ...]], str] = field(default_factory=dict[tuple[int, tuple[str, ...]], str])
 
-    def reading(
-        self,
-        values: Sequence[Json],
-        path: tuple[str | int, ...],
-        slot: int | None,
-        tool: str | None,
-        allowed: Collection[int],
-    ) -> tuple[str, str, KnownValue] | None:
-        """By which reference values are read, the condition under which that holds, and the text that they stand in."""
+    def filled(self, values: Sequence[Json], place: Leaf) -> Explanation | None:
+        """What fills a hole; None where nothing may."""
         if not is_read({"_tool": READ}, self.author.tools):
             return None
-        source = next((one for one in self._texts if one.step in {-1, *allowed} and _stand_in(values, one)), None)
-        if source is None:
+        member = self._member(values, place)
+        known = [one for one in self.sources if one.step in {-1, *place.allowed}]
+        source = next((one for one in known if self._is_free(one) and _stand_in(values, one)), None)
+        if source is not None:
+            at = self._said(source.reference, _ASK, member, values)
+            condition = f"{at if isinstance(values[0], str) else f'str({at})'} in {source.reference}"
+            why = f"a model reads it in {source.reference}, where it has to stand"
+            return Explanation(leaf=place.at, text=at, how="read", why=why, group=at, expects=(condition,))
+        if not self.fills or not _may_be_judged(values, member.schema, place.tool):
             return None
-        keys = source.text, tuple(map(value_key, values))
-        members = self._members.setdefault(source.text, {})
-        if keys not in self._named:
-            name = self._named[keys] = _name(path, members)
-            members[name] = self._member(values, path, slot, tool)
-        at = f"†calls.{self.first + list(self._members).index(source.text)}.{self._named[keys]}"
-        is_text = isinstance(values[0], str)
-        return at, f"{at if is_text else f'str({at})'} in {source.reference}", source
+        shown: JsonObject = {self._shown(one): one.reference for one in known if self._is_shown(one)}
+        at = self._said(shown, "\n".join(self.author.texts), member, values)
+        return Explanation(leaf=place.at, text=at, how="judged", why="a model says it: no proof by bytes", group=at)
 
     def readings(self, used: Collection[str]) -> Iterator[TextReading]:
         """The calls of the reader, for those references alone that are used."""
-        sources = {one.text: one for one in self._texts}
-        for slot, (text, members) in enumerate(self._members.items(), self.first):
-            own = {name: one for name, one in members.items() if f"†calls.{slot}.{name}" in used}
+        for one in self._calls.values():
+            own = {name: member for name, member in one.members.items() if f"†calls.{one.slot}.{name}" in used}
             if own:
-                yield TextReading(slot, sources[text], own)
+                yield replace(one, members=own)
 
-    @property
-    def _texts(self) -> list[KnownValue]:
-        """The free texts that were known."""
-        return [one for one in self.sources if all(_is_free(text, self.secrets) for text in one.values)]
+    def _said(self, of: Json, ask: str, member: ReadValue, values: Sequence[Json]) -> str:
+        """The reference to what a reader says that is shown this; the same values are said once."""
+        last = len(self.called) + len(self._calls)
+        call = self._calls.setdefault(encode([of, ask]), TextReading(last, of, ask, {}))
+        keys = call.slot, tuple(map(value_key, values))
+        if keys not in self._named:
+            name = self._named[keys] = _name(member.path, call.members)
+            self._calls[encode([of, ask])] = replace(call, members={**call.members, name: member})
+        return f"†calls.{call.slot}.{self._named[keys]}"
 
-    def _member(
-        self, values: Sequence[Json], path: tuple[str | int, ...], slot: int | None, tool: str | None
-    ) -> ReadValue:
-        declared = self.author.schema_of(path, tool)
+    def _is_free(self, source: KnownValue) -> bool:
+        """Whether it is a text that may be shown, of several words."""
+        return all(isinstance(one, str) and len(one.split()) >= _SHORTEST_TEXT for one in source.values) and (
+            not self._is_secret(source)
+        )
+
+    def _is_shown(self, source: KnownValue) -> bool:
+        """Whether it is shown to who judges: a value of the input, or a result, but no secret."""
+        is_whole = source.text.count(".") == 1 and (source.step >= 0 or source.text.startswith("input."))
+        return is_whole and not self._is_secret(source)
+
+    def _is_secret(self, source: KnownValue) -> bool:
+        return any(secret in value_key(one) for one in source.values for secret in self.secrets)
+
+    def _shown(self, source: KnownValue) -> str:
+        """By which name it is shown: its key in the input, or the tool that has returned it."""
+        tool = "" if source.step < 0 else self.called[source.step]
+        return f"{tool} {source.step}" if self.called.count(tool) > 1 else tool or source.text.removeprefix("input.")
+
+    def _member(self, values: Sequence[Json], place: Leaf) -> ReadValue:
+        declared = self.author.schema_of(place.path, place.tool)
         whole = all(isinstance(one, int) for one in values)
         kind = "string" if isinstance(values[0], str) else "integer" if whole else "number"
         options: Any = declared.get("enum")
-        schema: JsonObject = {"type": kind} | ({"enum": options} if options else {})
+        kind = "boolean" if isinstance(values[0], bool) else kind
+        schema: JsonObject = ({} if options else {"type": kind}) | ({"enum": options} if options else {})
         told = str(declared.get("description") or declared.get("title") or "")
-        whose = "the answer" if tool is None else tool
-        return ReadValue(slot, path, schema, f"for {whose}" + (f" ({told})" if told else ""))
+        whose = place.tool or "the answer"
+        return ReadValue(place.slot, place.path, schema, f"for {whose}" + (f" ({told})" if told else ""))
 
 
-def _is_free(text: Json, secrets: Collection[str]) -> bool:
-    return isinstance(text, str) and len(text.split()) >= _SHORTEST_TEXT and not any(one in text for one in secrets)
+def _may_be_judged(values: Sequence[Json], schema: JsonObject, tool: str | None) -> bool:
+    """Whether values are truths, of several that are declared, or prose of the output."""
+    options: Any = schema.get("enum") or ()
+    is_prose = tool is None and all(isinstance(one, str) for one in values)
+    return is_prose or all(isinstance(one, bool) or one in options for one in values)
 
 
 def _stand_in(values: Sequence[Json], source: KnownValue) -> bool:

@@ -29,7 +29,7 @@ from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.model import Gate
 from ..generation.offer import Toolset, offered
-from ..ideas.ticks import ID, RUN, Tick
+from ..ideas.ticks import ID, RUN, TOOLS, Tick
 from ..protocol.activity import Activity
 from ..protocol.call import Call
 from ..protocol.context import Context
@@ -41,7 +41,7 @@ from ..schema.infer import jsonable, shape_of
 from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
 from .plan_file import PlanFile, ShelvedPlan, digest_of
-from .plan_tools import asking, digests_of, effects_of
+from .plan_tools import asking, effects_of
 from .refining import LEAST, Refined, name_of, refine
 
 P = ParamSpec("P")
@@ -278,7 +278,7 @@ class Plans:
         _, ideas, _ = await ideas_of(toolset, toolset.tools, assembled(agent), given)
         held = toolset.activities.items() if self.pins == "code" else ()
         code = {name: code_digest(one.function) for name, one in held if isinstance(one, Activity)}
-        return digest_of([digests_of(toolset.tools.values()), ideas, code])
+        return digest_of([toolset.digests, ideas, code])
 
     def _runner(self, asking: Agent, begins: Context) -> Agent:
         """Who carries a plan out: the agent, which goes on with a plan that is left."""
@@ -375,9 +375,9 @@ def _as_run(result: Result[Any], schema: Any) -> Idea:
     """A run that has just ended as a kept one."""
     ticks = [Tick(at=one.start, answer=one.to_dict()).to_dict() for one in result.solutions]
     about: JsonObject = {ID: urandom(8).hex(), "ticks": ticks, "makers": dict(result.makers), "waiting": []}
-    output = {"output": jsonable(result.output)}
+    about |= {"output": jsonable(result.output), TOOLS: {}}  # a plan is proved anew of it whatever its tools were (R35)
     shape = None if schema is None else shape_of(schema).schema
-    return Idea(context=result.context, schema=shape, meta={RUN: {**about, **output}})
+    return Idea(context=result.context, schema=shape, meta={RUN: about})
 
 
 def _not_again(begins: Context, ground: Ground, carry: Carry) -> Carry:

@@ -35,6 +35,11 @@ create table if not exists tallies (
 pragma user_version = {_VERSION};
 """
 
+_SELECT = (
+    "select p.family, p.hash, plan, state, effects, tools, hits, filled, left, requests from plans p "
+    "left join tallies t on t.tenant = p.tenant and t.hash = p.hash where p.tenant = ?"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShelvedPlan:
@@ -67,26 +72,7 @@ class PlanFile:
 
     def list(self) -> list[ShelvedPlan]:
         """All plans, by their families."""
-        with self._opened() as database:
-            rows = database.execute(
-                "select family, p.hash, plan, state, effects, hits, filled, left, requests from plans p "
-                "left join tallies t on t.tenant = p.tenant and t.hash = p.hash where p.tenant = ? order by family",
-                (self.tenant,),
-            ).fetchall()
-        return [
-            ShelvedPlan(
-                family=one[0],
-                hash=one[1],
-                plan=json.loads(one[2]),
-                state=one[3],
-                effects=_names(one[4]),
-                hits=one[5] or 0,
-                filled=one[6] or 0,
-                left=one[7] or 0,
-                saved=(one[5] or 0) * (one[8] or 0.0),
-            )
-            for one in rows
-        ]
+        return self._selected("order by p.family")
 
     def set(self, hash: str, state: str) -> None:
         """Have a person's word count: of a plan that is derived anew as well, if it is the same.
@@ -112,15 +98,26 @@ class PlanFile:
 
     def find(self, family: str) -> ShelvedPlan | None:
         """The plan of a family, whether it may be used or not."""
+        return next(iter(self._selected("and p.family = ?", family)), None)
+
+    def _selected(self, which: str, *values: str) -> list[ShelvedPlan]:
         with self._opened() as database:
-            row = database.execute(
-                "select hash, plan, effects, state, tools from plans where tenant = ? and family = ?",
-                (self.tenant, family),
-            ).fetchone()
-        if row is None:
-            return None
-        own = json.loads(row[1])
-        return ShelvedPlan(family=family, hash=row[0], plan=own, state=row[3], effects=_names(row[2]), tools=row[4])
+            rows = database.execute(f"{_SELECT} {which}", (self.tenant, *values)).fetchall()
+        return [
+            ShelvedPlan(
+                family=family,
+                hash=own,
+                plan=json.loads(plan),
+                state=state,
+                effects=_names(effects),
+                tools=tools,
+                hits=hits or 0,
+                filled=filled or 0,
+                left=left or 0,
+                saved=(hits or 0) * (requests or 0.0),
+            )
+            for family, own, plan, state, effects, tools, hits, filled, left, requests in rows
+        ]
 
     def note_use(self, known: ShelvedPlan, how: Literal["hit", "filled", "left"]) -> int:
         """Note that it has answered, or was left; left too often, it rests. The number of this use."""

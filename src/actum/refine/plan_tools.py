@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..generation.offer import Toolset
 from ..protocol.reader import READ, is_read
-from ..protocol.tool import Tool, interface_digest
 from ..schema.json import JsonObject
 
 
-def digests_of(tools: Iterable[Tool]) -> dict[str, str]:
-    """By what tools are known, whatever is said of them in words (R35)."""
-    return {one.name: f"{interface_digest(one)} {one.effects}" for one in tools}
-
-
-def tools_called(plan: Mapping[str, Any], toolset: Toolset) -> list[Tool]:
-    """The tools that a plan calls."""
+def digests_of(plan: Mapping[str, Any], toolset: Toolset) -> dict[str, str]:
+    """By what the tools are known that a plan calls (R35)."""
     names = {str(one["_tool"]) for one in plan["plan"] if "_tool" in one}
-    return [tool for name, tool in toolset.tools.items() if name in names]
+    return {name: one for name, one in toolset.digests.items() if name in names}
 
 
 def asking(plan: JsonObject) -> int:
@@ -30,4 +24,4 @@ def asking(plan: JsonObject) -> int:
 def effects_of(plan: JsonObject, toolset: Toolset) -> tuple[str, ...]:
     """The tools of a plan that don't only read."""
     called = {str(one["_tool"]) for one in plan["plan"] if "_tool" in one and not is_read(one, toolset.tools)}
-    return tuple(sorted(called - set(toolset.reading)))
+    return tuple(sorted(called - toolset.reading - toolset.latent))

@@ -1,25 +1,32 @@
-"""The proof of a plan: it is replayed on its examples, and, derived without one of them, on that one (R20, R21)."""
+"""The proof of a plan: it is replayed on its examples, on others than they were, and, derived without one of them, on
+that one (R20, R21)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ..app.agent import Agent
 from ..app.idea import Idea
-from ..app.recorded import RecordedCall, RecordedTools, call_key, calls_on_record, with_record
+from ..app.recorded import Besides, RecordedTools, call_key, with_record
 from ..app.retracing import is_alike
 from ..errors import ActumError, PlanFailed, RefineError
+from ..generation.model import Model
 from ..generation.offer import Toolset
 from ..protocol.context import Context
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode
 from .author import Author
-from .deriving import Derivation, DerivedPlan
+from .deriving import Derivation, DerivedPlan, Settled
 from .examples import Example
+from .perturbing import references_in, with_another
 from .sameness import as_same
 from .shapes import ExampleShape
+
+_LEFT: Final = "left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,54 +42,46 @@ class Proof:
     why: str = ""
     by_run: Mapping[str, str] = field(default_factory=dict[str, str])
     """What each example came to when the plan was derived without it: right, left or wrong."""
+    fixed: Sequence[str] = ()
+    """The references behind which another value changed nothing."""
+    asked: int = 0
+    """How many held-out ones a model was asked for what no term gives, of which so many `agreed`."""
+    agreed: int = 0
 
     @property
     def holds(self) -> bool:
         """Whether every example comes out as it did, and none that was held out comes out otherwise."""
-        return self.same == self.examples and not self.wrong
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What a person has settled: constants and references by their leaves, and what he looks over."""
-
-    confirmed: Mapping[str, str]
-    ignored: Collection[str] = ()
-
-    def derived(self, shape: ExampleShape, author: Author, others: Sequence[Example] = ()) -> DerivedPlan:
-        """The plan of a shape, beside examples of other ones."""
-        return Derivation(shape, author, self.confirmed, self.ignored, others).plan()
+        return self.same == self.examples and not self.wrong and not self.fixed and self.agreed == self.asked
 
 
 async def proved(found: DerivedPlan, shape: ExampleShape, author: Author, settled: Settled, replays: Replays) -> Proof:
-    """Each example replayed by the plan, and by the plan of all others (R20, R21)."""
-    same, why = 0, ""
+    """Each example replayed by the plan, and by that of all others (R20, R21), whose holes a model fills (R18)."""
     known = Derivation(shape, author)
-    for number, example in enumerate(shape.examples):
-        problem = await replays.problem(found.plan, example, found.read_in(shape, number, known))
-        same, why = same + (problem is None), why or problem or ""
-    asked = {one.leaf: "" for one in found.found if one.how == "question"}
-    assumed = Settled({**asked, **settled.confirmed}, settled.ignored)
-    by_run: dict[str, str] = {}
+    whole = await replays.proof(found.plan, found.read_in(shape, known))
+    questions = {one.leaf: "" for one in found.found if one.how == "question"}
+    assumed = replace(settled, confirmed={**questions, **settled.confirmed})
+    by_run, whys, answered = dict[str, str](), [whole.why], list[bool]()
     for number, example in enumerate(shape.examples):
         try:
-            plan = assumed.derived(shape.of([one for one in range(len(shape.examples)) if one != number]), author)
-            read = plan.read_in(shape, number, known)
-            problem = "left" if plan.is_open else await replays.problem(plan.plan, example, read)
+            others = shape.of([one for one in range(len(shape.examples)) if one != number])
+            plan = Derivation(others, author, assumed).plan()
+            problem = _LEFT if plan.is_open else None
+            problem = problem or await replays.problem(plan.plan, plan.read_in(shape, known)[number])
+            if problem is None and plan.is_judged:
+                whys.append(await replays.asking(plan.plan, example) or "")
+                answered.append(not whys[-1])
         except RefineError:
-            problem = "left"
-        by_run[example.name] = "right" if problem is None else "left" if problem == "left" else "wrong"
-        if by_run[example.name] == "wrong":
-            why = why or f"held out, {problem}"
+            problem = _LEFT
+        by_run[example.name] = "right" if problem is None else "left" if problem == _LEFT else "wrong"
+        whys += [f"held out, {problem}"] if by_run[example.name] == "wrong" else []
     told = Counter(by_run.values())
-    return Proof(
-        examples=len(shape.examples),
-        same=same,
-        right=told["right"],
-        left=told["left"],
-        wrong=told["wrong"],
-        why=why,
+    return replace(
+        whole,
+        **{one: told[one] for one in ("right", "left", "wrong")},
+        why=next(filter(None, whys), ""),
         by_run=by_run,
+        asked=len(answered),
+        agreed=sum(answered),
     )
 
 
@@ -95,18 +94,47 @@ class Replays:
     idea: Idea
     same: Mapping[str, str]
     """How leaves of the output are compared."""
+    model: Model | None = None
+    """Who is asked for what no term gives, and for the calls of the `simulated` tools."""
+    simulated: Collection[str] = ()
 
-    async def problem(self, plan: JsonObject, example: Example, read: Sequence[RecordedCall] = ()) -> str | None:
-        """Why a plan doesn't do what an example did, None where it does; "left" where it knows that it doesn't.
+    async def proof(self, plan: JsonObject, examples: Sequence[Example]) -> Proof:
+        """What a plan comes to on the examples, and with another value behind each of its references."""
+        problems = [await self.problem(plan, one) for one in examples]
+        told = zip(examples, problems, strict=True)
+        why = next((f"{one.name} leaves it" if problem == _LEFT else problem for one, problem in told if problem), "")
+        fixed = [] if why else [one async for one in self._fixed(plan, examples)]
+        why = f"another value behind {fixed[0]} changes nothing" if fixed else why
+        return Proof(examples=len(examples), same=problems.count(None), why=why, fixed=fixed)
 
-        `read` is what a reader would have answered it.
-        """
-        tools = RecordedTools([*calls_on_record(example.run, example.name, self.toolset.reading), *read])
+    async def _fixed(self, plan: JsonObject, examples: Sequence[Example]) -> AsyncIterator[str]:
+        """The references behind which another value changes nothing in any example."""
+        strict = replace(self, same={})
+        for text, tool, path in references_in(plan):
+            for one in examples:
+                if await strict.problem(plan, with_another(one, tool, path)) is not None:
+                    break
+            else:
+                yield text
+
+    async def asking(self, plan: JsonObject, example: Example) -> str | None:
+        """The same as `problem`, where the model is asked for what it had said itself."""
+        latent = {step.tool for step in example.steps if step.is_latent}
+        own = replace(self, agent=copy(self.agent), simulated=latent)
+        own.agent.model = self.model
+        record = [one for one in example.record if one.tool not in latent]
+        problem = await own.problem(plan, replace(example, record=record))
+        return f"{example.name}: asked anew, it leaves the plan" if problem == _LEFT else problem
+
+    async def problem(self, plan: JsonObject, example: Example) -> str | None:
+        """Why a plan doesn't do what an example did, None where it does; `left` where it knows that it doesn't."""
+        is_asked = self.agent.model is not None
+        tools = RecordedTools(example.record, besides=Besides(simulated=self.simulated), asks_reader=is_asked)
         context = Context([*example.given, plan], origin=self.idea.context.origin)
         try:
             result = await tools.until_missed(with_record(self.agent, tools).run(context, self.idea.schema))
         except PlanFailed:
-            return "left"
+            return _LEFT
         except ActumError as error:
             return f"{example.name}: {error.message}"
         if result is None:
@@ -114,6 +142,6 @@ class Replays:
         output = jsonable(result.output)
         if not is_alike(*as_same(output, example.output, self.same)):
             return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
-        wanted = Counter(call_key(step.tool, step.arguments) for step in example.steps)
-        missing = wanted - Counter(tools.answered)
+        steps = (step for step in example.steps if step.tool not in self.simulated)
+        missing = Counter(call_key(step.tool, step.arguments) for step in steps) - Counter(tools.answered)
         return f"{example.name}: {next(iter(missing))} isn't called" if missing else None

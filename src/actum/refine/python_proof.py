@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..app.idea import Idea
-from ..app.recorded import RecordedCall, call_key
+from ..app.recorded import call_key
 from ..app.retracing import is_alike
 from ..app.tools import DEFAULT
 from ..errors import ActumError, RefineError
 from ..execution.ground import CARRYING, Within
+from ..protocol.reader import READ
 from ..protocol.registry import AnyTools
 from ..schema.infer import jsonable
 from ..schema.json import Json, encode
@@ -82,16 +83,15 @@ async def as_python(
         raise RefineError(f"only a proved plan is written as Python: {found.proof.why}", code="not_proved")
     if target.suffix != ".py" or not is_python_name(target.stem):
         raise not_python(f"a function of the name {target.name!r}")
-    examples = [one for one in examples_among(runs, toolset)[0] if one.name in found.examples]
     author = Author.of(own.context.messages, toolset.tools, own.schema)
     named = "an Idea" if isinstance(idea, Idea) else Path(idea).name
-    about = f"{target.stem}, written from {len(examples)} recorded runs of {named}."
-    source = PythonFunction(target.stem, found.plan, author, toolset, examples, about).source()
-    proof = await _proof(_loaded(source, target.stem), examples, same or {}, found.read)
+    about = f"{target.stem}, written from {len(found.made_of)} recorded runs of {named}."
+    source = PythonFunction(target.stem, found.plan, author, toolset, found.made_of, about).source()
+    proof = await _proof(_loaded(source, target.stem), found.made_of, same or {})
     if not proof.holds:
         raise RefineError(f"the function does something else: {proof.why}", code="not_python")
     are_files = not found.asks and not any(isinstance(one, Idea) for one in (idea, *runs))
-    tests = proving_module(target.stem, target, str(idea), [one.name for one in examples]) if are_files else ""
+    tests = proving_module(target.stem, target, str(idea), found.examples) if are_files else ""
     return PythonCode(path=target, function=source, tests=tests)
 
 
@@ -116,27 +116,19 @@ async def prove_function(
         RefineError: none of the runs is an example.
         IdeaError: a file can't be read.
     """
-    _, _, toolset = prepared_for(idea, tools)
-    return await _proof(function, examples_among(runs, toolset)[0], same or {})
+    own, agent, toolset = prepared_for(idea, tools)
+    return await _proof(function, (await examples_among(runs, toolset, agent, own))[0], same or {})
 
 
-async def _proof(
-    function: Callable[..., Any],
-    examples: Sequence[Example],
-    same: Mapping[str, str],
-    read: Mapping[str, Sequence[RecordedCall]] | None = None,
-) -> Proof:
-    held = read or {}
-    problems = [await _problem(function, example, same, held.get(example.name, ())) for example in examples]
+async def _proof(function: Callable[..., Any], examples: Sequence[Example], same: Mapping[str, str]) -> Proof:
+    problems = [await _problem(function, example, same) for example in examples]
     why = next((one for one in problems if one), "")
     return Proof(examples=len(examples), same=problems.count(""), why=why)
 
 
-async def _problem(
-    function: Callable[..., Any], example: Example, same: Mapping[str, str], read: Sequence[RecordedCall]
-) -> str:
+async def _problem(function: Callable[..., Any], example: Example, same: Mapping[str, str]) -> str:
     """What a function does otherwise than an example; nothing where it doesn't."""
-    record = _Record(example, {one.key: one.value for one in read})
+    record = _Record(example, {one.key: one.value for one in example.record if one.tool == READ})
     token = CARRYING.set(Within(of=example.name, answer=record.answer))
     try:
         returned = function(**deepcopy(example.input))
@@ -167,9 +159,9 @@ class _Record:
         """The value that is on record."""
         tool = str(call.get("_tool"))
         key = call_key(tool, {name: value for name, value in call.items() if not name.startswith("_")})
-        if key in self.read:
-            return deepcopy(self.read[key])
         same = [step for step in self.example.steps if call_key(step.tool, step.arguments) == key]
+        if key in self.read and not same:
+            return deepcopy(self.read[key])
         found = next((step for step in same if step.reads), None)
         if found is None:
             effects = [step for step in self.example.steps if not step.reads]

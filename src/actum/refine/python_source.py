@@ -108,9 +108,7 @@ class PythonFunction:
 
     def _words(self) -> str:
         """What the author has asked for, as the function's description."""
-        told = [one for one in self.examples[0].given if one.get("type") in {"text", "system", "user"}]
-        texts = [str(one.get("text") or one.get("content") or "") for one in told]
-        return next((one for one in reversed(texts) if one.strip()), "") or f"What {self.function} is asked for."
+        return next(reversed(self.author.texts), f"What {self.function} is asked for.")
 
     def _body(self, given: Sequence[str], returned: str) -> None:
         elements: Sequence[JsonObject] = self.plan["plan"]

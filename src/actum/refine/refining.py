@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Code, ready
-from ..app.recorded import RecordedCall
-from ..app.retracing import Unasked
-from ..errors import IdeaError, RefineError
+from ..app.retracing import Unasked, requests_again
+from ..errors import RefineError
+from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..ideas.layout import laid_out
+from ..ideas.ticks import RUN, TOOLS
 from ..protocol.context import Context
 from ..protocol.registry import AnyTools, Registry
 from ..schema.json import Json, JsonObject, encode
-from ..schema.quoting import instead
 from ..sources.files import path_given, write_text
-from .author import Author
-from .deriving import Derivation, DerivedPlan
+from .author import Author, texts_in
+from .deriving import Derivation, DerivedPlan, Settled
 from .examples import Example, example_of
-from .explaining import Explanation
-from .plan_tools import asking, digests_of, effects_of, tools_called
-from .proving import Proof, Replays, Settled, proved
+from .explanation import Explanation
+from .plan_tools import asking, digests_of, effects_of
+from .proving import Proof, Replays, proved
 from .shapes import ExampleShape, shapes_of
 
-LEAST, LEAST_WITH_EFFECTS, _MOST = 3, 5, 50
+LEAST, LEAST_WITH_EFFECTS, LEAST_FILLED, _MOST = 3, 5, 10, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,8 @@ class Refined:
     """The calls that runs have made, as `find → remind`, and how many runs made these."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """The digests of the tools that the plan calls."""
-    read: Mapping[str, Sequence[RecordedCall]] = field(default_factory=dict[str, Sequence[RecordedCall]])
-    """What a reader would have answered the plan in each example."""
+    made_of: Sequence[Example] = ()
+    """The examples, with what a reader would have answered the plan."""
 
     @property
     def hash(self) -> str:
@@ -111,8 +111,10 @@ async def refine(
     ignore: Sequence[str] = (),
     same: Mapping[str, str] | None = None,
     pinned: bool = False,
+    fill: str | Model | None = None,
 ) -> Refined:
-    """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, and no tool called.
+    """Derive a plan from kept runs of an Idea, and prove it by replaying them; no tool is called, and no model is asked
+    but the one that fills it.
 
     Args:
         runs: kept runs, as files or Ideas. Those of another shape than most are left out, and named.
@@ -123,40 +125,34 @@ async def refine(
         ignore: leaves of what calls returned, which the plan doesn't look at although they were the same in all runs.
         same: how a leaf of the output is compared, `{"output.ids": "set"}`: as a `set`, up to `number:1e-9`, or `any`.
         pinned: whether what the Idea's modules register is read from their pins, and no module is imported.
+        fill: the model that the plan may ask for what nothing explains: a call that the model itself carried out, one
+            of several declared values, a truth, or prose of the output. It is asked for each example that is held out,
+            ten at least, and has to agree in all.
 
     Raises:
         RefineError: nothing could be derived; its code says why.
-        IdeaError: a file can't be read, or the plan has no such leaf.
+        IdeaError: a file can't be read.
     """
     own, agent, toolset = prepared_for(idea, tools, pinned=pinned)
-    settled = Settled(dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, ""), frozenset(ignore))
-    examples, left_out = examples_among(runs, toolset)
+    confirmed = dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, "")
+    settled = Settled(confirmed, frozenset(ignore), fill is not None)
+    examples, left_out = await examples_among(runs, toolset, agent, own)
     author = Author.of(own.context.messages, toolset.tools, own.schema)
     shape, found, why = _derived(examples, author, settled)
-    _check_named((*settled.confirmed, *settled.ignored, *(same or ())), found)
     left_out |= {one.name: why for one in examples if one not in shape.examples}
-    proof, known = Proof(), Derivation(shape, author)
-    read = {one.name: found.read_in(shape, number, known) for number, one in enumerate(shape.examples)}
+    proof, made_of = Proof(), found.read_in(shape, Derivation(shape, author))
+    if found.is_judged and len(shape.examples) < LEAST_FILLED:
+        told = f"{len(shape.examples)} examples: a model is asked for {LEAST_FILLED} at least"
+        raise RefineError(told, code="too_few")
     if not any(one.how == "hole" for one in found.found):
-        proof = await proved(found, shape, author, settled, Replays(agent, toolset, own, same or {}))
-    return Refined(
-        idea=own,
-        plan=found.plan,
+        replays = Replays(agent, toolset, own, same or {}, Agent(fill).model)
+        proof = await proved(found, shape, author, settled, replays)
+    open_ones = [one for one in found.found if one.how in {"question", "hole"}]
+    return replace(
+        _refined(own, found.plan, toolset, made_of, proof, left_out),
         notes=found.found,
-        questions=[
-            OpenQuestion(leaf=one.leaf, value=one.text, why=one.why)
-            for one in found.found
-            if one.how in {"question", "hole"}
-        ],
-        proof=proof,
-        examples=[one.name for one in shape.examples],
-        left_out=left_out,
-        effects=shape.effects,
-        requests=_requests(shape.examples),
+        questions=[OpenQuestion(leaf=one.leaf, value=one.text, why=one.why) for one in open_ones],
         shapes=Counter(_as_shape(one) for one in examples),
-        asks=asking(found.plan),
-        tools=digests_of(tools_called(found.plan, toolset)),
-        read=read,
     )
 
 
@@ -182,33 +178,34 @@ async def prove(
     plans = [message for message in own.context.messages if message.get("type") == "plan"]
     if not plans or plans[-1].get("output") is None:
         raise RefineError(f"{plan} has no plan with an output", code="not_proved")
-    examples, left_out = examples_among(runs, toolset)
-    replays = Replays(agent, toolset, own, same or {})
-    problems = [await replays.problem(plans[-1], example) for example in examples]
-    told = zip(examples, problems, strict=True)
-    why = next((f"{one.name} leaves it" if problem == "left" else problem for one, problem in told if problem), "")
+    examples, left_out = await examples_among(runs, toolset, agent, own)
+    proof = await Replays(agent, toolset, own, same or {}).proof(plans[-1], examples)
     begins = [message for message in own.context.messages if message is not plans[-1]]
+    own = replace(own, context=Context.checked(begins, own.context.data_kinds, own.context.origin))
+    return _refined(own, plans[-1], toolset, examples, proof, left_out)
+
+
+def _refined(
+    own: Idea,
+    plan: JsonObject,
+    toolset: Toolset,
+    examples: Sequence[Example],
+    proof: Proof,
+    left_out: Mapping[str, str],
+) -> Refined:
     return Refined(
-        idea=replace(own, context=Context.checked(begins, own.context.data_kinds, own.context.origin)),
-        plan=plans[-1],
+        idea=own,
+        plan=plan,
         notes=(),
-        proof=Proof(examples=len(examples), same=problems.count(None), why=why),
+        proof=proof,
         examples=[one.name for one in examples],
         left_out=left_out,
-        effects=effects_of(plans[-1], toolset),
-        asks=asking(plans[-1]),
-        tools=digests_of(tools_called(plans[-1], toolset)),
+        effects=list(effects_of(plan, toolset)),
+        asks=asking(plan),
+        tools=digests_of(plan, toolset),
         requests=_requests(examples),
+        made_of=examples,
     )
-
-
-def _check_named(leaves: Iterable[str], found: DerivedPlan) -> None:
-    """Refuse to settle what the plan doesn't have."""
-    known = [one.leaf for one in found.found] + [f"calls.{at}" for at, one in enumerate(found.calls) if "_tool" in one]
-    for leaf in leaves:
-        inner = (f"{leaf}.", f"{leaf}[")
-        if not any(leaf == one or one.startswith(inner) or leaf.startswith((f"{one}.", f"{one}[")) for one in known):
-            raise IdeaError(f"the plan has no {leaf!r}; {instead(leaf, known)}")
 
 
 def _as_shape(example: Example) -> str:
@@ -239,7 +236,9 @@ def prepared_for(
     return own, agent, offered(loaded.context, registry, loaded.config.tools)
 
 
-def examples_among(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple[list[Example], dict[str, str]]:
+async def examples_among(
+    runs: Sequence[str | Path | Idea], toolset: Toolset, agent: Agent, idea: Idea
+) -> tuple[list[Example], dict[str, str]]:
     """The runs that can be examples, in an order of their own, and why each other one is left out."""
     found: list[Example] = []
     left_out: dict[str, str] = {}
@@ -247,11 +246,21 @@ def examples_among(runs: Sequence[str | Path | Idea], toolset: Toolset) -> tuple
         run = one if isinstance(one, Idea) else Idea.load(one)
         name = name_of(one, number)
         try:
-            found.append(example_of(run, name, toolset.reading))
+            example = example_of(run, name, toolset)
+            if not set(texts_in(idea.context.messages)) <= set(texts_in(example.given)):
+                raise RefineError(f"{name}: it was asked in other words than the Idea's", code="given_differs")
+            if TOOLS not in run.meta[RUN] and not await requests_again(agent, run, name):
+                raise RefineError(f"{name}: it was made with other tools than these", code="stale")
+            found.append(example)
         except RefineError as error:
             left_out[name] = error.code
+    asked = Counter(tuple(texts_in(one.given)) for one in found).most_common(1)
+    left_out |= {one.name: "given_differs" for one in found if tuple(texts_in(one.given)) != asked[0][0]}
+    found = [one for one in found if one.name not in left_out]
     if not found:
-        raise RefineError("none of the runs is an example", code="too_few")
+        told = ", ".join(f"{code}: {count}" for code, count in Counter(left_out.values()).items())
+        hint = "; what varies in what was asked has to be input" if "given_differs" in left_out.values() else ""
+        raise RefineError(f"none of the runs is an example ({told}){hint}", code="too_few")
     return sorted(found, key=_as_text), left_out
 
 
@@ -276,7 +285,7 @@ def _derived(examples: Sequence[Example], author: Author, settled: Settled) -> t
     for shape in shapes[:-1]:
         if len(shape.examples) >= _least(shape):
             try:
-                found = settled.derived(shape, author)
+                found = Derivation(shape, author, settled).plan()
             except RefineError as error:
                 why = error
                 continue
@@ -290,4 +299,4 @@ def _derived(examples: Sequence[Example], author: Author, settled: Settled) -> t
             told if why is None else f"{why.message}; {told}", code="too_few" if why is None else why.code
         )
     others = [one for one in examples if one not in shape.examples]
-    return shape, settled.derived(shape, author, others), "other_shape" if why is None else why.code
+    return shape, Derivation(shape, author, settled, others).plan(), "other_shape" if why is None else why.code

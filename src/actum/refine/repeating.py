@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from ..errors import RefineError
 from ..schema.json import JsonObject, is_list, is_object
-from .explaining import Explaining, Explanation, Leaf
+from .explaining import Explaining
+from .explanation import Explanation, Leaf
 from .shapes import SharedCall
 from .terms import KnownValue, Selection, Terms, keys_within, known_within, value_key
 
@@ -74,7 +75,7 @@ def _explained(
     inner = replace(own, terms=Terms(sources, own.author.numbers, own.author.has_said, wanted), found=[], holes=None)
     parameters: JsonObject = {}
     for name in slot.first.arguments:
-        place = Leaf(f"{number}.{name}", allowed, slot.first.tool, (name,))
+        place = Leaf(f"{number}.{name}", allowed, slot.first.tool, number, (name,))
         parameters[name] = inner.value(place, [step.arguments[name] for step in steps], [None] * len(steps))
     is_whole = not any(one.how == "hole" for one in inner.found)
     return (parameters, inner.found) if is_whole and any(map(_by_item, inner.found)) else None

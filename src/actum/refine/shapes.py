@@ -60,11 +60,6 @@ class ExampleShape:
         return ExampleShape(own, [slot.of(numbers) for slot in self.slots])
 
     @property
-    def is_plain(self) -> bool:
-        """Whether each of its calls is made once."""
-        return all(slot.how == "once" for slot in self.slots)
-
-    @property
     def effects(self) -> list[str]:
         """The tools that don't only read."""
         return sorted({slot.first.tool for slot in self.slots if not slot.first.reads})

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ..app.agent import Agent, assembled, streamed
+from ..app.assembly import Assembly
 from ..app.idea import Idea
-from ..errors import IdeaError, MessageError
+from ..errors import ActumError, IdeaError, MessageError
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
+from ..generation.offer import offered
 from ..ideas.course import COURSE, Sums, course_entry, is_note, told_course
 from ..ideas.library import Library
 from ..ideas.store import Address
-from ..ideas.ticks import APPROVE, ID, RUN, Tick, about_of, run_id, ticks_of, told_ticks, version_of
+from ..ideas.ticks import APPROVE, ID, RUN, TOOLS, Tick, about_of, run_id, ticks_of, told_ticks, version_of
 from ..protocol.context import Context, is_url
 from ..protocol.marks import is_said
 from ..protocol.solution import Result
@@ -232,6 +234,7 @@ class KeptRun:
         finally:
             about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}
             about[COURSE] = told_course(before, [course_entry(progress.noting.rows())])
+            about[TOOLS] = tools_noted(own, stream.context, about) | self.about.get(TOOLS, {})
             about |= {"dialect": dialect.name} if (dialect := own.dialect) is not None else {}
             about |= {ROW: row_by_hand(about, stream.context)} if ROW in about else {}
             self.keep(stream.context, about)
@@ -247,6 +250,15 @@ class KeptRun:
         progress = RunProgress.of(self.about)
         progress.ticks = self.ticks
         return progress
+
+
+def tools_noted(agent: Assembly, context: Context, about: JsonObject) -> JsonObject:
+    """By what the tools are known whose calls a run has made: plans are derived of runs of the same tools alone."""
+    try:
+        known = offered(context, agent.tools, agent.config.tools).digests
+    except ActumError:
+        return {}  # so the run has ended by that
+    return {name: known[name] for name in about.get("makers", {}) if name in known}
 
 
 def own_path(path: Path) -> Path:

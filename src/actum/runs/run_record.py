@@ -9,7 +9,7 @@ from ..app.idea import Idea
 from ..errors import RunNotFound
 from ..execution.record.recovery import recovered
 from ..ideas.course import COURSE, Course, Sums, is_note, whole_course
-from ..ideas.ticks import ID, RUN, begun_with, solutions_of
+from ..ideas.ticks import ID, RUN, TOOLS, begun_with, solutions_of
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from .held import submitted_idea
@@ -72,6 +72,7 @@ class RunRecord:
         about = {ID: self._run, **row.about, **sums, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
         about |= begun_with(idea.meta)
+        about |= {TOOLS: row.needs["tools"]} if row.needs and "tools" in row.needs else {}
         return replace(idea, context=context_of(known), solution=None, meta={**idea.meta, RUN: about})
 
 

@@ -108,7 +108,7 @@ async def actum_hold_chat(
                 take = _kept(KeptConversation(kept=kept, agent=agent, most=most, summary=summary))
                 messages = kept.idea.context.messages
                 is_open = bool(Marks.of(messages).standing) and messages[-1].get("type") != "output"
-            return await _talk(take, where, typed, is_open=is_open, file=save)
+            return await _talk(take, where, typed, is_open=is_open)
 
 
 Take = Callable[[str | None, Callable[[AnyEvent], None]], Awaitable[Result[Any]]]
@@ -156,7 +156,7 @@ async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, a
     return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context, approve)
 
 
-async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool, file: str | None) -> int:
+async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> int:
     """Take turns until there is nothing more to read; return the exit code, through a pipe that of the last turn."""
     is_terminal = sys.stdin.isatty()
     code = 0
@@ -165,7 +165,7 @@ async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool, file: s
         while is_open or said is not None:
             is_open = False
             if said is None or said.strip():
-                code = await one_turn(lambda show, said=said: take(said, show), Screen(member), file)
+                code = await one_turn(lambda show, said=said: take(said, show), Screen(member))
             said = await _line(typed, is_terminal)
     if is_terminal:
         tell("")
@@ -173,9 +173,7 @@ async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool, file: s
     return code
 
 
-async def one_turn(
-    take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen, file: str | None = None
-) -> int:
+async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen) -> int:
     """Take one turn, which Ctrl-C cancels from its beginning to its end, and nothing else; return its exit code."""
     shown = Interruptible(screen, goes_on=True)
 
@@ -196,7 +194,7 @@ async def one_turn(
     if isinstance(done := turn.result(), ActumError):
         tell(f"actum: error: {done.message}")
         return FAILED
-    return tell_outcome(done, file)
+    return tell_outcome(done)
 
 
 class Screen(Renderer):

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from ...app.idea import Idea
+from ...app.loading import Code, ready
 from ...errors import IdeaError, RefineError
 from ...ideas.file import read_idea
 from ...ideas.store import parse_address
 from ...inspection.wording import short
-from ...refine import Plans, Refined, ShelvedPlan, as_python, refine
+from ...refine import Plans, Refined, as_python, refine
 from ...refine import never as mark_never
 from ...refine import prove as prove_plan
 from ...schema.json import JsonObject
-from ..options import CommandError, library_of, runs_at
-from ..render.terminal import say, say_below, say_json, tell
+from ..options import CommandError, library_of
+from ..render.terminal import say, say_json, tell
 from .save import tell_saved
 
 _OPEN, _NOTHING = 3, 1
@@ -41,9 +43,11 @@ async def actum_refine(
     plans: str | None = None,
     approve: str | None = None,
     tenant: str = "",
+    share: list[str] | None = None,
+    fill: str | None = None,
     json: bool = False,
 ) -> int:
-    """Derive a plan from kept runs of an Idea, and prove it by replaying them; no model is asked, no call made.
+    """Derive a plan from kept runs of an Idea, and prove it by replaying them; no call is made, and only FILL asked.
 
     What varies among the runs becomes a reference to the input or to a result, a choice, a sum or a text; what is the
     same in all and said nowhere is a question, which --confirm settles. Nothing is saved that isn't proved. The exit
@@ -79,6 +83,10 @@ async def actum_refine(
         The hash of a plan of that file, which is used from now on, whatever effects its tools have.
     tenant
         Whose plans they are.
+    share
+        Who gets the plan in the file of plans: of runs of three callers at least, as CALLER=FILE.
+    fill
+        The model that the plan asks for what nothing explains, where it agrees with ten held-out runs and all others.
     json
         Print the report as JSON.
     """
@@ -86,12 +94,13 @@ async def actum_refine(
         if never is not None:
             mark_never(never)
             return 0
+        if share is not None:
+            return await _shared(plans or "plans.db", tenant, idea or "", runs, share)
         if plans is not None or approve is not None:
             return _shelved(plans or "plans.db", approve, tenant, is_json=json)
         examples = [*runs, *await _submitted(store, idea or prove or "")]
         if not examples or (idea or prove) is None:
-            missing = "the Idea that they are runs of" if examples else "the runs"
-            raise CommandError(f"name {missing}: actum refine runs/desk-*.json --idea desk.json")
+            raise CommandError("name the runs: actum refine runs/desk-*.json --idea desk.json")
         ways = {leaf: way for leaf, _, way in (one.partition("=") for one in same or [])}
         if prove is not None:
             found = await prove_plan(prove, examples, same=ways)
@@ -99,7 +108,7 @@ async def actum_refine(
             settled = {
                 leaf: text for leaf, _, text in (one.partition("=") for one in [*(confirm or []), *(expect or [])])
             }
-            found = await refine(examples, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways)
+            found = await refine(examples, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways, fill=fill)
         code = await _reported(found, save, is_json=json)
         if python is not None and not code:
             written = await as_python(found, examples, python, idea=str(idea or prove), same=ways)
@@ -112,11 +121,29 @@ async def actum_refine(
         return _NOTHING
 
 
+async def _shared(place: str, tenant: str, idea: str, runs: Sequence[str], to: Sequence[str]) -> int:
+    """The plan of named runs of several callers, given to others."""
+    pairs = [one.partition("=") for one in runs]
+    if not idea or not pairs or not all(path for _, _, path in pairs):
+        raise CommandError(
+            "name whose runs: actum refine acme=run-1.json bolt=run-2.json … --idea desk.json --share core"
+        )
+    held: dict[str, list[str]] = {}
+    for caller, _, path in pairs:
+        held.setdefault(caller, []).append(path)
+    own = Idea.load(idea)
+    agent = ready(own, idea, code=Code.to_run(), model=None).agent()
+    say(f"{await Plans(place, tenant=tenant).share(agent, own, held, to)}  shared with {', '.join(to)}")
+    return 0
+
+
 async def _submitted(store: str | None, idea: str) -> Sequence[Idea]:
     """The newest runs of an Idea in a store that are done."""
     if store is None:
         return ()
-    async with runs_at(store) as kept:
+    from ...runs.runs import Runs
+
+    async with Runs(store) as kept:
         runs = await kept.list(state="done", find=idea, most=_MOST_SUBMITTED)
         return [await run.idea() for run in runs if run.row.name == idea]
 
@@ -126,26 +153,19 @@ def _shelved(place: str, approve: str | None, tenant: str, *, is_json: bool) -> 
     own = Plans(place, tenant=tenant)
     if not Path(place).is_file():
         raise CommandError(f"there are no plans in {place}")
-    found = [one for one in own.list() if approve in {None, one.hash}]
-    if not found and approve is None:
-        tell(f"actum: no plan has been derived in {place} yet")
     if approve is not None:
         own.approve(approve)
+    found = [one for one in own.list() if approve in {None, one.hash}]
     if is_json:
-        say_json([{**_as_json(one), "state": one.state if approve is None else "used"} for one in found])
+        told = ("hash", "family", "state", "effects", "plan")
+        say_json([{key: value for key, value in asdict(one).items() if key in told} for one in found])
         return 0
     for one in found:
-        calls = " → ".join(str(call["_tool"]) for call in one.plan["plan"] if "_tool" in call)
         effects = f" · effects: {', '.join(one.effects)}" if one.effects else ""
-        say(f"{one.hash}  {one.state if approve is None else 'used'}  {calls or 'no calls'}{effects}")
+        say(f"{one.hash}  {one.state}  {_calls(one.plan)}{effects}")
         for at, call in enumerate(one.plan["plan"] if approve is not None else []):
             say(f"  {at}  {short(call, 100)}")
     return 0
-
-
-def _as_json(plan: ShelvedPlan) -> JsonObject:
-    """A plan as JSON."""
-    return {"hash": plan.hash, "family": plan.family, "effects": list(plan.effects), "plan": plan.plan}
 
 
 async def _reported(found: Refined, save: str | None, *, is_json: bool) -> int:
@@ -153,7 +173,7 @@ async def _reported(found: Refined, save: str | None, *, is_json: bool) -> int:
         say_json(_told(found))
     else:
         for line in _lines(found):
-            say_below(0, line)
+            say(line)
     if found.questions:
         count = len(found.questions)
         tell(f"actum: {count} question{'s are' if count > 1 else ' is'} open; nothing is saved")
@@ -179,10 +199,9 @@ async def _save(found: Refined, target: str) -> None:
 
 
 def _lines(found: Refined) -> Iterator[str]:
-    calls = [str(call["_tool"]) for call in found.plan["plan"] if "_tool" in call]
     reasons = Counter(found.left_out.values())
     left_out = f" · {reasons.total()} left out ({_counted(reasons)})" if reasons else ""
-    yield f"{len(found.examples)} runs of one shape: {' → '.join(calls) or 'no calls'}{left_out}"
+    yield f"{len(found.examples)} runs of one shape: {_calls(found.plan)}{left_out}"
     width = max((len(one.leaf) for one in found.notes), default=0)
     texts = max((len(_text(one.text)) for one in found.notes), default=0)
     for one in found.notes:
@@ -192,8 +211,13 @@ def _lines(found: Refined) -> Iterator[str]:
     if proof.examples:
         held_out = f"{proof.right} right, {proof.left} left, {proof.wrong} wrong"
         same = f"{proof.same} of {proof.examples} the same bytes"
-        held_out = f" · held out: {held_out}" if proof.right + proof.left + proof.wrong else ""
-        yield f"proof: {same}{held_out} · requests {found.requests:.1f} → {found.asks}"
+        held_out = f" · held out: {held_out}" if proof.by_run else ""
+        asked = f" · the model agrees in {proof.agreed} of {proof.asked}" if proof.asked else ""
+        yield f"proof: {same}{held_out}{asked} · requests {found.requests:.1f} → {found.asks}"
+
+
+def _calls(plan: JsonObject) -> str:
+    return " → ".join(str(call["_tool"]) for call in plan["plan"] if "_tool" in call) or "no calls"
 
 
 def _counted(reasons: Counter[str]) -> str:
@@ -205,16 +229,13 @@ def _text(value: object) -> str:
 
 
 def _told(found: Refined) -> JsonObject:
-    questions: Sequence[JsonObject] = [
-        {"leaf": one.leaf, "value": one.value, "why": one.why} for one in found.questions
-    ]
-    proof = found.proof
+    proved = ("examples", "same", "right", "left", "wrong", "asked", "agreed", "why")
     return {
         "hash": found.hash,
         "plan": found.plan,
         "notes": {one.leaf: {"text": one.text, "how": one.how, "why": one.why} for one in found.notes},
-        "questions": list(questions),
-        "proof": {name: getattr(proof, name) for name in ("examples", "same", "right", "left", "wrong", "why")},
+        "questions": [asdict(one) for one in found.questions],
+        "proof": {name: getattr(found.proof, name) for name in proved},
         "examples": list(found.examples),
         "left_out": dict(found.left_out),
         "effects": list(found.effects),

@@ -1,0 +1,57 @@
+"""Another value behind a reference of a plan, in the input or the recorded world of an example (R21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..dataflow.computing.operands import is_number
+from ..dataflow.expression import template
+from ..dataflow.reference import CALLS, Path, Reference
+from ..schema.json import Json, JsonObject, is_list, is_object
+from .examples import Example
+
+
+def references_in(plan: JsonObject) -> Iterator[tuple[str, str | None, Path]]:
+    """The references that parameters of calls and parts of the output are.
+
+    Each is its text, the tool whose result it reads, None for the input, and the path there.
+    """
+    elements = plan["plan"]
+    calls = [{key: one for key, one in call.items() if key[:1] != "_"} for call in elements if "_tool" in call]
+    for one in dict.fromkeys(template([*calls, plan["output"]]).expressions):
+        if isinstance(one, Reference) and one.kind == "input":
+            yield str(one), None, one.path
+        elif isinstance(one, Reference) and one.kind == CALLS:
+            yield str(one), elements[int(one.path[0])].get("_tool"), one.path[1:]
+
+
+def with_another(example: Example, tool: str | None, path: Path) -> Example:
+    """An example in which another value stands at a path of the input, or of what a tool has returned."""
+    if tool is None:
+        other = {"type": "input", "input": _changed(example.input, path)}
+        return replace(example, given=[*example.given, other])
+    record = [replace(one, value=_changed(one.value, path)) if one.tool == tool else one for one in example.record]
+    return replace(example, record=record)
+
+
+def _changed(value: Any, path: Path) -> Any:
+    """A value with another one of the same type at a path, which no example has had, but for null and truths."""
+    if not path:
+        return _another(value)
+    if is_object(value):
+        return {key: _changed(one, path[1:]) if key == path[0] else one for key, one in value.items()}
+    return (
+        [_changed(one, path[1:]) if at == path[0] else one for at, one in enumerate(value)] if is_list(value) else value
+    )
+
+
+def _another(value: Any) -> Json:
+    if isinstance(value, bool):
+        return not value
+    if is_object(value):
+        return {key: _another(one) for key, one in value.items()}
+    if is_list(value):
+        return [*map(_another, value), *map(_another, value[:1])]
+    return value * 7 + 13 if is_number(value) else f"~{value}~"
