@@ -8,15 +8,18 @@ import json
 import math
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from actum import HOLD, Agent, Config, Context, Idea, Limits, Tools, approvals, errors, kept
+from actum.events import RunFinished
 from actum.models import Scripted
 from actum.serving import Served
 
@@ -493,6 +496,59 @@ def test_an_option_of_another_library_says_what_stands_for_it_here(named: str, s
     with pytest.raises(TypeError, match=re.escape(said)):
         Agent(None, **given)
     assert [*signature(Agent).parameters][:3] == ["model", "tools", "config"]
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("tool", "Agent has no 'tool'; write `@tools.tool`"),
+        ("run_stream", "agent.stream(…) gives events"),
+        ("ainvoke", "await agent.run(…)"),
+        ("system_prompt", "`@agent.instructions`"),
+        ("run_synk", "did you mean 'run_sync'"),
+    ],
+)
+def test_a_method_of_another_library_says_what_stands_for_it_here(named: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(said)):
+        getattr(agent(), named)
+    assert not hasattr(agent(), "__setstate__")
+
+
+def frames_of(error: BaseException) -> list[str]:
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)][1:]
+
+
+async def test_the_traceback_of_a_mistake_ends_where_actum_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong: Any = ["Hi", 5]
+    with pytest.raises(errors.MessageError) as malformed:
+        await agent().run(wrong)
+    assert {*frames_of(malformed.value)} <= {"run"}
+    async with Agent(Scripted([])).stream("Hi") as run:
+        with pytest.raises(errors.ModelError) as exhausted:
+            await anext(event async for event in run if isinstance(event, RunFinished))
+    assert {*frames_of(exhausted.value)} <= {"<genexpr>", "__aiter__"}
+    with pytest.raises(errors.MessageError) as blocked:
+        await asyncio.to_thread(agent().run_sync, wrong)
+    assert frames_of(blocked.value)[-1] in {"run_sync", "blocking"}
+    assert blocked.value.__context__ is None, "no error was being handled"
+    monkeypatch.setattr("actum.app.coercion.sys", SimpleNamespace(flags=SimpleNamespace(dev_mode=True)))
+    with pytest.raises(errors.MessageError) as whole:
+        await agent().run(wrong)
+    assert frames_of(whole.value)[-1] == "check_message"
+
+
+async def test_the_traceback_of_an_error_keeps_the_frames_of_code_of_others() -> None:
+    class Broken:
+        name = "broken"
+
+        async def stream(self, request: Any) -> Any:
+            raise errors.ModelError("out of order")
+            yield ""
+
+    broken: Any = Broken()
+    with pytest.raises(errors.ModelError) as error:
+        await Agent(broken).run("Hi")
+    assert frames_of(error.value)[-1] == "stream"
 
 
 @pytest.mark.parametrize("schema", ["string", 5, [str], (str, int)])

@@ -187,6 +187,10 @@ SLIPS: dict[str, tuple[Callable[[Tools], object], str]] = {
         lambda tools: Agent(None, tools=5),  # type: ignore[arg-type] -- as a slip
         "at tools: tools are a registry or a list of functions, [f, g], not 5",
     ),
+    "one function": (
+        lambda tools: Agent(None, tools=pay),  # type: ignore[arg-type] -- as a slip
+        "at tools: tools are a registry or a list of functions, [f, g], not one alone",
+    ),
     "names of tools": (
         lambda tools: Agent(None, tools=["pay"]),  # type: ignore[list-item] -- as a slip
         "at tools: a list of tools holds functions and what `Idea.as_tool` returns, not 'pay'; which registered ones "

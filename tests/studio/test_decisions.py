@@ -38,7 +38,7 @@ async def test_a_plan_is_approved_as_a_whole_with_its_price(tmp_path: Path) -> N
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
         at = answer.headers["location"]
         text = await over(client, at)
-        assert "The whole plan: 2 calls in 1 steps (2 by code), no request to a model." in text
+        assert "The whole plan: 2 calls in 1 step (2 by code), no request to a model." in text
         shown = calls_in(text)
         assert shown == {
             "call/0.0": seal({"_tool": "find", "who": "ana"}), "call/0.1": seal({"_tool": "one", "n": 2})

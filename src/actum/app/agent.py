@@ -9,7 +9,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, get_origin, overload
 
-from ..errors import MessageError, SchemaError
+from ..errors import ActumError, MessageError, SchemaError
 from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.caller import Ancestor, Resolver
@@ -27,14 +27,14 @@ from ..protocol.message import DATA_KINDS
 from ..protocol.registry import AnyTools
 from ..protocol.solution import Result, Solution
 from ..schema.json import JsonObject
-from ..schema.quoting import options_nearest
+from ..schema.quoting import instead, options_nearest
 from ..sources.fetch import Fetcher
 from ..sources.roots import folders
 from ..storage.open import check_store, open_store
 from ..tracing.trace import Trace
 from .assembly import Assembly, Reach, declared_deps
 from .begun import as_begun
-from .coercion import Given, as_model, blocking, check_instructions
+from .coercion import Given, as_model, blocking, check_instructions, shorten
 from .delegate_resolver import AnyDelegate
 from .planned import PlanShelf
 from .saved import SavedIdea
@@ -59,11 +59,18 @@ Instruct: TypeAlias = "Callable[[Ctx[Deps]], Said] | Callable[[], Said]"
 
 
 _SAID = "say it by `@agent.instructions`, or in a system message of the context"
+_TOOL = "write `@tools.tool`, with tools = Tools() and Agent(…, tools=tools)"
+_STREAM = "agent.stream(…) gives events, agent.stream_text(…) text"
 _OF_PEERS = {
     **dict.fromkeys(("instructions", "system_prompt"), _SAID),
     **dict.fromkeys(("output_type", "response_format", "result_type"), "give the type to run(context, type)"),
 }
 """What other libraries' agents are given, and what stands for it here."""
+_METHODS_OF_PEERS = {
+    **dict.fromkeys(("tool", "tool_plain", "function_tool"), _TOOL),
+    **dict.fromkeys(("run_stream", "run_stream_events", "run_streamed", "iter", "astream"), _STREAM),
+    **dict.fromkeys(("invoke", "ainvoke"), "agent.run_sync(…) and await agent.run(…) run it"),
+}
 
 
 class _Public(ABCMeta):
@@ -151,6 +158,14 @@ class Agent(Generic[Deps], metaclass=_Public):
             data_kinds=DATA_KINDS | own_kinds,
         )
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name[:1] == "_":  # Python asks for those, and needs no words
+                raise AttributeError(name)
+            said = (_METHODS_OF_PEERS | _OF_PEERS).get(name) or instead(name, dir(type(self)))
+            raise AttributeError(f"Agent has no {name!r}; {said}")
+
     @overload
     async def run(
         self, context: Given, schema: JsonSchema = None, *, input: Inputs = None, deps: Deps | None = None
@@ -163,11 +178,15 @@ class Agent(Generic[Deps], metaclass=_Public):
         self, context: Given, schema: Any = None, *, input: Inputs = None, deps: Deps | None = None
     ) -> Result[Any]:
         """Run until there is an output, or an error."""
-        if self.plans is not None:
-            return await self.plans.run(with_deps(self, deps), context, schema, input)
-        own = assembled(with_deps(self, deps))
-        loop = await own.loop(context, schema, input, own.emitter())
-        return await loop.run()
+        try:
+            if self.plans is not None:
+                return await self.plans.run(with_deps(self, deps), context, schema, input)
+            own = assembled(with_deps(self, deps))
+            loop = await own.loop(context, schema, input, own.emitter())
+            return await loop.run()
+        except ActumError as error:
+            shorten(error)
+            raise
 
     @overload
     def stream(

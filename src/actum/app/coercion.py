@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import os
+import sys
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from concurrent import futures
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
+from traceback import walk_tb
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
-from ..errors import MessageError, ModelError, SchemaError
+from .. import errors
+from ..errors import ActumError, MessageError, ModelError, SchemaError
 from ..generation.model import Model
 from ..messages import MessageObject, is_message
 from ..protocol.activity import Ctx, is_async, raised_words
@@ -121,8 +127,28 @@ def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
-    return run_beside(coroutine)
+        run = asyncio.run  # outside this block: what it raises has nothing to do with this error
+    else:
+        run = run_beside
+    try:
+        return run(coroutine)
+    except ActumError as error:
+        shorten(error)
+        raise
+
+
+_INNER = tuple(f"{Path(str(one.__file__)).parent}{os.sep}" for one in (errors, asyncio, futures))
+"""Where the frames lie that say nothing to a caller."""
+
+
+def shorten(error: BaseException) -> None:
+    """Let a traceback end at the call of Actum, unless it leads through code of others: the message says what is wrong.
+
+    `python -X dev` keeps it whole.
+    """
+    frames = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, ActumError) and not sys.flags.dev_mode and all(one.startswith(_INNER) for one in frames):
+        error.__traceback__ = None
 
 
 _TO_BEGIN = 5.0

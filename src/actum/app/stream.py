@@ -23,7 +23,7 @@ from ..schema.infer import shape_of
 from ..schema.type_reading import type_of
 from ..schema.types import Misfit, Text
 from ..schema.types import member as type_at
-from .coercion import Given, messages_of
+from .coercion import Given, messages_of, shorten
 
 T_co = TypeVar("T_co", covariant=True, default=Any)
 
@@ -84,6 +84,7 @@ class Stream(Drawn, Generic[T_co]):
             yield event
         self._events.put_nowait(None)
         if not self._task.cancelled() and (error := self._task.exception()) is not None:
+            shorten(error)
             raise error
 
     @property

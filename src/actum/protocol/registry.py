@@ -180,7 +180,8 @@ class Registry(Catalog):
         if isinstance(given, Registry):
             return given
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
-            raise SchemaError(f"tools are a registry or a list of functions, [f, g], not {given!r}", path="tools")
+            wrong = "one alone" if isinstance(given, Callable | Tool) else f"{given!r}"
+            raise SchemaError(f"tools are a registry or a list of functions, [f, g], not {wrong}", path="tools")
         made = cls()
         for one in given:
             if isinstance(one, Tool):
