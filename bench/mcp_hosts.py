@@ -22,7 +22,7 @@ from mcp import Client
 
 from actum import Runs, Tools, connections
 from actum.connections import Servers
-from actum.execution.calls.approval import Reply
+from actum.execution.approver import Reply
 from actum.schema.json import encode
 from actum.serving.carry_out import nearest
 from actum.serving.desk import Desk

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from actum import HOLD, Agent, Call, Context, Idea, Tool, Tools
-from actum.execution.calls.approval import Reply
+from actum.execution.approver import Reply
 from actum.protocol.context import Progress
 from actum.schema.json import encode
 from actum.serving import Served

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
     from .app.tools import Tools
     from .evals.evaluation import Eval
-    from .execution.calls.approval import HOLD, Reply
+    from .execution.approver import HOLD, Reply
     from .execution.calls.invoking import Output
     from .models.prices import Price
     from .protocol.activity import Activity, Ctx
@@ -75,7 +75,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "HOLD": "execution.calls.approval:HOLD",
+    "HOLD": "execution.approver:HOLD",
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
     "Backoff": "protocol.registry:Backoff",
@@ -93,7 +93,7 @@ _HOMES = {
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",
     "Progress": "protocol.context:Progress",
-    "Reply": "execution.calls.approval:Reply",
+    "Reply": "execution.approver:Reply",
     "Result": "protocol.solution:Result",
     "Run": "runs.handle:Run",
     "Runs": "runs.runs:Runs",

@@ -16,6 +16,7 @@ from .dataflow.reference import clip
 from .errors import ActumError
 from .inspection.plan_drawing import svg_of
 from .inspection.plan_graph import PlanGraph, add_calls, graph_of
+from .inspection.wording import counted
 from .messages.plan import Plan
 from .protocol.context import Context
 from .protocol.registry import Registry
@@ -66,7 +67,7 @@ def _parts(shown: object) -> Iterator[str]:
 def _result(result: Result[Any], state: str) -> Iterator[str]:
     calls = result.calls
     used = result.usage
-    yield f"<p><b>{state}</b>, {_count(used.requests, 'request')}, {_count(len(calls), 'call')}</p>"
+    yield f"<p><b>{state}</b>, {counted(used.requests, 'request')}, {counted(len(calls), 'call')}</p>"
     if result.output is not None:
         yield f"<pre>{_said(result.output)}</pre>"
     if result.waiting:
@@ -79,10 +80,6 @@ def _result(result: Result[Any], state: str) -> Iterator[str]:
         (one.place, _text(one.tool), _said(one.arguments), one.state, _came_to(one.value, one.error)) for one in calls
     ]
     yield from _table(("call", "tool", "with", "state", "came to"), rows)
-
-
-def _count(number: int, of: str) -> str:
-    return f"{number} {of}{'' if number == 1 else 's'}"
 
 
 def _came_to(value: Any, error: ActumError | None) -> str:

@@ -182,7 +182,9 @@ def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) 
     assert "waiting for approval 0.0, approval 0.5; `actum waiting run.json` shows what" in run.stderr
     listed = json.loads(actum("waiting", "run.json", "--json", cwd=tmp_path).stdout)
     assert [(one["of"], one["call"]["_tool"]) for one in listed] == [("0.0", "step"), ("0.5", "inner")]
-    assert actum("approve", "run.json", "0.0", cwd=tmp_path).returncode == 0
+    assert "call 0.0 (step) not made: it waits for a decision" in actum("why", "run.json", cwd=tmp_path).stdout
+    approved = actum("approve", "run.json", "0.0", cwd=tmp_path)
+    assert (approved.returncode, approved.stderr) == (0, "actum: approved 0.0 step\n")
     assert actum("deny", "run.json", "0.5", "--because", "too loud", cwd=tmp_path).returncode == 0
     twice = actum("approve", "run.json", "0.0", cwd=tmp_path)
     assert (twice.returncode, "no call waits for a decision at '0.0'" in twice.stderr) == (2, True)

@@ -91,6 +91,8 @@ def test_a_run_is_submitted_carried_out_and_followed_with_no_set_up(capsys: pyte
     assert run == again == "order-7"
     assert run_command(["runs", "--store", ".actum/runs.db"]) == 0
     assert capsys.readouterr().out == "order-7  queued\n"
+    assert run_command(["runs", ".actum/runs.db"]) == 0
+    assert capsys.readouterr().out == "order-7  queued\n", "a database holds ids, not files"
     with worker("--health-port", "0", "--tag", "desk") as process:
         assert process.stderr is not None
         port = re.search(r":(\d+)/health", _line(process) + _line(process))

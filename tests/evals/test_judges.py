@@ -10,9 +10,10 @@ import pytest
 
 from actum import Idea, errors, models
 from actum.evals import Eval
-from actum.evals.judges import JudgeIdea, digest_of_output
+from actum.evals.judges import JudgeIdea
 from actum.evals.statistics import Agreement
 from actum.generation.model import ModelRequest
+from actum.schema.json import sha256_of
 
 from .desk import lines
 
@@ -85,7 +86,7 @@ async def test_agreement_with_people_is_told(folder: Path) -> None:
     outputs = [Idea.load(f"runs/{name}.json").meta["run"]["output"] for name in ("ana", "bo")]
     lines(
         folder / "labels.jsonl",
-        *({"case": "x", "output": digest_of_output(one), "pass": True} for one in outputs),
+        *({"case": "x", "output": sha256_of(one), "pass": True} for one in outputs),
     )
     judged = with_model(suite(folder, labels="labels.jsonl"), models.Scripted([scored], name="j", repeat_last=True))
     report = await judged.run(judge=True)

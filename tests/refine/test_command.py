@@ -198,6 +198,8 @@ def test_runs_that_were_submitted_are_examples_by_the_name_of_their_idea(folder:
     assert (told["proof"]["same"], told["proof"]["examples"]) == (3, 3)
     none = actum("refine", "--runs", "runs", "--idea", "none.json", cwd=folder)
     assert (none.returncode, "name the runs" in none.stderr) == (2, True)
+    alone = actum("refine", "run-ana.json", cwd=folder)
+    assert (alone.returncode, "name the Idea that they are runs of" in alone.stderr) == (2, True)
 
 
 @pytest.mark.rule("R29")

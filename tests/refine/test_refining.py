@@ -121,6 +121,14 @@ async def test_a_constant_that_nobody_has_said_is_a_question_until_a_person_sett
         found.save(tmp_path / "refined.json")
     assert raised.value.code == "unconfirmed"
     assert not (tmp_path / "refined.json").exists()
+    wrongs: list[dict[str, Any]] = [
+        {"confirm": ["1.day"]},
+        {"ignore": ["calls.7.mean"]},
+        {"same": {"output.maen": "any"}},
+    ]
+    for wrong in wrongs:
+        with pytest.raises(errors.IdeaError, match=r"the plan has no '.*'; (did you mean|it has)"):
+            await refine(runs, idea=own, tools=tools, **wrong)
     settled = await refine(runs, idea=own, tools=tools, confirm=["1.days"])
     assert not settled.questions
     settled.save(tmp_path / "refined.json")
@@ -315,7 +323,7 @@ async def test_a_read_that_nobody_refers_to_stays_and_what_never_varied_refers_t
             {"calls": [], "output": {"days": 3, "as text": "3"}},
         ]
         runs.append(await keep(tmp_path, own, email, answers, tools))
-    found = await refine(runs, idea=own, tools=tools, confirm=["output['as text']"])
+    found = await refine(runs, idea=own, tools=tools, confirm=['output["as text"]'])
     assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["account"]
     told = json.dumps(found.plan, ensure_ascii=False)
     assert "†calls.0.is_open == True" in told  # the model may have decided by it

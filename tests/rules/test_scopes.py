@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import Agent, Tools, events, models
+from actum import Agent, Config, Tools, events, models
 from actum.execution.record.journal import Journal
 from actum.protocol.context import Context
 
@@ -261,8 +261,8 @@ def with_reader(*scopes: str, **more: Any) -> Tools:
     return tools
 
 
-def told_by_delegate(of: Agent, own: Sequence[Json] = ()) -> Agent:
-    return Agent(of.model, tools=of.tools, delegates={"D": {"context": list(own), "schema": TEXT}})
+def told_by_delegate(of: Agent, own: Sequence[Json] = (), config: Config | None = None) -> Agent:
+    return Agent(of.model, tools=of.tools, config=config, delegates={"D": {"context": list(own), "schema": TEXT}})
 
 
 async def crossing(of: Agent, context: Any) -> tuple[list[Json], str]:
@@ -270,9 +270,7 @@ async def crossing(of: Agent, context: Any) -> tuple[list[Json], str]:
     async with of.stream(context, TEXT) as run:
         seen = [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == 1]
     requests = [request for request in sent(of) if "SUB" in text_of(request.messages)]
-    return [{key: one[key] for key in one if key != "_brought"} for one in seen[0].context], text_of(
-        requests[0].messages
-    )
+    return seen[0].context, text_of(requests[0].messages)
 
 
 SUB: list[Json] = [{"type": "system", "message": "SUB"}]
@@ -290,7 +288,7 @@ async def test_an_item_of_a_list_crosses_with_what_its_schema_says() -> None:
 
 
 @pytest.mark.rule("S10", "I2")
-async def test_what_a_call_of_an_instance_has_brought_is_marked_where_it_crosses() -> None:
+async def test_what_a_call_of_an_instance_has_brought_is_brought_where_it_crosses() -> None:
     tools = with_reader("state.a")
 
     @tools.activity("tell")
@@ -300,11 +298,14 @@ async def test_what_a_call_of_an_instance_has_brought_is_marked_where_it_crosses
     assert tell.name == "tell"
     own: Json = {"_instance": "①"}
     calls = [call("tell", v="data", _outputPath="†state.a", **own), call("d", **own)]
-    of = told_by_delegate(agent(answer(*calls, output="†calls.1"), answer(output="sub"), tools=tools), SUB)
-    async with of.stream([{"type": "state", "n": 1, **own}], TEXT) as run:
-        seen = [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == 1]
-    (crossed,) = (one for one in seen[0].context if one["type"] == "state")
-    assert (crossed["a"], crossed["_brought"]) == ("data", [{"at": ["a"]}])
+    planning: list[Json] = [*SUB, {"type": "tool", "tool": {"any": {"_output": TEXT}}}]
+    for is_sealed in (False, True):
+        config = Config(sealed=is_sealed)
+        own_answers = (answer(*calls, output="†calls.1"), answer(output="sub"))
+        of = told_by_delegate(agent(*own_answers, tools=tools, config=config), planning, config)
+        crossed, shown = await crossing(of, [{"type": "state", "n": 1, **own}])
+        assert {"type": "state", "a": "data"} in crossed, "as the documents print it: the event has no mark"
+        assert ('"a":"data"' in shown) is not is_sealed
 
 
 @pytest.mark.rule("S11", "S8")

@@ -12,7 +12,7 @@ import mcp_types as types
 from mcp import Client
 
 from actum import HOLD, Agent, Call, Context, Idea, Runs, Tool, Tools, Trace
-from actum.execution.calls.approval import Reply
+from actum.execution.approver import Reply
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
 from actum.serving.desk import Desk as Served

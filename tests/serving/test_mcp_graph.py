@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actum import Tools
-from actum.execution.calls.approval import Reply
+from actum.execution.approver import Reply
 from actum.schema.json import encode
 
 from .hosts import ERAS, Era, NotedTools, client_of, data, elicited, host_of, said

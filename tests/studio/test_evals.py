@@ -10,9 +10,10 @@ import pytest
 
 from actum import Idea, models, tools
 from actum.evals import Eval
-from actum.evals.judges import JudgeIdea, digest_of_output
+from actum.evals.judges import JudgeIdea
 from actum.evals.suite import Suite
 from actum.generation.model import ModelRequest
+from actum.schema.json import sha256_of
 
 from ..evals.desk import PLAN, called, desk, keep
 from .rooms import room
@@ -81,7 +82,7 @@ async def test_evals_are_listed_and_shown_without_running_anything(tmp_path: Pat
 async def test_people_agree_with_a_judge_or_not_and_it_counts_from_then_on(tmp_path: Path) -> None:
     suite = await saved(tmp_path)
     outputs = {name: Idea.load(f"runs/{name}.json").meta["run"]["output"] for name in ("ana", "bo")}
-    digests = {name: digest_of_output(one) for name, one in outputs.items()}
+    digests = {name: sha256_of(one) for name, one in outputs.items()}
     async with room(tmp_path) as client:
         for name, said in (("ana", "agree"), ("bo", "disagree")):
             await send(client, "evals/out/desk", {"check": "tone", "output": digests[name], "label": said})

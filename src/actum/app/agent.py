@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, get_origin, overload
 
 from ..errors import ActumError, MessageError, SchemaError
+from ..events import AnyEvent
+from ..execution.approver import Approve, check_approver
 from ..execution.budget import Budget, Spent
-from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.caller import Ancestor, Resolver
 from ..execution.delegation.machine import Machine
 from ..execution.ground import Ring
-from ..execution.record.recorder import Record, Tell
+from ..execution.loop import Loop
+from ..execution.record.recorder import Record, Recorder, Tell
 from ..generation.compile import Handler
 from ..generation.model import Model
 from ..ideas.store import Store
@@ -38,7 +40,7 @@ from .coercion import Given, as_model, blocking, check_instructions, shorten
 from .delegate_resolver import AnyDelegate
 from .planned import PlanShelf
 from .saved import SavedIdea
-from .stream import Conversation, ConversationOptions, Stream, member_of, text_pieces
+from .stream import Begin, Conversation, ConversationOptions, Stream, member_of, text_pieces
 from .summary import check_unused
 from .tools import DEFAULT, Tools
 
@@ -277,7 +279,7 @@ class Agent(Generic[Deps], metaclass=_Public):
         if summary:
             check_unused(begins)
 
-        def begin(so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Stream:
+        def begin(so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Begin:
             return assembled(with_deps(self, deps)).turn(so_far, said, answer, spent=spent, most=most, summary=summary)
 
         return Conversation(begin, begins, schema=answer, member=member)
@@ -374,10 +376,16 @@ def streamed(
     budget: Budget | None = None,
     lineage: Sequence[Ancestor] = (),
 ) -> Stream:
-    """A run of an agent as a stream, and a kept one as well (`Assembly.stream`): by its plans, where it has some."""
+    """A run of an agent as a stream, by its plans where it has some; and a kept one as well: with what it has spent so
+    far, within the delegates that led to it."""
     if agent.plans is not None:
         return agent.plans.stream(agent, context, schema, input, record, budget, lineage)
-    return assembled(agent).stream(context, schema, input, record, budget, lineage)
+    own = assembled(agent)
+
+    async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+        return await own.loop(context, schema, input, own.emitter(sink), Recorder.of(record), budget, lineage)
+
+    return Stream(begin, context if isinstance(context, Context) else None)
 
 
 def assembled(agent: Agent) -> Assembly:

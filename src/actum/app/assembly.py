@@ -12,16 +12,16 @@ from typing_extensions import is_protocol, is_typeddict
 
 from ..errors import SchemaError
 from ..events import AnyEvent
+from ..execution.approver import Approve
 from ..execution.budget import Budget, Spent
-from ..execution.calls.approval import Approve
 from ..execution.delegation.caller import Ancestor, Caller, Linking, Resolver, SavedRequest, has_links
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.machine import Machine
 from ..execution.emitter import Emitter
-from ..execution.ground import Ring
+from ..execution.ground import Ring, Runtime
 from ..execution.loop import Loop, request_once
-from ..execution.record.recorder import Record, Recorder, Tell
-from ..execution.setup import Runtime, Setup
+from ..execution.record.recorder import Recorder
+from ..execution.setup import Setup
 from ..execution.undoing import Doings
 from ..generation.compile import Frame, Handler
 from ..generation.model import Model, ModelRequest
@@ -41,7 +41,7 @@ from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
 from .coercion import Given, as_context, as_model, blocking, check_begins, instructed, with_input
 from .delegate_resolver import AnyDelegate, DelegateResolver
-from .stream import Stream
+from .stream import Begin
 from .summary import shortened
 
 if TYPE_CHECKING:
@@ -119,22 +119,6 @@ class Assembly:
         """What tells of a run, its events to `sink`."""
         return Emitter(sink, trace=tracer_of(self.trace))
 
-    def stream(
-        self,
-        context: Given,
-        schema: Any,
-        input: Mapping[str, Any] | None = None,
-        record: Tell | Record | None = None,
-        budget: Budget | None = None,
-        lineage: Sequence[Ancestor] = (),
-    ) -> Stream:
-        """A run, and a kept one as well: with what it has spent so far, within the delegates that led to it."""
-
-        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            return await self.loop(context, schema, input, self.emitter(sink), Recorder.of(record), budget, lineage)
-
-        return Stream(begin, context if isinstance(context, Context) else None)
-
     async def loop(
         self,
         context: Given,
@@ -170,7 +154,7 @@ class Assembly:
         spent: Spent,
         most: int | None,
         summary: bool,
-    ) -> Stream:
+    ) -> Begin:
         """The next turn of a conversation, which goes on with what the last one has `spent`; for the rest see `cut`."""
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
@@ -178,7 +162,7 @@ class Assembly:
             so_far = await self.cut(context, most, summary=summary, budget=budget, emit=emit)
             return await self.loop(so_far.extended(said), schema, None, emit, budget=budget)
 
-        return Stream(begin)
+        return begin
 
     async def cut(
         self,
@@ -253,22 +237,15 @@ class Assembly:
             SchemaError: what they take, and what there is.
         """
         if not _may_be(self.deps, self.needs):
-            raise SchemaError(f"the tools take a {self.needs.__name__}, and are given {self._given}", path="deps")
+            raise SchemaError(f"the tools take a {_name(self.needs)}, and are given {_told(self.deps)}", path="deps")
         for name in called:
             activity = self.tools.find_activity(name)
-            if activity is None or not activity.ctx:
-                continue
-            needs = activity.needs if self.deps is not None else self.needs or activity.needs
-            if needs is None:
-                continue
-            if self.deps is None:
+            own = None if activity is None else activity.needs
+            needs = (self.needs or own) if activity is not None and activity.ctx else None
+            if self.deps is None and needs is not None:
                 raise SchemaError(_without(needs), tool=name, path="deps")
-            if not _may_be(self.deps, needs):
-                raise SchemaError(f"it takes a {needs.__name__}, and is given {self._given}", tool=name, path="deps")
-
-    @property
-    def _given(self) -> str:
-        return "the class itself" if isinstance(self.deps, type) else f"a {type(self.deps).__name__}"
+            if not _may_be(self.deps, own):
+                raise SchemaError(f"it takes a {_name(own)}, and is given {_told(self.deps)}", tool=name, path="deps")
 
     def _check_deps(self) -> None:
         """Refuse a run whose tools and instructions would miss what it was not given, or find something else."""
@@ -345,7 +322,15 @@ def declared_deps(typed: object) -> Any:
 
 
 def _without(needs: Any) -> str:
-    return f"it takes a Ctx, and the run has no {getattr(needs, '__name__', needs)}: run(…, deps=…)"
+    return f"it takes a Ctx, and the run has no {_name(needs)}: run(…, deps=…)"
+
+
+def _name(needs: Any) -> str:
+    return getattr(needs, "__name__", str(needs))
+
+
+def _told(deps: object) -> str:
+    return "the class itself" if isinstance(deps, type) else f"a {_name(type(deps))}"
 
 
 def _may_be(given: object, declared: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from inspect import isawaitable
 from typing import Any, Literal, TypeAlias, get_args
 
-from ..execution.calls.approval import HOLD, Approve, Reply
+from ..execution.approver import HOLD, Approve, Reply
 from ..ideas.ticks import APPROVE, begun_with
 from ..protocol.activity import is_async
 from ..protocol.approvals import Asked

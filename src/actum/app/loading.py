@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import IdeaError, IdeaNotFound
-from ..execution.calls.approval import Approve
+from ..execution.approver import Approve
 from ..generation.model import Model
 from ..ideas.idea_config import IdeaConfig
 from ..protocol.config import Config, Limits

@@ -34,7 +34,7 @@ class PlanShelf(Protocol):
         budget: Budget | None = None,
         lineage: Sequence[Ancestor] = (),
     ) -> Stream:
-        """What `Assembly.stream` returns, also of a kept run, or of one that goes on."""
+        """What `Agent.stream` returns, also of a kept run, or of one that goes on."""
         ...
 
 

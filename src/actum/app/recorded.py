@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ActivityError, ActumError, ApprovalDenied
-from ..execution.calls.approval import Approve, decide
+from ..execution.approver import Approve, decide
 from ..execution.calls.invoking import judged
 from ..execution.ground import Ground
 from ..execution.isolated import Suspension

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Generic, TypedDict
+from typing import Any, Generic, TypeAlias, TypedDict
 
 from typing_extensions import TypeVar
 
@@ -26,6 +26,8 @@ from ..schema.types import member as type_at
 from .coercion import Given, messages_of, shorten
 
 T_co = TypeVar("T_co", covariant=True, default=Any)
+Begin: TypeAlias = Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]]
+"""Makes a run, which tells its events to what it is given."""
 
 
 class Stream(Drawn, Generic[T_co]):
@@ -42,9 +44,12 @@ class Stream(Drawn, Generic[T_co]):
         carry: carries it out.
     """
 
+    _ENTERED = "this run has been entered before: `agent.stream(…)` makes another one"
+    _NOT_BEGUN = "the run has not begun: `async with agent.stream(…) as stream:` begins it"
+
     def __init__(
         self,
-        begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]],
+        begin: Begin,
         context: Context | None = None,
         carry: Callable[[Loop], Awaitable[Result[Any]]] = Loop.run,
     ) -> None:
@@ -59,7 +64,7 @@ class Stream(Drawn, Generic[T_co]):
 
     async def __aenter__(self) -> Stream[T_co]:
         if self._is_entered:
-            raise ActumError("this run has been entered before: `agent.stream(…)` makes another one")
+            raise ActumError(self._ENTERED)
         self._is_entered = True
         self._loop = await self._begin(self._events.put_nowait)
         self._task = asyncio.ensure_future(self._carry(self._loop))
@@ -79,7 +84,7 @@ class Stream(Drawn, Generic[T_co]):
 
     async def __aiter__(self) -> AsyncIterator[AnyEvent]:
         if self._task is None:
-            raise ActumError("the run has not begun: `async with agent.stream(…) as stream:` begins it")
+            raise ActumError(self._NOT_BEGUN)
         while (event := await self._events.get()) is not None:
             yield event
         self._events.put_nowait(None)
@@ -226,7 +231,6 @@ def _other_words() -> SolutionError:
 
 
 UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
-_ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"
 
 
 class ConversationOptions(TypedDict, total=False):
@@ -257,7 +261,7 @@ class Conversation(Generic[T_co]):
 
     def __init__(
         self,
-        begin: Callable[[Context, Sequence[Mapping[str, Any]], Spent], Stream[T_co]],
+        begin: Callable[[Context, Sequence[Mapping[str, Any]], Spent], Begin],
         context: Context,
         *,
         schema: Any,
@@ -306,29 +310,31 @@ class Conversation(Generic[T_co]):
         self.context = without_plans(self.context)
 
 
-class Turn(Generic[T_co]):
+class Turn(Stream[T_co]):
     """One turn of a conversation, as `Stream` is one run: `async with talk.stream("…") as turn: async for event in …`.
 
-    `result`, `partial`, `context`, `usage` and `is_over` are those of a `Stream`. A turn follows whatever was said
-    before it is entered.
+    A turn follows whatever was said before it is entered.
     """
 
+    _ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"
+    _NOT_BEGUN = "the turn has not begun: `async with talk.stream(…) as turn:` begins it"
+
     def __init__(self, talk: Conversation[T_co], said: Sequence[Mapping[str, Any]]) -> None:
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            spent = Spent() if said else talk._spent  # pyright: ignore[reportPrivateUsage] -- they are one
+            return await talk._begin(talk.context, said, spent)(sink)  # pyright: ignore[reportPrivateUsage]
+
+        super().__init__(begin, talk.context)
         self._talk = talk
-        self._said = said
-        self._begun: Stream[T_co] | None = None
 
     async def __aenter__(self) -> Turn[T_co]:
         talk = self._talk
-        if talk._is_open:  # pyright: ignore[reportPrivateUsage] -- they are one
+        if talk._is_open:  # pyright: ignore[reportPrivateUsage]
             raise ActumError(UNDER_WAY)
-        if self._begun is not None:
-            raise ActumError(_ENTERED)
-        spent = Spent() if self._said else talk._spent  # pyright: ignore[reportPrivateUsage]
-        self._begun = talk._begin(talk.context, self._said, spent)  # pyright: ignore[reportPrivateUsage]
-        talk._is_open = True  # pyright: ignore[reportPrivateUsage]
+        talk._is_open = not self._is_entered  # pyright: ignore[reportPrivateUsage]
+        self._begins = talk.context
         try:
-            await self._begun.__aenter__()
+            await super().__aenter__()
         except BaseException:
             talk._is_open = False  # pyright: ignore[reportPrivateUsage]
             raise
@@ -338,43 +344,15 @@ class Turn(Generic[T_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            await self._stream.__aexit__(kind, error, trace)
+            await super().__aexit__(kind, error, trace)
         finally:
             self._talk._is_open = False  # pyright: ignore[reportPrivateUsage]
-            self._talk._spent = self._stream.spent  # pyright: ignore[reportPrivateUsage]
-            self._talk.context = self._stream.context
-
-    async def __aiter__(self) -> AsyncGenerator[AnyEvent]:
-        async for event in self._stream:
-            yield event
-
-    @property
-    def _stream(self) -> Stream[T_co]:
-        if self._begun is None:
-            raise ActumError("the turn has not begun: `async with talk.stream(…) as turn:` begins it")
-        return self._begun
+            self._talk._spent = self.spent  # pyright: ignore[reportPrivateUsage]
+            self._talk.context = self.context
 
     @property
     def result(self) -> Result[T_co]:
         """The result of the turn; raises as `Stream.result`."""
-        return self._stream.result
-
-    @property
-    def partial(self) -> Result[Any]:
-        """What the conversation has left so far, at any time once the turn has begun."""
-        return self._stream.partial
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the turn has ended, however it did."""
-        return self._begun is not None and self._begun.is_over
-
-    @property
-    def usage(self) -> Usage:
-        """What the turn has cost so far."""
-        return self._stream.usage
-
-    @property
-    def context(self) -> Context:
-        """The conversation's context so far."""
-        return self._talk.context if self._begun is None else self._begun.context
+        if self._task is None:
+            raise ActumError(self._NOT_BEGUN)
+        return super().result

@@ -11,8 +11,8 @@ from typing import Any, Generic, Unpack
 from typing_extensions import TypedDict
 
 from ..errors import CallError
+from ..execution.approver import Approve, check_approver
 from ..execution.budget import Budget
-from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.delegation import Delegation
 from ..execution.ground import Ground, within_call
 from ..execution.patterns import Pattern, run_calls
@@ -128,8 +128,8 @@ class Tools(Registry, Drawn, Generic[Deps]):
             return [await within.answer(call) for call in calls]
         own, config = as_context(context), config or Config()
         outer = None if within is None else within.ground
-        asked = as_model(model) or (None if outer is None else outer.model)
-        deps = outer.deps if deps is None and outer is not None else deps
+        asked = as_model(model) or (None if outer is None else outer.runtime.model)
+        deps = outer.runtime.deps if deps is None and outer is not None else deps
         assembly = Assembly(
             model=asked,
             tools=self._knowing(calls, outer),

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..connections import Pins, Servers
 from ..connections import open as connected
 from ..connections.servers_file import servers_of
-from ..execution.calls.approval import Approve, Reply
+from ..execution.approver import Approve, Reply
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.registry import Registry

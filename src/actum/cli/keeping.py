@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from getpass import getuser
@@ -13,9 +13,12 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 
 from ..app.idea import Idea
+from ..inspection.wording import call_name
+from ..protocol.approvals import Pending
 from ..runs.handle import Run
 from ..runs.runs import run_in_file
 from .options import runs_at
+from .render.terminal import tell
 
 RunName: TypeAlias = Annotated[str, Parameter(help="The run's file, or its id where it was submitted.")]
 
@@ -26,6 +29,11 @@ def decider() -> str:
         return getuser()
     except (KeyError, OSError):
         return ""
+
+
+def tell_decided(how: str, calls: Sequence[Pending]) -> None:
+    """Tell which calls a decision was about, since without a call it is about all that waited."""
+    tell(f"actum: {how} {', '.join(f'{one.of} {call_name(one.call)}' for one in calls)}")
 
 
 def is_file_of_run(run: str, store: str | None) -> bool:

@@ -237,7 +237,7 @@ def _checked_place(name: str, *, makes: bool) -> str:
     if "://" in path or path == ":memory:" or os.path.exists(path):
         return name
     if not makes:
-        raise CommandError(f"no runs are kept at {path}: `actum submit` begins a place")
+        raise CommandError(f"no runs are kept at {path}: name their folder or store; `actum submit` begins a store")
     if name != DEFAULT_RUNS and not Path(path).absolute().parent.is_dir():
         raise CommandError(f"no runs can be kept at {path}: there is no folder {Path(path).parent}")
     return name

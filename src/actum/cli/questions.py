@@ -16,7 +16,7 @@ from typing import Any
 
 from ..app.begun import deny_all, hold_all
 from ..errors import ApprovalDenied, MessageError
-from ..execution.calls.approval import HOLD, Approve, Reply
+from ..execution.approver import HOLD, Approve, Reply
 from ..inspection.wording import abridged, short
 from ..protocol.approvals import Asked
 from ..protocol.call import Call

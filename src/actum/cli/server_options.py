@@ -11,7 +11,7 @@ from pathlib import Path
 from ..app.agent import Agent, fitted
 from ..app.idea import Idea
 from ..app.loading import agent_at
-from ..execution.calls.approval import Approve
+from ..execution.approver import Approve
 from ..serving.desk import Desk
 from ..serving.guard import LOOPBACK, Guard
 from ..sources.files import check_owner, path_given, read_text, unwritable

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import IdeaError
-from ..schema.json import JsonObject, NotJson, decode, encode, is_object
+from ..schema.json import JsonObject, NotJson, decode, is_object, sha256_of
 from ..sources.files import read_text, write_text
 
 Change = Literal["changed", "added", "removed", "moved"]
 
 
-def tool_digest(listed: JsonObject) -> str:
-    """The SHA-256 of a whole tool, as it was listed: of what is shown of it, and of what isn't."""
-    return hashlib.sha256(encode(listed, sort_keys=True).encode()).hexdigest()
-
-
 def short_digest(listed: JsonObject) -> str:
     """As much of a tool's digest as is printed."""
-    return tool_digest(listed)[:12]
+    return sha256_of(listed)[:12]
 
 
 def read_pins(path: Path) -> JsonObject | None:
@@ -57,7 +51,7 @@ def write_pins(path: Path, held: JsonObject, *, sort_keys: bool) -> Path:
 
 def pinned(listed: Mapping[str, JsonObject]) -> JsonObject:
     """Tools by name as they stand in a file of pins, each with its digest."""
-    return {name: {"sha256": tool_digest(tool), "tool": tool} for name, tool in listed.items()}
+    return {name: {"sha256": sha256_of(tool), "tool": tool} for name, tool in listed.items()}
 
 
 def are_pinned(tools: Any) -> bool:
@@ -74,7 +68,7 @@ def unpinned(tools: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
         IdeaError: one was changed in the file, so its digest no longer fits.
     """
     for name, one in tools.items():
-        if one["sha256"] != tool_digest(one["tool"]):
+        if one["sha256"] != sha256_of(one["tool"]):
             raise IdeaError(f"has a pin of {name!r} that was changed by hand")
     return {name: one["tool"] for name, one in tools.items()}
 
@@ -86,5 +80,5 @@ def changes(before: Mapping[str, JsonObject], now: Mapping[str, JsonObject]) -> 
             yield "added", name
         elif name not in now:
             yield "removed", name
-        elif tool_digest(before[name]) != tool_digest(now[name]):
+        elif sha256_of(before[name]) != sha256_of(now[name]):
             yield "changed", name

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import SchemaError, ServerError
-from ..execution.calls.approval import HOLD, Reply
+from ..execution.approver import HOLD, Reply
 from ..execution.calls.invoking import Output
 from ..messages import Audio, File, Image, Media
 from ..protocol.call import Call

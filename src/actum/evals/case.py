@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any
 from ..app.idea import Idea
 from ..app.recorded import RecordedCall, calls_on_record
 from ..dataflow.expression import MISSING
-from ..schema.json import Json, JsonObject, encode, is_object, plain
+from ..schema.json import Json, JsonObject, is_object, plain, sha256_of
 from .attacks import Attack
 from .complaints import ANY, WORDS, Complaint, Form
 
@@ -60,7 +59,7 @@ class Case:
         said["attack"] = None if self.attack is None else self.attack.told()
         said["run"] = None if self.run is None else self.run.text.to_dict()
         said["expect"] = None if self.expect is MISSING else [self.expect]
-        return hashlib.sha256(encode(plain(said), sort_keys=True).encode()).hexdigest()
+        return sha256_of(plain(said))
 
     def told(self) -> JsonObject:
         """The case as it stands in a file, without its run."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 from ..app.coercion import blocking
 from ..app.idea import Idea
 from ..errors import EvalError
-from ..execution.calls.approval import Approve
+from ..execution.approver import Approve
 from ..generation.model import Model
 from ..sources.files import path_given
 from .case import Case

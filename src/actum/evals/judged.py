@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
 from ..dataflow.reference import Reference
 from ..errors import IdeaError
-from ..inspection.account import Account, CallSeen, account_of
+from ..inspection.account import Account, account_of
 from ..inspection.origins import calls_of
 from ..inspection.wording import short
 from ..protocol.call import Place
@@ -54,23 +54,10 @@ class JudgedRun(Account):
         """What each of its calls came to, in the order of their places."""
         return calls_of(self.idea)
 
-    def find(self, place: str) -> CallSeen | None:
-        """Its call at a place."""
-        return self._by_place.get(place)
-
-    @cached_property
-    def _by_place(self) -> Mapping[str, CallSeen]:
-        return {call.place: call for call in self.calls}
-
     def _began(self, call: CallAccount) -> float:
         """When a call began; what isn't known is taken to be as early as can be."""
         seen = self.find(call.place) or self.find(str(Place.parse(call.place).parent or ""))
         return 0.0 if seen is None or seen.row.began is None else seen.row.began
-
-    @property
-    def output(self) -> Any:
-        """What it came to, None if it has no output."""
-        return self.about.get("output")
 
     @property
     def has_output(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from ..errors import ActumError, IdeaError
 from ..generation.model import Model, ModelRequest
 from ..protocol.solution import Result
 from ..schema.infer import shape_of
-from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
+from ..schema.json import JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text
 from .checks import Verdict
 from .complaints import SHARE, WORDS, Complaint, Form
@@ -115,11 +114,6 @@ class _Silent:
         """Refuse to be asked."""
         raise _NotAsked("it isn't asked")
         yield ""
-
-
-def digest_of_output(output: Json) -> str:
-    """What labels know an output by: the SHA-256 of its canonical JSON, in hex."""
-    return hashlib.sha256(encode(output, sort_keys=True).encode()).hexdigest()
 
 
 _FORM: Form = {**dict.fromkeys(("idea", "rubric", "labels"), WORDS), **dict.fromkeys(("at_least", "kappa"), SHARE)}

@@ -18,7 +18,7 @@ from ..app.loading import Loaded
 from ..app.recorded import Besides, RecordedTools, with_record
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, LimitExceeded
-from ..execution.calls.approval import Approve
+from ..execution.approver import Approve
 from ..generation.model import Model
 from ..generation.offer import offered
 from ..ideas.file import write_idea

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable
@@ -14,7 +13,7 @@ from typing import Any
 from ..generation.model import Model, ModelRequest, Reasoning, closing
 from ..models.wrapped import WrappedModel
 from ..protocol.usage import Usage
-from ..schema.json import JsonObject, decoded, encode, is_object, plain
+from ..schema.json import JsonObject, decoded, encode, is_object, plain, sha256_of
 from ..sources.files import opened_private
 
 
@@ -106,4 +105,4 @@ class RepeatedModel(WrappedModel):
         settings = {key: str(value) for key, value in request.settings.items() if key != "headers"}
         messages = [dict(one) for one in request.messages]
         told = [self.name, settings, request.mode, messages, request.schema, self._repeat]
-        return hashlib.sha256(encode(plain(told), sort_keys=True).encode()).hexdigest()
+        return sha256_of(plain(told))

@@ -140,7 +140,7 @@ class CellReport:
         shares = {case: share for case, found in states.items() if (share := _share(found)) is not None}
         known, passed, kinds = len(shares), sum(shares.values()), {*shares.values()}
         is_mixed = len(kinds) > 1 and not kinds <= {0, 1}  # else resampling finds the same again and again
-        interval = bootstrapped([*shares.values()], self.seed) if is_mixed else wilson(round(passed), known)
+        interval = bootstrapped((*shares.values(),), self.seed) if is_mixed else wilson(round(passed), known)
         return Rate(passed=passed, of=known, unknown=len(states) - known, interval=interval)
 
     @cached_property
@@ -269,7 +269,7 @@ def compared(check: str, before: CellReport, after: CellReport, seed: int) -> Co
     olds, news = before._states(check), after._states(check)  # pyright: ignore[reportPrivateUsage] -- of this module
     pairs = [(case, _share(olds[case]), _share(news[case])) for case in olds if case in news]
     known = [(case, old, new) for case, old, new in pairs if old is not None and new is not None]
-    differences = [new - old for _, old, new in known]
+    differences = tuple(new - old for _, old, new in known)
     better, worse = sum(one > 0 for one in differences), sum(one < 0 for one in differences)
     return Compared(
         check=check,

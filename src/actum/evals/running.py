@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from ..app.retracing import is_alike
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, EvalError, LimitExceeded
-from ..execution.calls.approval import Approve
+from ..execution.approver import Approve
 from ..generation.model import Model
 from ..inspection.account import account_of
 from ..inspection.wording import short

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb, sqrt
@@ -31,16 +31,12 @@ def wilson(passed: int, of: int) -> Interval:
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
-def bootstrapped(values: Sequence[float], seed: int) -> Interval:
+@lru_cache(maxsize=1_000)
+def bootstrapped(values: tuple[float, ...], seed: int) -> Interval:
     """The interval of a mean over cases, by resampling the cases.
 
     A case's value is its own rate, or the difference of two: repeats make that surer, and not the cases more.
     """
-    return _bootstrapped(tuple(values), seed)
-
-
-@lru_cache(maxsize=1_000)
-def _bootstrapped(values: tuple[float, ...], seed: int) -> Interval:
     if len(set(values)) <= 1:  # nothing is left to chance
         return Interval(*(values[:1] * 2 or (0.0, 0.0)))
     chance, count = random.Random(seed), len(values)

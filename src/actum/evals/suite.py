@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
-from hashlib import sha256
 from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.tool import Tool
 from ..schema.infer import shape_of
-from ..schema.json import Json, JsonObject, encode, is_list, is_object, leaves_of, plain
+from ..schema.json import Json, JsonObject, is_list, is_object, leaves_of, plain, sha256_of
 from ..schema.type_reading import misfit_between, type_of, type_of_value
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Misfit, Type, list_of, member, record_of, union
 from ..schema.validator import json_path
@@ -336,7 +335,7 @@ def _digests(columns: Sequence[RunCheck], said: Sequence[Any], toolset: Toolset)
             named += write_idea(column.idea.text)
         whole[column.name] = named
     whole[TOOLS] = [[name, dict(tool.schema), tool.effects] for name, tool in sorted(toolset.tools.items())]
-    return {name: sha256(encode(plain(one), sort_keys=True).encode()).hexdigest() for name, one in whole.items()}
+    return {name: sha256_of(plain(one)) for name, one in whole.items()}
 
 
 def _judge_record(told: Any, tools: Mapping[str, Tool] | None, wrong: Complaint) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import EvalError
-from ..schema.json import JsonObject, decoded, is_object
+from ..schema.json import JsonObject, decoded, is_object, sha256_of
 from ..sources.files import read_text
 from .checks import Columns, Verdict
 from .judged import JudgedRun, judged_run
-from .judges import JudgeIdea, digest_of_output, labels_in
+from .judges import JudgeIdea, labels_in
 from .matrix import Cell, Trial, Trials, safe_name
 from .paid import PaidAnswers, lines_in
 from .report import Judgement, Report
@@ -89,7 +89,7 @@ async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | No
             verdict=verdict,
             spending=run.spending,
             run=file,
-            output=digest_of_output(run.output) if run.has_output else None,
+            output=sha256_of(run.output) if run.has_output else None,
             is_gated=not run.simulated,
         )
         for name, verdict in found.items()

@@ -16,6 +16,7 @@ from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call, Place
 from ..protocol.config import Limits
 from ..protocol.context import Context
+from ..protocol.message import as_printed
 from ..protocol.usage import Usage
 from ..schema.json import Json
 from ..spans import Span
@@ -203,7 +204,7 @@ class Asking(Paying):
         if self.emit.sink:
             self.emit(
                 RequestStarted(
-                    context=context.messages,
+                    context=as_printed(context),
                     messages=[dict(message) for message in request.messages],
                     schema=request.schema,
                     waiting=tuple(map(dict, waiting)),

@@ -8,18 +8,23 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..dataflow.expression import TextBounds
 from ..dataflow.graph import Graph
 from ..dataflow.node import Node
 from ..dataflow.reference import CALLS, call_index
+from ..generation.compile import Handler
 from ..generation.model import Model
 from ..generation.offer import Toolset
+from ..generation.request_media import MediaSource
 from ..protocol.call import Place
-from ..protocol.config import Limits
+from ..protocol.config import Config, Limits
 from ..protocol.context import Context
+from ..protocol.message import DATA_KINDS
+from ..protocol.registry import Catalog
 from ..schema.json import JsonObject, encode
+from .approver import Approve
 from .budget import Budget
 from .emitter import Emitter
 from .job import Carry, Failure, Job
@@ -27,8 +32,36 @@ from .record.folded import Recipient
 from .record.journal import Journal, error_message
 from .undoing import Doings
 
+if TYPE_CHECKING:
+    from ..schema.lowering import Dialect
+
 Ring: TypeAlias = "Callable[[Ground, Carry], Carry]"
 """Wraps what carries the calls of a run out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """What carries out requests; nothing of it comes from the context of one."""
+
+    model: Model | None
+    registry: Catalog
+    config: Config = field(default_factory=Config)
+    approve: Approve | None = None
+    handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
+    data_kinds: frozenset[str] = DATA_KINDS
+    media: MediaSource | None = None
+    """What reads the images, audio and files of its requests (M10)."""
+    doings: Doings | None = None
+    """What notes what is carried out, in a group that may have to take it back (C5)."""
+    ring: Ring | None = None
+    """What answers calls in the place of what would carry them out (V18)."""
+    deps: Any = None
+    """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What its model takes of JSON Schema."""
+        return getattr(self.model, "dialect", None)
 
 
 class Ground:
@@ -38,26 +71,16 @@ class Ground:
         self,
         journal: Journal,
         toolset: Toolset,
+        runtime: Runtime | None = None,
         budget: Budget | None = None,
         emit: Emitter | None = None,
-        doings: Doings | None = None,
-        ring: Ring | None = None,
-        deps: Any = None,
-        model: Model | None = None,
     ) -> None:
         self.journal = journal
         self.toolset = toolset
         """The tools that calls may be of from now on."""
         self.budget = budget or Budget(Limits())
         self.emit = emit or Emitter()
-        self.doings = doings
-        """What notes what is carried out, in a group that may have to take it back (C5)."""
-        self.ring = ring
-        """What answers calls in the place of what would carry them out, as for a replay."""
-        self.deps = deps
-        """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
-        self.model = model
-        """Whom calls may ask that functions of tools make themselves."""
+        self.runtime = runtime or Runtime(model=None, registry=Catalog())
         self.reading = TextBounds(journal.folding.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)

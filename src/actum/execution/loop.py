@@ -62,30 +62,13 @@ class Loop:
         self._emit = emit
         trace = "" if self._span is None else self._span.traceparent
         self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace, said=said)
-        runtime = setup.runtime
-        self._ground = Ground(
-            self._journal,
-            self._frame.toolset,
-            budget,
-            emit,
-            runtime.doings,
-            runtime.ring,
-            runtime.deps,
-            runtime.model,
-        )
-        self._readiness = Readiness(
-            self._ground,
-            delegate=setup.delegate,
-            approve=setup.runtime.approve,
-            parallel=setup.config.parallel,
-        )
+        self._ground = Ground(self._journal, self._frame.toolset, setup.runtime, budget, emit)
+        self._readiness = Readiness(self._ground, setup.delegate)
         self._arriving = Intake(self._readiness)
         self._calls = Outcomes(self._readiness, self._arriving.declared, drain=setup.config.drain)
-        self._answers = OpenAnswers(
-            self._ground, self._arriving, self._calls, self._judge, setup.runtime, self._marks.next_answer
-        )
+        self._answers = OpenAnswers(self._ground, self._arriving, self._calls, self._judge, self._marks.next_answer)
         self._solutions: list[Solution[Any]] = []
-        self._notes = unsent(runtime.model, self._config.settings)
+        self._notes = unsent(setup.runtime.model, self._config.settings)
         self._own = Budget(Limits())
         """What the run has spent itself, without its readers and delegates."""
         self._last: tuple[Counter[str], int] | None = None

@@ -25,21 +25,18 @@ from .job import Failure
 from .record.plans import standing_plans
 from .record.recorder import Closed
 from .script import Script, Wanted
-from .setup import Runtime
 
 
 class OpenAnswers:
     """Keeps those of one run, and tells the model what they have come to."""
 
-    def __init__(
-        self, ground: Ground, arriving: Intake, calls: Outcomes, judge: Judge, runtime: Runtime, next_number: int
-    ) -> None:
+    def __init__(self, ground: Ground, arriving: Intake, calls: Outcomes, judge: Judge, next_number: int) -> None:
         self._ground = ground
         self._journal = ground.journal
         self._arriving = arriving
         self._calls = calls
         self._judge = judge
-        self._runtime = runtime
+        self._runtime = ground.runtime
         self.next_number = next_number
         """The number of the next answer."""
         self.scripts: list[Script] = []

@@ -20,11 +20,10 @@ from .calls.intake import Intake
 from .calls.outcomes import Outcomes
 from .calls.readiness import Readiness
 from .emitter import Emitter
-from .ground import Ground
+from .ground import Ground, Runtime
 from .isolated import Delegate
 from .record.journal import Journal
 from .script import Script
-from .setup import Runtime
 from .undoing import Doings
 
 Pattern: TypeAlias = Literal["all", "any", "race"]
@@ -53,13 +52,7 @@ async def run_calls(
     """
     group, run, doings = _Group(pattern, len(calls)), run or urandom(16).hex(), runtime.doings
     emit = Emitter(group.see, trace=trace, run=run)
-    readiness = Readiness(
-        Ground(Journal(context), toolset, budget, emit, doings, deps=runtime.deps, model=runtime.model),
-        delegate=delegate,
-        approve=runtime.approve,
-        parallel=runtime.config.parallel,
-        awaits_all=True,
-    )
+    readiness = Readiness(Ground(Journal(context), toolset, runtime, budget, emit), delegate, awaits_all=True)
     try:
         await _run_group(Script(run=run, is_authored=True), calls, readiness, budget, group)
     except BaseException as error:
@@ -108,9 +101,9 @@ class _Group:
     pattern: Pattern
     size: int
     decided: asyncio.Event = field(default_factory=asyncio.Event)
-    done: dict[Place, Any] = field(default_factory=dict[Place, Any])
-    """The values by the places of their calls, in the order of finishing."""
-    failed: dict[Place, ActumError] = field(default_factory=dict[Place, ActumError])
+    done: dict[int | None, Any] = field(default_factory=dict[int | None, Any])
+    """The values by where their calls are listed, in the order of finishing."""
+    failed: dict[int | None, ActumError] = field(default_factory=dict[int | None, ActumError])
     stop: LimitExceeded | None = None
 
     def see(self, event: AnyEvent) -> None:
@@ -123,20 +116,20 @@ class _Group:
         if isinstance(event, CallFinished):
             if not event.call.has_value:
                 return
-            self.done[event.place] = event.value
+            self.done[event.place.index] = event.value
             self._decide(self.pattern in {"any", "race"} or len(self.done) == self.size)
         else:
             self.fail(event.place, event.error)
 
     def fail(self, place: Place, error: ActumError) -> None:
-        self.failed[place] = error
+        self.failed[place.index] = error
         self._decide(self.pattern in {"all", "race"} or len(self.failed) == self.size)
 
     def judge(self) -> None:
         if self.stop is not None:
             raise self.stop
         if self.pattern == "any" and not self.done:
-            causes = [self.failed[place] for place in sorted(self.failed, key=_index)]
+            causes = [self.failed[index] for index in range(self.size) if index in self.failed]
             said = "; ".join(f"{number}. {cause.message}" for number, cause in enumerate(causes, 1))
             raise AllCallsFailed(f"none of {self.size} calls succeeded: {said or 'all were skipped'}", errors=causes)
         if self.failed and (self.pattern == "all" or (self.pattern == "race" and not self.done)):
@@ -144,18 +137,12 @@ class _Group:
 
     def values(self) -> list[Any]:
         if self.pattern == "all":  # an element for each that was given: null where one was skipped or has no value
-            found = {_index(place): value for place, value in self.done.items()}
-            return [found.get(index) for index in range(self.size)]
+            return [self.done.get(index) for index in range(self.size)]
         return [next(iter(self.done.values()), None)]
 
     def _decide(self, is_decided: bool) -> None:
         if is_decided:
             self.decided.set()
-
-
-def _index(place: Place) -> int:
-    """Where in its group a call is listed."""
-    return place.index or 0
 
 
 async def _take_back(doings: Doings, context: Context, budget: Budget, error: BaseException) -> None:

@@ -6,18 +6,15 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..dataflow.expression import TextBounds
 from ..generation.ask import Judge
-from ..generation.compile import Frame, Handler, framed
-from ..generation.model import Model
+from ..generation.compile import Frame, framed
 from ..generation.offer import offered, per_instance
-from ..generation.request_media import MediaSource, takes_of
+from ..generation.request_media import takes_of
 from ..protocol.config import Config
 from ..protocol.context import Context
-from ..protocol.message import DATA_KINDS
-from ..protocol.registry import Catalog
 from ..protocol.tool import Tool, is_upfront
 from ..schema.compose import META_SCHEMA
 from ..schema.gathering import closed
@@ -25,39 +22,9 @@ from ..schema.infer import Shape
 from ..schema.json import encode
 from ..schema.validator import Validator
 from .budget import Budget
-from .calls.approval import Approve
-from .ground import Ring
+from .ground import Runtime
 from .isolated import Delegate
 from .record.recorder import Recorder
-from .undoing import Doings
-
-if TYPE_CHECKING:
-    from ..schema.lowering import Dialect
-
-
-@dataclass(frozen=True, kw_only=True)
-class Runtime:
-    """What carries out requests; nothing of it comes from the context of one."""
-
-    model: Model | None
-    registry: Catalog
-    config: Config = field(default_factory=Config)
-    approve: Approve | None = None
-    handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
-    data_kinds: frozenset[str] = DATA_KINDS
-    media: MediaSource | None = None
-    """What reads the images, audio and files of its requests (M10)."""
-    doings: Doings | None = None
-    """What notes what is carried out, in a group that may have to take it back (C5)."""
-    ring: Ring | None = None
-    """What answers calls in the place of what would carry them out (V18)."""
-    deps: Any = None
-    """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
-
-    @property
-    def dialect(self) -> Dialect | None:
-        """What its model takes of JSON Schema."""
-        return getattr(self.model, "dialect", None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -19,7 +18,7 @@ from ..schema.validator import Validator
 from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
-from .model import PASSING, Gate, Gated, Model, ModelRequest, Reasoning
+from .model import PASSING, Gate, Gated, Model, ModelRequest, Reasoning, closing
 from .model_chain import chain_of, next_frame, speaker
 from .strings import OutputTexts
 
@@ -253,7 +252,8 @@ async def _attempt(
     following = _Following(parser, frame, judge, listener) if listener is not None else None
     usage = Usage(requests=1)
     try:
-        async with _stream(model, request) as deltas:
+        stream, deltas = _begun(model, request)
+        async with closing(stream):
             while True:
                 # Not `async for` over another generator, for what fails here is the model's fault and nothing else is:
                 # a generator between would be passed by every delta.
@@ -308,23 +308,15 @@ def _pieces(model: Model, text: Any) -> Iterator[str]:
         yield text[start : start + _MOST_AT_ONCE]
 
 
-@contextlib.asynccontextmanager
-async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Reasoning | Usage]]:
-    """The model's stream, closed whatever happens."""
-    stream: Any = None
+def _begun(model: Model, request: ModelRequest) -> tuple[Any, AsyncIterator[str | Reasoning | Usage]]:
+    """The model's stream, and what iterates over it."""
     try:
-        try:
-            stream = model.stream(request)
-            deltas = aiter(stream)
-        except ActumError:
-            raise
-        except Exception as error:
-            raise _failed(model, error) from error
-        yield deltas
-    finally:
-        close: Callable[[], Any] | None = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
+        stream = model.stream(request)
+        return stream, aiter(stream)
+    except ActumError:
+        raise
+    except Exception as error:
+        raise _failed(model, error) from error
 
 
 def _failed(model: Model, error: Exception) -> ModelError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from ..dataflow.dollars import as_it_is
 from ..errors import IdeaError, MessageError, SchemaError
@@ -19,6 +19,8 @@ from .layout import Positions, laid_out, parse_yaml
 RUN = "run"
 """The member of an Idea's `meta` in which a run keeps what it knows of itself."""
 _KEYS = ("meta", "config", "context", "schema", "solution")
+_LONGEST_SEARCHED = 2_000_000
+"""A longer text isn't searched for the line and the column of what is wrong with it."""
 
 
 def answer_of(solution: Any) -> JsonObject | None:
@@ -68,7 +70,15 @@ def read_idea(text: str, name: str) -> IdeaText:
     Raises:
         IdeaError: saying where: line and column for what is not JSON, the key for what is not an Idea.
     """
-    return _judged(parse_text(text, name), _Complaints(text, name))
+    value = parse_text(text, name)
+    try:
+        return _judged(value)
+    except _Malformed as error:
+        where = name
+        if not name.endswith((".yaml", ".yml")) and len(text) <= _LONGEST_SEARCHED:
+            line, column = Positions(text.removeprefix("\ufeff")).of(error.at)
+            where = f"{name}:{line}:{column}"
+        raise _Malformed(error.at, f"{where}: {error.message}", error.index) from error.__cause__
 
 
 def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> IdeaText:
@@ -80,7 +90,7 @@ def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[s
         IdeaError: naming the key for what is not an Idea.
     """
     if not isinstance(value, Mapping):
-        return _judged(value, _complaint)
+        return _judged(value)
     whole: JsonObject = {**cast("Mapping[str, Any]", value)}
     if "schema" in whole:
         whole.setdefault("context", [])
@@ -88,77 +98,61 @@ def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[s
         whole["context"] = [*cast("Sequence[Any]", messages)]
     schema = whole.get("schema")
     if schema is None or isinstance(schema, dict | list | str | int | float):
-        return _judged({**whole, "schema": True if schema is None else schema}, _complaint, kinds, data_kinds)
+        return _judged({**whole, "schema": True if schema is None else schema}, kinds, data_kinds)
     try:
         shape_of(schema)
     except SchemaError as error:
-        raise _complaint(("schema",), error.message) from error
-    return replace(_judged({**whole, "schema": True}, _complaint, kinds, data_kinds), schema=schema)
+        raise _Malformed(("schema",), error.message) from error
+    return replace(_judged({**whole, "schema": True}, kinds, data_kinds), schema=schema)
 
 
-def _judged(
-    value: Any, wrong: _Complaint, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS
-) -> IdeaText:
-    if not is_object(value):
-        raise wrong((), "an Idea must be a JSON object")
-    if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
-        raise wrong((unknown[0],), f"an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}")
-    if not isinstance(value.get("context"), list):
-        raise wrong(("context",), "'context' must be a list of messages")
-    if texts := [index for index, message in enumerate(value["context"]) if isinstance(message, str)]:
-        raise wrong(("context", texts[0]), 'a message must be an object: {"type": "text", "text": …}', index=texts[0])
+def malformed(value: JsonObject) -> Iterator[tuple[str, str]]:
+    """What of an object isn't as an Idea has it: the members that it doesn't have, or that are of another kind."""
+    for key in value:
+        if key not in _KEYS and not key.startswith("$"):
+            yield key, f"an Idea has no {key!r}; it has {', '.join(_KEYS)}"
+    if not is_list(value.get("context")):
+        yield "context", "'context' must be a list of messages"
     for key in ("meta", "config"):
-        if not isinstance(value.get(key, {}), dict):
-            raise wrong((key,), f"{key!r} must be an object")
+        if not is_object(value.get(key, {})):
+            yield key, f"{key!r} must be an object"
     try:
-        solution = answer_of(value.get("solution"))
+        answer_of(value.get("solution"))
     except TypeError as error:
-        raise wrong(("solution",), str(error)) from None
+        yield "solution", str(error)
+
+
+def _judged(value: Any, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> IdeaText:
+    if not is_object(value):
+        raise _Malformed((), "an Idea must be a JSON object")
+    if (wrong := next(malformed(value), None)) is not None:
+        raise _Malformed(wrong[:1], wrong[1])
+    for index, message in enumerate(value["context"]):
+        if isinstance(message, str):
+            raise _Malformed(("context", index), 'a message must be an object: {"type": "text", "text": …}', index)
+    solution = answer_of(value.get("solution"))
     try:
         context = Context(value["context"], kinds=kinds, data_kinds=data_kinds)
         Validator(opened(value.get("schema", True)))
     except MessageError as error:
         path = ("context",) if error.index is None else ("context", error.index)
-        raise wrong(path, error.message, index=error.index) from error
+        raise _Malformed(path, error.message, error.index) from error
     except SchemaError as error:
-        raise wrong(("schema", *(error.path.split(".") if error.path else ())), error.message) from error
+        raise _Malformed(("schema", *(error.path.split(".") if error.path else ())), error.message) from error
     try:
         Context(plan_of(solution))
     except MessageError as error:
-        raise wrong(("solution", "calls"), f"'solution' is not an answer: {error.message}") from error
+        raise _Malformed(("solution", "calls"), f"'solution' is not an answer: {error.message}") from error
     own = {key: value[key] for key in ("meta", "config", "schema") if key in value}
     return IdeaText(context=context.messages, solution=solution, **own)
 
 
-class _Complaint(Protocol):
-    """What says where of an Idea something is wrong."""
+class _Malformed(IdeaError):
+    """What is wrong with an Idea, at a path in it."""
 
-    def __call__(self, path: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError: ...
-
-
-def _complaint(path: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
-    """What is wrong with an Idea that has no text."""
-    error = IdeaError(message)
-    error.path, error.index = ".".join(map(str, path)) or None, index
-    return error
-
-
-_LONGEST_SEARCHED = 2_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Complaints:
-    """What is wrong with a text, and where: by line and column for JSON."""
-
-    text: str
-    name: str
-
-    def __call__(self, path: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
-        where = self.name
-        if not self.name.endswith((".yaml", ".yml")) and len(self.text) <= _LONGEST_SEARCHED:
-            line, column = Positions(self.text.removeprefix("\ufeff")).of(path)
-            where = f"{self.name}:{line}:{column}"
-        return _complaint(path, f"{where}: {message}", index=index)  # its message says where already
+    def __init__(self, at: Sequence[str | int], message: str, index: int | None = None) -> None:
+        super().__init__(message)
+        self.at, self.path, self.index = at, ".".join(map(str, at)) or None, index  # its message says where already
 
 
 def write_idea(idea: IdeaText) -> str:

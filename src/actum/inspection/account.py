@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -72,7 +72,7 @@ class AnswerSeen:
     new: Sequence[JsonObject] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Account:
     """A run, answer by answer. `usage` is what is known of its cost, of requests of its delegates, too."""
 
@@ -86,10 +86,9 @@ class Account:
     gates: tuple[str, ...]
     began: float | None = None
     ended: float | None = None
-    _provenance: list[Provenance] = field(default_factory=list[Provenance])
 
     @property
-    def output(self) -> Json:
+    def output(self) -> Any:
         """What it came to, None if it has no output."""
         return self.about.get("output")
 
@@ -100,17 +99,20 @@ class Account:
 
     def find(self, place: str) -> CallSeen | None:
         """Its call at a place."""
-        return next((call for call in self.calls if call.place == place), None)
+        return self._by_place.get(place)
+
+    @cached_property
+    def _by_place(self) -> Mapping[str, CallSeen]:
+        return {call.place: call for call in self.calls}
 
     def why(self, place: str | None = None) -> Origin | None:
         """Where the value of a call came from, that of the output without a place."""
-        if not self._provenance:
-            ticks = ticks_of(self.about, self.name)
-            makers = self.about.get("makers", {})
-            self._provenance.append(Provenance(self.idea.context, answers_of(ticks), makers))
-        if place is None:
-            return self._provenance[0].output(self.output)
-        return self._provenance[0].left(place)
+        return self._provenance.output(self.output) if place is None else self._provenance.left(place)
+
+    @cached_property
+    def _provenance(self) -> Provenance:
+        answers = answers_of(ticks_of(self.about, self.name))
+        return Provenance(self.idea.context, answers, self.about.get("makers", {}))
 
 
 def account_of(run: Idea, name: str, now: float | None = None) -> Account:

@@ -19,7 +19,7 @@ from ..execution.delegation.caller import Linking
 from ..execution.record.journal import Journal
 from ..execution.script import Script
 from ..generation.offer import Toolset, offered
-from ..ideas.file import read_idea
+from ..ideas.file import malformed, read_idea
 from ..messages import KINDS
 from ..messages.role import RAW
 from ..models.hosts import HOSTS
@@ -42,7 +42,6 @@ from ..schema.validator import Validator
 from .isolation import declared_scopes
 from .plan_problems import JsonPath, Premises, plan_problems
 
-_KEYS = ("meta", "config", "context", "schema", "solution")
 T = TypeVar("T")
 
 
@@ -89,21 +88,15 @@ class Findings:
 
 def inspect(value: JsonObject, found: Findings) -> None:
     """Look at all parts of an Idea's JSON."""
-    for key in value:
-        if key not in _KEYS and not key.startswith("$"):
-            found.add(f"an Idea has no {key!r}; it has {', '.join(_KEYS)}", key)
-    if not is_object(value.get("meta", {})):
-        found.add("'meta' is an object", "meta")
+    for key, words in malformed(value):
+        found.add(words, key)
     config: Any = value.get("config", {})
     if is_object(config):
         _inspect_config(config, found)
-    else:
-        found.add("'config' must be an object", "config")
     if "schema" in value:
         found.schema = found.attempt(lambda: found.closed(value["schema"]), "schema")
     messages: Any = value.get("context")
     if not is_list(messages):
-        found.add("'context' must be a list of messages", "context")
         return
     _inspect_context(messages, config.get("tools") if is_object(config) else None, found)
     _inspect_plans(value.get("solution"), found)
@@ -216,8 +209,6 @@ def _inspect_message(message: Any, index: int, found: Findings) -> JsonObject | 
 
 def _inspect_plans(solution: Any, found: Findings) -> None:
     """Look at the calls of the plans in the context, and of a saved solution."""
-    if not (solution is None or is_object(solution) or is_list(solution)):
-        found.add("'solution' must be an answer, or the list of its calls", "solution")
     if found.context is None or found.toolset is None:
         return
     around = Premises(context=found.context, toolset=found.toolset, incoming=found.incoming)

@@ -24,6 +24,11 @@ def short(value: object, most: int = _MOST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def counted(count: int, name: str) -> str:
+    """How many there are of what a word names: `1 step`, `2 steps`."""
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
 def abridged(text: str, most: int) -> str:
     """A text whose end is told by its length and a digest where it is longer than `most` characters."""
     if len(text) <= most:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from pydantic import TypeAdapter
+    from pydantic_ai.models import Model
     from pydantic_ai.models.batch import Batch
 
 T = TypeVar("T")
@@ -50,28 +51,24 @@ class Batching:
 
     async def encoded(self, request: ModelRequest, id: str) -> JsonObject:
         """A request as it lies in a batch; `group` is what all requests of a batch have in common."""
-        asked = await self._model.asked(request)
-        model = await self._wire.model(asked)
+        asked, model = await self._asked(request)
         return asdict(await self._of(asked, model.batch_encode(self._wire.batched(asked, model, id))))
 
     async def create(self, requests: Sequence[JsonObject]) -> JsonObject:
         """Have a batch made of requests of one group. A ModelError with a status below 500 says that none was made."""
         from pydantic_ai.models.batch import EncodedBatchRequest
 
-        asked = await self._model.asked(_NOTHING)
-        model = await self._wire.model(asked)
+        asked, model = await self._asked()
         return _told(await self._of(asked, model.batch_create([EncodedBatchRequest(**one) for one in requests])))
 
     async def status(self, handle: JsonObject) -> JsonObject:
         """The handle of a batch as it is now; its `status` is `ended` once there are results."""
-        asked = await self._model.asked(_NOTHING)
-        model = await self._wire.model(asked)
+        asked, model = await self._asked()
         return _told(await self._of(asked, model.batch_status(_handle(handle))))
 
     async def cancel(self, handle: JsonObject) -> JsonObject:
         """Have no more of a batch answered."""
-        asked = await self._model.asked(_NOTHING)
-        model = await self._wire.model(asked)
+        asked, model = await self._asked()
         return _told(await self._of(asked, model.batch_cancel(_handle(handle))))
 
     async def results(self, handle: JsonObject) -> Mapping[str, JsonObject]:
@@ -85,8 +82,7 @@ class Batching:
         # batch that is made again for them is paid for twice.
         from pydantic_ai.models._batch_codec import BatchJobError  # pyright: ignore[reportPrivateUsage]
 
-        asked = await self._model.asked(_NOTHING)
-        model = await self._wire.model(asked)
+        asked, model = await self._asked()
         try:
             results = await model.batch_results(_handle(handle))
         except Exception as error:
@@ -104,8 +100,7 @@ class Batching:
         """
         from pydantic_ai.models.batch import BatchResult
 
-        asked = await self._model.asked(request)
-        model = await self._wire.model(asked)
+        asked, model = await self._asked(request)
         try:
             response = model.batch_decode(BatchResult(**result), self._wire.batched(asked, model, result["custom_id"]))
         except Exception as error:
@@ -120,8 +115,8 @@ class Batching:
         """
         from pydantic_ai.models.batch import Batch
 
-        asked = await self._model.asked(_NOTHING)
-        model, is_open = await self._wire.model(asked), False
+        asked, model = await self._asked()
+        is_open = False
         try:
             async for one in self._wire.held(model):
                 if one.created < since - _SLACK:
@@ -139,6 +134,11 @@ class Batching:
         if is_open:
             raise ModelError(f"{asked.name}: it isn't known whether a batch was made", code="model_batch")
         return None
+
+    async def _asked(self, request: ModelRequest | None = None) -> tuple[WireRequest, Model[Any]]:
+        """A request, or none of them, as its wire has it, and the library's model."""
+        asked = await self._model.asked(_NOTHING if request is None else request)
+        return asked, await self._wire.model(asked)
 
     @staticmethod
     async def _of(asked: WireRequest, doing: Awaitable[T]) -> T:

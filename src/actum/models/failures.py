@@ -33,6 +33,8 @@ from ..schema.json import is_object
 if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelAPIError
 
+    from .port import AnswerEnd
+
 _LONGEST_REASON = 500
 LONGEST_BODY = 64 * 2**10
 """How many bytes of a failed response are read, once unpacked: what went wrong stands at its beginning."""
@@ -214,30 +216,22 @@ def redirect_failure(name: str, status: int, location: str) -> ModelError:
     )
 
 
-def empty(name: str) -> ModelError:
-    """Build the error for an answer without any text; sampling may do better, so it is retryable."""
-    return ModelError(f"{name} sent an empty answer", code="model_content", retryable=True)
-
-
-def unfinished(name: str, reason: str | None, refusal: str | None) -> ModelError | None:
-    """Judge why an answer ended: None if it ended by itself."""
+def shortfall(name: str, ended: AnswerEnd, *, is_empty: bool) -> ModelError | None:
+    """Judge how an answer ended: None if it ended by itself, and has any text; sampling may bring some next time."""
+    reason = ended.reason
     if reason is None:
-        return _cut(name)
+        return ModelError(f"{name}: the stream ended in mid-answer", code="model_connection", retryable=True)
     if reason == "length":
         return ModelError(
             f"{name} was cut off in mid-answer by max_tokens: raise it in the settings or ask for less",
             code="model_truncated",
         )
     if reason == "content_filter":
-        said = f": {_short(refusal)}" if refusal else ""
+        said = f": {_short(ended.refusal)}" if ended.refusal else ""
         return ModelError(f"{name} declined to answer{said}", code="model_refused")
     if reason == "error":
         return ModelError(f"{name} broke the answer off", code="model_server", retryable=True)
-    return None
-
-
-def _cut(name: str) -> ModelError:
-    return ModelError(f"{name}: the stream ended in mid-answer", code="model_connection", retryable=True)
+    return ModelError(f"{name} sent an empty answer", code="model_content", retryable=True) if is_empty else None
 
 
 def garbled(name: str, reason: str) -> ModelError:

@@ -132,7 +132,7 @@ class Hosted:
         while True:
             started = said = False
             try:
-                async with aclosing(await self._answer(endpoint, request, marks)) as events:
+                async with aclosing(self._wire.answer(await self._whole(endpoint, request, marks))) as events:
                     async for item in events:
                         if isinstance(item, str):
                             started = said = True
@@ -145,10 +145,8 @@ class Hosted:
                             # Before any failure: the tokens are spent however the answer ended.
                             started = True
                             yield self._priced(item)
-                        if failure := failures.unfinished(self.name, item.reason, item.refusal):
+                        if failure := failures.shortfall(self.name, item, is_empty=not said):
                             raise failure
-                        if not said:
-                            raise failures.empty(self.name)
                 return
             except ModelError as error:
                 is_told = started or (request.is_gated and error.code == REFUSED)
@@ -193,10 +191,8 @@ class Hosted:
         if text:
             yield text
         yield self._priced(ended)
-        if failure := failures.unfinished(self.name, ended.reason, ended.refusal):
+        if failure := failures.shortfall(self.name, ended, is_empty=not text):
             raise failure
-        if not text:
-            raise failures.empty(self.name)
 
     async def aclose(self) -> None:
         """Close this event loop's connections unless another model shares them; a later request opens new ones."""
@@ -222,13 +218,8 @@ class Hosted:
             raise ModelError(told, code="model_auth")
         return self._endpoint if key == self._endpoint.api_key else replace(self._endpoint, api_key=key)
 
-    async def _answer(
-        self, endpoint: Endpoint, request: ModelRequest, marks: CacheMarks
-    ) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
-        """What answers a request, everything that it needs being imported."""
-        return self._wire.answer(await self._whole(endpoint, request, marks))
-
     async def _whole(self, endpoint: Endpoint, request: ModelRequest, marks: CacheMarks) -> WireRequest:
+        """A request with what its wire has to know, everything that it needs being imported."""
         if not _imported.issuperset(self._wire.modules):
             # A second of imports, once: on a thread, so that the loop isn't blocked.
             await asyncio.to_thread(self._import)

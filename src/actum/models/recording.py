@@ -20,7 +20,7 @@ from typing import Any
 
 from ..errors import IdeaError, ModelError
 from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage, closing
-from ..generation.request_media import EVERYTHING, Takes
+from ..generation.request_media import EVERYTHING, Takes, takes_of
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
 from ..sources.files import opened_private, unwritable
@@ -50,9 +50,10 @@ class Recording(WrappedModel):
             ModelError: the model's own, or because the file can't be written.
         """
         deltas: list[str] = []
-        named: JsonObject = {"name": self.name} | ({"dialect": self.dialect.name} if self.dialect is not None else {})
+        dialect: Dialect | None = getattr(self._model, "dialect", None)
+        named: JsonObject = {"name": self.name} | ({} if dialect is None else {"dialect": dialect.name})
         if any("media" in message for message in request.messages):
-            named["urls"] = sorted(self.takes.urls)
+            named["urls"] = sorted(takes_of(self._model).urls)
         entry: JsonObject = {**named, "request": _asked(request), "deltas": deltas}
         try:
             async with closing(self._model.stream(request)) as answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from ..dataflow.dollars import with_signs
@@ -74,6 +74,11 @@ def failed_of(message: Mapping[str, Any]) -> JsonObject:
 def is_brought(message: Mapping[str, Any]) -> bool:
     """Whether calls have brought a message, or what went into it (S10)."""
     return "_call" in message or bool(message.get(BROUGHT))
+
+
+def as_printed(messages: Iterable[JsonObject]) -> list[JsonObject]:
+    """Messages without the mark of what calls have brought: as the documents print what a delegate is handed."""
+    return [{key: one[key] for key in one if key != BROUGHT} if BROUGHT in one else one for one in messages]
 
 
 def is_left(message: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import Code, ready
 from ..app.retracing import Unasked, requests_again
-from ..errors import RefineError
+from ..errors import IdeaError, RefineError
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..ideas.layout import laid_out
@@ -20,6 +20,7 @@ from ..ideas.ticks import RUN, TOOLS
 from ..protocol.context import Context
 from ..protocol.registry import AnyTools, Registry
 from ..schema.json import Json, JsonObject, encode
+from ..schema.quoting import instead
 from ..sources.files import path_given, write_text
 from .author import Author, texts_in
 from .deriving import Derivation, DerivedPlan, Settled
@@ -131,7 +132,7 @@ async def refine(
 
     Raises:
         RefineError: nothing could be derived; its code says why.
-        IdeaError: a file can't be read.
+        IdeaError: a file can't be read, or the plan has no such leaf.
     """
     own, agent, toolset = prepared_for(idea, tools, pinned=pinned)
     confirmed = dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, "")
@@ -139,6 +140,7 @@ async def refine(
     examples, left_out = await examples_among(runs, toolset, agent, own)
     author = Author.of(own.context.messages, toolset.tools, own.schema)
     shape, found, why = _derived(examples, author, settled)
+    _check_named((*settled.confirmed, *settled.ignored, *(same or ())), found)
     left_out |= {one.name: why for one in examples if one not in shape.examples}
     proof, made_of = Proof(), found.read_in(shape, Derivation(shape, author))
     if found.is_judged and len(shape.examples) < LEAST_FILLED:
@@ -206,6 +208,15 @@ def _refined(
         requests=_requests(examples),
         made_of=examples,
     )
+
+
+def _check_named(leaves: Iterable[str], found: DerivedPlan) -> None:
+    """Refuse to settle what the plan doesn't have."""
+    known = [one.leaf for one in found.found] + [f"calls.{at}" for at, one in enumerate(found.calls) if "_tool" in one]
+    for leaf in leaves:
+        inner = (f"{leaf}.", f"{leaf}[")
+        if not any(leaf == one or one.startswith(inner) or leaf.startswith((f"{one}.", f"{one}[")) for one in known):
+            raise IdeaError(f"the plan has no {leaf!r}; {instead(leaf, known)}")
 
 
 def _as_shape(example: Example) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from hashlib import sha256
 from itertools import count
 from typing import Any
 
-from .json import JsonObject, encode, is_list, is_object
+from .json import JsonObject, encode, is_list, is_object, sha256_of
 from .walk import (
     DEFINITIONS,
     IN_PLACE,
@@ -248,7 +247,7 @@ def _identities(local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, str]]
         own = members[number]
         beyond = {number_of[target] for address in own for target in targets[address]} - {number}
         whole = [[[address, local[address][1]] for address in own], sorted(digests[other] for other in beyond)]
-        digests[number] = sha256(encode(whole, sort_keys=True).encode()).hexdigest()
+        digests[number] = sha256_of(whole)
     return {address: (address, digests[number_of[address]]) for address in local}
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ def decoded(text: str, otherwise: Any) -> Any:
 def encode(value: Json, *, sort_keys: bool = False) -> str:
     """Write a value compactly, the same bytes for the same value (and, with `sort_keys`, for any order of keys)."""
     return (_SORTED if sort_keys else _COMPACT).encode(value)
+
+
+def sha256_of(value: Json) -> str:
+    """What a value is known by, whatever the order of its keys: the SHA-256 of its canonical JSON, in hex."""
+    return sha256(encode(value, sort_keys=True).encode()).hexdigest()
 
 
 # `json.dumps` would make an encoder for every value.

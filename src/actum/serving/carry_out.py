@@ -17,7 +17,7 @@ from typing import Any
 
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
-from ..execution.calls.approval import HOLD, Approve, Reply
+from ..execution.approver import HOLD, Approve, Reply
 from ..generation.offer import Toolset, offered
 from ..inspection.plan_problems import Premises, plan_problems
 from ..inspection.served import reads_only

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from ..app.agent import is_agent
 from ..app.idea import Idea
 from ..errors import IdeaError
-from ..execution.calls.approval import Approve
+from ..execution.approver import Approve
 from ..protocol.registry import Registry
 from ..runs.held import Runner
 from ..runs.providing import Factory, factories_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ..execution.calls.approval import Approve
+from ..execution.approver import Approve
 from ..protocol.registry import Registry
 
 Keyless: TypeAlias = Literal["host", "caller"]

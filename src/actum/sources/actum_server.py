@@ -11,13 +11,15 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, Outcome, PlanFailed, PlanLeft
 from ..protocol.context import told
 from ..schema.json import JsonObject, NotJson, decode, encode, is_object
-from .event_stream import ServerSent, TooLarge, server_sent
+
+if TYPE_CHECKING:
+    from .http_client import ServerSent
 
 SCHEMES = ("actum+https://", "actum+http://")
 """What the address of an Idea that another server carries out begins with: `actum+https://HOST/NAME`."""
@@ -129,7 +131,7 @@ class Remote:
 
     async def _followed(self, run: str, waits: Callable[[str], None] | None) -> JsonObject:
         """How a run has ended: followed from event to event, from the last one on where the connection is lost."""
-        from .http_client import LOST
+        from .http_client import LOST, NO_EVENTS
 
         after, pause, heard = "", _AGAIN, time.monotonic()
         while True:
@@ -138,15 +140,15 @@ class Remote:
                     async for event in events:
                         pause, heard = _AGAIN, time.monotonic()
                         after = event.id or after
-                        row = _row(event.data) if event.name == "state" else None
+                        row = _row(event.data) if event.event == "state" else None
                         if row is not None and row["state"] in _OVER:
                             return row
                         if row is not None and row["state"] == "waiting" and waits is not None:
                             waits(run)
-            except (*LOST, Away, TimeoutError):
+            except NO_EVENTS:
+                raise DelegateError(f"it sends no events, or one that is larger than {self.most_bytes} bytes") from None
+            except (*LOST, Away):
                 pass
-            except TooLarge:
-                raise DelegateError(f"an event of it is larger than {self.most_bytes} bytes") from None
             if time.monotonic() - heard > self.patience:
                 raise DelegateError("the server can't be reached any more")
             await asyncio.sleep(pause)
@@ -154,21 +156,20 @@ class Remote:
 
     async def _events(self, run: str, after: str) -> AsyncGenerator[ServerSent]:
         """The events of a run behind one, as long as the connection lasts; the last `state` where there are no more."""
+        from .http_client import Events, ServerSent
+
         headers = {"last-event-id": after} if after else {}
         path = f"{self.base}/runs/{run}/events"
-        async with self._client() as client, client.stream("GET", path, params=_TO_THE_END, headers=headers) as answer:
+        async with (
+            self._client() as client,
+            client.stream("GET", path, params=_TO_THE_END, headers=headers, timeout=_SILENCE) as answer,
+        ):
             await self._check(answer)
             if answer.status_code == 204:
-                yield ServerSent("state", encode(await self._asked("GET", f"/runs/{run}")).encode())
+                yield ServerSent("state", encode(await self._asked("GET", f"/runs/{run}")))
                 return
-            events = aiter(server_sent(answer.aiter_bytes(), self.most_bytes))
-            while True:
-                async with asyncio.timeout(_SILENCE):
-                    event = await anext(events, _END)
-                if event is _END:
-                    return
-                if event is not None:
-                    yield event
+            async for event in Events(answer, self.most_bytes):
+                yield event
 
     async def _asked(
         self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
@@ -211,14 +212,11 @@ class Remote:
             raise Away
         if status in {401, 403, 421}:
             host = urlsplit(self.base).netloc
-            why = "there is no token for it" if self.token is None else "it refuses the token for it"
-            raise DelegateForbidden(f"the server {host}: {why}, as ACTUM_TOKENS has one by {host}=…")
+            why = "there is no token for it" if self.token is None else "it refuses the token"
+            raise DelegateForbidden(f"the server {host}: {why}: ACTUM_TOKENS={host}=… gives one")
         if status == 404:
             raise DelegateNotFound("nothing of that name is served there")
         raise DelegateError(f"the server refuses the call ({status})")
-
-
-_END: Any = object()
 
 
 def _is_named(host: str, netloc: str, allowed: Collection[str]) -> bool:
@@ -226,8 +224,8 @@ def _is_named(host: str, netloc: str, allowed: Collection[str]) -> bool:
     return not known.isdisjoint({host.lower(), netloc.lower()})
 
 
-def _row(content: bytes) -> JsonObject:
-    found = _object(content)
+def _row(content: str) -> JsonObject:
+    found = _object(content.encode())
     if not isinstance(found.get("state"), str):
         raise DelegateError("the server's answer is not one that an Actum server gives")
     return found

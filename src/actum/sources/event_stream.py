@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 _MOST = 8 * 2**20
 _LINE = 1_024
@@ -12,24 +11,14 @@ _LINE = 1_024
 _ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
-class ServerSent(NamedTuple):
-    """One event: its name, its data, and its id if it has one."""
-
-    name: str
-    data: bytes
-    id: str | None = None
-
-
 class TooLarge(ValueError):
     """An event is larger than it may be: who reads it holds it whole, and its end is the host's to send."""
 
 
 class EventSize:
-    """Counts the bytes of the event that is arriving, each of its lines as `line` at least."""
+    """Counts the bytes of the event that is arriving, each of its lines as `_LINE` at least."""
 
-    def __init__(self, most: int = _MOST, line: int = _LINE) -> None:
-        self._most = most
-        self._least = line
+    def __init__(self) -> None:
         self._size = 0
         self._last = b""
 
@@ -43,38 +32,37 @@ class EventSize:
         ends = [at + len(end) for end in _ENDS if (at := chunk.rfind(end)) >= 0]
         begin = max(ends, default=len(self._last))
         self._size = 0 if ends else self._size
-        self._size += len(chunk) - begin + self._least * (chunk.count(b"\n", begin) + chunk.count(b"\r", begin))
+        self._size += len(chunk) - begin + _LINE * (chunk.count(b"\n", begin) + chunk.count(b"\r", begin))
         self._last = chunk[-3:] if not ends else chunk[max(begin, len(chunk) - 3) :]
-        if self._size > self._most:
-            raise TooLarge(f"an event of more than {self._most} bytes, or lines")
+        if self._size > _MOST:
+            raise TooLarge(f"an event of more than {_MOST} bytes, or lines")
 
 
 class EventReader:
-    """Splits bytes into events; every byte is looked at once, however they arrive.
+    """Splits bytes into the data of events; every byte is looked at once, however they arrive.
 
     As the standard has it, a line ends with LF, CR LF or CR, and the first may begin with a byte-order mark.
     """
 
-    def __init__(self, size: EventSize | None = None) -> None:
-        self._size = size or EventSize()
+    def __init__(self) -> None:
+        self._size = EventSize()
         self._start: bytes | None = b""
         """What has come of the first three bytes, None once they have."""
         self._is_after_return = False
         self._line: list[bytes] = []
         self._data: list[bytes] = []
-        self._fields: dict[str, str] = {}
 
-    def feed(self, chunk: bytes) -> Iterable[ServerSent | None]:
-        """The events that are whole now; None for each of the comments in between, which say that somebody is there.
+    def feed(self, chunk: bytes) -> Iterable[bytes]:
+        """The data of the events that are whole now.
 
         Raises:
             TooLarge: an event has no end.
         """
         chunk = self._plain(chunk)
-        if not self._line and not self._data and not self._fields and chunk.endswith(b"\n\n"):
+        if not self._line and not self._data and chunk.endswith(b"\n\n"):
             events = chunk[:-2].split(b"\n\n")
             if all(event.startswith(b"data:") and b"\n" not in event for event in events):
-                return [ServerSent("message", event[5:].strip()) for event in events]
+                return [event[5:].strip() for event in events]
         return self._events(chunk)
 
     def rest(self) -> bytes:
@@ -97,7 +85,7 @@ class EventReader:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return chunk
 
-    def _events(self, chunk: bytes) -> Iterator[ServerSent | None]:
+    def _events(self, chunk: bytes) -> Iterator[bytes]:
         self._size.take(chunk)
         first, *more = chunk.split(b"\n")
         if first:
@@ -109,27 +97,6 @@ class EventReader:
         for line in lines:
             if line.startswith(b"data:"):
                 self._data.append(line[5:].strip())
-            elif line.startswith(b":"):
-                yield None
-            elif line:
-                name, _, value = line.decode("utf-8", "replace").partition(":")
-                self._fields[name] = value.removeprefix(" ")
-            else:
-                if self._data:
-                    yield ServerSent(
-                        self._fields.get("event", "message"), b"\n".join(self._data), self._fields.get("id")
-                    )
+            elif not line and self._data:
+                yield b"\n".join(self._data)
                 self._data.clear()
-                self._fields.clear()
-
-
-async def server_sent(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[ServerSent | None]:
-    """The events of a stream, and its comments as None.
-
-    Raises:
-        TooLarge: one has more than `most` bytes.
-    """
-    reader = EventReader(EventSize(most, line=0))
-    async for chunk in chunks:
-        for event in reader.feed(chunk):
-            yield event

@@ -15,6 +15,10 @@ from .network import Network, is_inner_name, literal_address
 
 Client: TypeAlias = httpx2.AsyncClient
 Answer: TypeAlias = httpx2.Response
+Events: TypeAlias = httpx2.EventSource
+ServerSent: TypeAlias = httpx2.ServerSentEvent
+NO_EVENTS = (httpx2.SSEError,)
+"""The errors of an answer that is no stream of events, or has one that is too large."""
 LOST = (httpx2.TransportError,)
 """The errors of a connection that is lost, or can't be made."""
 UNASKED = (httpx2.InvalidURL,)
@@ -111,53 +115,46 @@ class _Transport(httpx2.AsyncHTTPTransport):
         stream: Any = response.stream
         is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         if not is_endless:  # of a stream of events, each is bounded where it is put together
-            stream = response.stream = _Bounded(stream, self._most_bytes)
+            stream = response.stream = _Stream(stream, _bounded(stream, self._most_bytes))
         if self._rewritten is not None:
-            response.stream = _Rewritten(stream, self._most_bytes, self._rewritten, by_line=is_endless)
+            response.stream = _Stream(stream, _rewritten(stream, self._most_bytes, self._rewritten, by_line=is_endless))
         return response
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _Stream(httpx2.AsyncByteStream):
+    """The content of an answer as it is read from that of another."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, content: AsyncIterator[bytes]) -> None:
+        self._stream, self._content = stream, content
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._content
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bounded(stream: httpx2.AsyncByteStream, left: int) -> AsyncIterator[bytes]:
     """The content of an answer up to a size."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
-        self._stream = stream
-        self._left = most
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._stream:
-            self._left -= len(chunk)
-            if self._left < 0:
-                raise httpx2.ReadError("its answer is too large")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    async for chunk in stream:
+        left -= len(chunk)
+        if left < 0:
+            raise httpx2.ReadError("its answer is too large")
+        yield chunk
 
 
-class _Rewritten(httpx2.AsyncByteStream):
+async def _rewritten(
+    stream: httpx2.AsyncByteStream, most: int, rewritten: Callable[[bytes], bytes], *, by_line: bool
+) -> AsyncIterator[bytes]:
     """The content of an answer as it is rewritten: as a whole, or line by line."""
-
-    def __init__(
-        self, stream: httpx2.AsyncByteStream, most: int, rewritten: Callable[[bytes], bytes], *, by_line: bool
-    ) -> None:
-        self._stream = stream
-        self._most = most
-        self._rewritten = rewritten
-        self._by_line = by_line
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        held = bytearray()
-        async for chunk in self._stream:
-            before = len(held)
-            held += chunk
-            whole = max(held.rfind(b"\n", before), held.rfind(b"\r", before)) + 1 if self._by_line else 0
-            for line in bytes(held[:whole]).splitlines(keepends=True):
-                yield self._rewritten(line)
-            del held[:whole]
-            if len(held) > self._most:
-                raise httpx2.ReadError("a line of its answer is too large")
-        yield self._rewritten(bytes(held))
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    held = bytearray()
+    async for chunk in stream:
+        before = len(held)
+        held += chunk
+        whole = max(held.rfind(b"\n", before), held.rfind(b"\r", before)) + 1 if by_line else 0
+        for line in bytes(held[:whole]).splitlines(keepends=True):
+            yield rewritten(line)
+        del held[:whole]
+        if len(held) > most:
+            raise httpx2.ReadError("a line of its answer is too large")
+    yield rewritten(bytes(held))

@@ -37,13 +37,6 @@ class _Content(NamedTuple):
     media_type: str | None
 
 
-@dataclass(slots=True)
-class _Spent:
-    """What the media of a run have in bytes, each counted once."""
-
-    size: int = 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaReader:
     """Reads what the messages of one run name, each once, so that it stays the same for as long as the run.
@@ -58,7 +51,6 @@ class MediaReader:
     _locks: defaultdict[_Key, asyncio.Lock] = field(
         default_factory=lambda: defaultdict["_Key", asyncio.Lock](asyncio.Lock)
     )
-    _spent: _Spent = field(default_factory=_Spent)
 
     def within(self, roots: Sequence[Path]) -> MediaReader:
         """The same reader for a delegate whose files may lie below these folders, too."""
@@ -77,7 +69,7 @@ class MediaReader:
             key = (where, media.get("origin"), tuple(self.roots))
             async with self._locks[key]:
                 if key not in self._read:
-                    self._read[key] = await self._content(media)
+                    await self._take(key, media)
             data, size, digest, found = self._read[key]
             own: SentMedia = {"kind": media["kind"], "name": media["name"]}
             if "detail" in media:
@@ -109,13 +101,16 @@ class MediaReader:
             own["media_type"] = _fitting(media, known, takes)
         return own
 
-    async def _content(self, media: SentMedia) -> _Content:
-        left = self.most - self._spent.size
-        content = await self._bytes(media, left)
-        if len(content) > self.most - self._spent.size:
+    async def _take(self, key: _Key, media: SentMedia) -> None:
+        content = await self._bytes(media, self._left())
+        found = await asyncio.to_thread(_described, content, media["name"])
+        if found.size > self._left():  # others may have been read meanwhile
             raise _Refused(f"the media of the run have more than {self.most} bytes (max_media_bytes)")
-        self._spent.size += len(content)
-        return await asyncio.to_thread(_described, content, media["name"])
+        self._read[key] = found
+
+    def _left(self) -> int:
+        """How many bytes more the media of the run may have, each counted once."""
+        return self.most - sum(one.size for one in self._read.values())
 
     async def _bytes(self, media: SentMedia, left: int) -> bytes:
         if "data" in media:

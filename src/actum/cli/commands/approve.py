@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, decider, run_at
+from ..keeping import RunName, decider, run_at, tell_decided
 from ..options import AnyRuns, json_option, object_option
 
 _GATE = "state.approvals."
@@ -29,4 +29,5 @@ async def actum_approve(
         if gate is not None:
             await held.signal(gate, opening)
         else:
-            await held.decide_all(None if call is None else [call], "approve", parameters=parameters, by=decider())
+            places = None if call is None else [call]
+            tell_decided("approved", await held.decide_all(places, "approve", parameters=parameters, by=decider()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ... import inspection
+from ...inspection.wording import counted
 from ..options import DelegateRoots, Modules
 from ..render.terminal import say, say_below, say_json, tell_left_out
 
@@ -63,9 +64,9 @@ def actum_check(
 
 
 def _print(found: inspection.Check) -> None:
-    counts = {"problem": len(found.problems), "note": len(found.notes) + len(found.left_out)}
-    told = [f"{count or 'no'} {name}{'' if count == 1 else 's'}" for name, count in counts.items()]
-    say(f"{found.idea}: {', '.join(told if counts['note'] else told[:1])}")
+    notes = len(found.notes) + len(found.left_out)
+    verdict = counted(len(found.problems), "problem") if found.problems else "no problems"
+    say(f"{found.idea}: {verdict}{', ' + counted(notes, 'note') if notes else ''}")
     tell_left_out(found.left_out)
     for problem in found.problems:
         where = f"{problem.file}:{problem.line}:{problem.column}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, decider, run_at
+from ..keeping import RunName, decider, run_at, tell_decided
 from ..options import AnyRuns
 
 
@@ -19,4 +19,5 @@ async def actum_deny(
         The reason.
     """
     async with run_at(run, store) as held:
-        await held.decide_all(None if call is None else [call], "deny", reason=because, by=decider())
+        places = None if call is None else [call]
+        tell_decided("denied", await held.decide_all(places, "deny", reason=because, by=decider()))

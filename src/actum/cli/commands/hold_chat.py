@@ -108,7 +108,7 @@ async def actum_hold_chat(
                 take = _kept(KeptConversation(kept=kept, agent=agent, most=most, summary=summary))
                 messages = kept.idea.context.messages
                 is_open = bool(Marks.of(messages).standing) and messages[-1].get("type") != "output"
-            return await _talk(take, where, typed, is_open=is_open)
+            return await _talk(take, where, typed, is_open=is_open, file=save)
 
 
 Take = Callable[[str | None, Callable[[AnyEvent], None]], Awaitable[Result[Any]]]
@@ -156,7 +156,7 @@ async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, a
     return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context, approve)
 
 
-async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> int:
+async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool, file: str | None) -> int:
     """Take turns until there is nothing more to read; return the exit code, through a pipe that of the last turn."""
     is_terminal = sys.stdin.isatty()
     code = 0
@@ -165,7 +165,7 @@ async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> int:
         while is_open or said is not None:
             is_open = False
             if said is None or said.strip():
-                code = await one_turn(lambda show, said=said: take(said, show), Screen(member))
+                code = await one_turn(lambda show, said=said: take(said, show), Screen(member), file)
             said = await _line(typed, is_terminal)
     if is_terminal:
         tell("")
@@ -173,7 +173,9 @@ async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> int:
     return code
 
 
-async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen) -> int:
+async def one_turn(
+    take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen, file: str | None = None
+) -> int:
     """Take one turn, which Ctrl-C cancels from its beginning to its end, and nothing else; return its exit code."""
     shown = Interruptible(screen, goes_on=True)
 
@@ -194,7 +196,7 @@ async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result
     if isinstance(done := turn.result(), ActumError):
         tell(f"actum: error: {done.message}")
         return FAILED
-    return tell_outcome(done)
+    return tell_outcome(done, file)
 
 
 class Screen(Renderer):

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from ...errors import RunError
-from ...inspection.wording import short
+from ...inspection.wording import counted, short
 from ...protocol.approvals import Pending
 from ...runs.cron import moment_of
 from ...runs.handle import Run
 from ...runs.moving import moved_runs
 from ...runs.row import Row, State
+from ...runs.run_places import sqlite_path
 from ...runs.runs import Runs
 from ...runs.selecting import RunFilter, selected
 from ...schema.json import encode
 from ..keeping import run_at
 from ..options import AnyRuns, CommandError, runs_at
-from ..render.terminal import say, tell
+from ..render.terminal import say, say_below, tell
 
 _OF_ONE = ("show", "release")
 
@@ -79,7 +80,7 @@ async def actum_list_runs(
     if folder in _OF_ONE:
         return await _one(folder, place, store)
     if place is not None:
-        raise CommandError("two places; `actum runs move PLACE --store URL` takes runs over from one into the other")
+        raise CommandError(f"it lists one place; for one run: actum runs show {place} --store {folder}")
     if folder in get_args(Action):
         action = cast("Action", folder)
         meant = state or (None if action == "cancel" else "failed")
@@ -93,9 +94,10 @@ async def actum_list_runs(
         raise CommandError("--since, --code, --find and --dry-run are for `actum runs failed`, `again` and `cancel`")
     async with runs_at(store or folder) as runs:
         found = await runs.list(state=state, tenant=tenant, most=most)
-        for one in found if store is not None else sorted(found, key=lambda run: run.id):
-            name = one.id if store is not None else Path(folder, f"{one.id}.json")
-            say(f"{name}  {await _described(one)}")
+        has_files = store is None and "://" not in folder and sqlite_path(folder) is None
+        for one in sorted(found, key=lambda run: run.id) if has_files else found:
+            name = Path(folder, f"{one.id}.json") if has_files else one.id
+            say_below(0, f"{name}  {await _described(one)}")
         damaged = await runs.damaged()
     for words in damaged:
         tell(f"actum: error: a run that can't be read is left out: {words}")
@@ -192,8 +194,8 @@ async def act_on_many(runs: Runs, action: Action, which: RunFilter, *, is_dry: b
         for run in meant:
             say(_told(run))
     codes = Counter(str((run.row.error or {}).get("code", run.state)) for run in meant)
-    counted = ", ".join(f"{code} {count}" for code, count in codes.most_common())
-    tell(f"actum: {len(meant)} run{'' if len(meant) == 1 else 's'}{f' ({counted})' if meant else ''}")
+    by_code = ", ".join(f"{code} {count}" for code, count in codes.most_common())
+    tell(f"actum: {counted(len(meant), 'run')}{f' ({by_code})' if meant else ''}")
     return 0 if action == "failed" or is_dry else await _done(action, meant)
 
 

@@ -20,8 +20,8 @@ from ...refine import Plans, Refined, as_python, refine
 from ...refine import never as mark_never
 from ...refine import prove as prove_plan
 from ...schema.json import JsonObject
-from ..options import CommandError, library_of
-from ..render.terminal import say, say_json, tell
+from ..options import CommandError, library_of, runs_at
+from ..render.terminal import say, say_below, say_json, tell
 from .save import tell_saved
 
 _OPEN, _NOTHING = 3, 1
@@ -100,7 +100,8 @@ async def actum_refine(
             return _shelved(plans or "plans.db", approve, tenant, is_json=json)
         examples = [*runs, *await _submitted(store, idea or prove or "")]
         if not examples or (idea or prove) is None:
-            raise CommandError("name the runs: actum refine runs/desk-*.json --idea desk.json")
+            missing = "the Idea that they are runs of" if examples else "the runs"
+            raise CommandError(f"name {missing}: actum refine runs/desk-*.json --idea desk.json")
         ways = {leaf: way for leaf, _, way in (one.partition("=") for one in same or [])}
         if prove is not None:
             found = await prove_plan(prove, examples, same=ways)
@@ -141,9 +142,7 @@ async def _submitted(store: str | None, idea: str) -> Sequence[Idea]:
     """The newest runs of an Idea in a store that are done."""
     if store is None:
         return ()
-    from ...runs.runs import Runs
-
-    async with Runs(store) as kept:
+    async with runs_at(store) as kept:
         runs = await kept.list(state="done", find=idea, most=_MOST_SUBMITTED)
         return [await run.idea() for run in runs if run.row.name == idea]
 
@@ -156,6 +155,8 @@ def _shelved(place: str, approve: str | None, tenant: str, *, is_json: bool) -> 
     if approve is not None:
         own.approve(approve)
     found = [one for one in own.list() if approve in {None, one.hash}]
+    if not found and approve is None:
+        tell(f"actum: no plan has been derived in {place} yet")
     if is_json:
         told = ("hash", "family", "state", "effects", "plan")
         say_json([{key: value for key, value in asdict(one).items() if key in told} for one in found])
@@ -173,7 +174,7 @@ async def _reported(found: Refined, save: str | None, *, is_json: bool) -> int:
         say_json(_told(found))
     else:
         for line in _lines(found):
-            say(line)
+            say_below(0, line)
     if found.questions:
         count = len(found.questions)
         tell(f"actum: {count} question{'s are' if count > 1 else ' is'} open; nothing is saved")

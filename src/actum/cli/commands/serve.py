@@ -128,7 +128,7 @@ async def actum_serve(
             served.desk.mcp = options
             parts = None if only is None else only.split(",")
             app = served.app(token=token, hosts=hosts, origins=origin or (), only=parts, most_bytes=most_bytes)
-            told = token if is_new and isinstance(token, str) else None
+            told = token if is_new and isinstance(token, str) else f"in {token_file}" if token_file else None
             await listen_at(host, port, app, served.desk, lambda at: _started(named, at, told))
 
 

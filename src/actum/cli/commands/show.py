@@ -15,6 +15,7 @@ from ...errors import ActumError, CallError
 from ...generation.offer import offered
 from ...inspection import Hidden, Isolation
 from ...inspection.plan_drawing import svg_of
+from ...inspection.wording import counted
 from ...schema.json import JsonObject, encode
 from ...schema.quoting import printable
 from ...sources.files import write_text
@@ -154,5 +155,5 @@ def _messages(messages: Iterable[JsonObject], origin: str | None, roots: Sequenc
 
 def _stays(hidden: Hidden) -> str:
     if hidden.count:
-        return f"{hidden.kind}: {hidden.count} message{'s' if hidden.count > 1 else ''}"
+        return f"{hidden.kind}: {counted(hidden.count, 'message')}"
     return f"{hidden.kind}: {', '.join(hidden.names) or 'all of it'}"

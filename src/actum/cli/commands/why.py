@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from ... import inspection
 from ...dataflow.reference import clip
 from ...inspection.wording import short
+from ...protocol.approvals import pending
 from ...protocol.message import RESULT
+from ...protocol.provenance import UNKNOWN
 from ...schema.json import encode
 from ...schema.quoting import printable
 from ..keeping import idea_at
@@ -50,14 +52,19 @@ async def actum_why(
         listed = [one for origin in origins for one in origin.to_list()]
         say_json(listed)
         return
+    if reference is None and [one.by for one in origins] == [UNKNOWN]:
+        say("the run has no output yet")
+        origins = ()
     for origin in origins:
         for depth, one, is_new in origin.walk():
             say_below(depth, _described(one, is_new=is_new))
             for line in _computed(one) if is_new else ():
                 say_below(depth + 1, f"· {line}")
+    awaited = {one.of for one in pending(kept.context)}
     for call in inspection.calls_of(kept) if reference is None else ():
         if call.state != "done":
-            told = f": {call.error.message}" if call.error is not None else ""
+            waits = ": it waits for a decision" if str(call.place) in awaited else ""
+            told = f": {call.error.message}" if call.error is not None else waits
             say(printable(f"call {call.place} ({call.tool}) {call.state}{told}"))
 
 

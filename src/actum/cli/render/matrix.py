@@ -60,7 +60,8 @@ class LiveMatrix(Renderer):
             table.add_column(Text(printable(cell).replace("·", "·\n"), overflow="fold"), vertical="bottom")
         for check in dict.fromkeys(check for check, _ in self._counts):
             table.add_row(Text(printable(check)), *(_told(self._counts.get((check, cell))) for cell in cells))
-        table.add_row(Text("runs", "dim"), *(Text(str(len(self._runs[cell])), "dim") for cell in cells))
+        if cells:  # before, there is nothing to say
+            table.add_row(Text("runs", "dim"), *(Text(str(len(self._runs[cell])), "dim") for cell in cells))
         return table
 
 

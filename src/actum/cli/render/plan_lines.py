@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from ...inspection import Edge, PlanGraph, Price
 from ...inspection.pricing import NOBODY
-from ...inspection.wording import detail, label, worked_out
+from ...inspection.wording import counted, detail, label, worked_out
 from ...schema.quoting import printable
 
 _WIDTH = 80
@@ -65,7 +65,7 @@ def _mermaid(text: str) -> str:
 def price_of(price: Price) -> str:
     """A price in words."""
     makers = [f"{count} by {_named(maker)}" for maker, count in price.makers.items()]
-    lines = [f"{price.calls} calls in {price.steps} steps: {', '.join(makers) or 'none'}"]
+    lines = [f"{counted(price.calls, 'call')} in {counted(price.steps, 'step')}: {', '.join(makers) or 'none'}"]
     if price.conditional:
         lines.append(f"calls that are made on a condition: {price.conditional}")
     if price.repeated:
@@ -79,7 +79,7 @@ def price_of(price: Price) -> str:
     if spent.requests:
         tokens = f", {spent.tokens} tokens" if spent.tokens is not None else ""
         money = f", {spent.usd:.4f} USD" if spent.usd is not None else ""
-        lines.append(f"planning took {spent.requests} requests{tokens}{money}")
+        lines.append(f"planning took {counted(spent.requests, 'request')}{tokens}{money}")
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from ... import events
-from ...inspection.wording import short, short_call
+from ...inspection.wording import counted, short, short_call
 from ...protocol.call import Place
 from ...protocol.usage import Usage
 from ...schema.quoting import printable
@@ -161,7 +161,7 @@ class _Lowest:
 def spent_of(requests: int, usage: Usage) -> Iterator[str]:
     """What a run and its delegates have spent, as far as it is known."""
     if requests:
-        yield f"{requests} request{'s' if requests > 1 else ''}"
+        yield counted(requests, "request")
     if usage.tokens is not None:
         yield f"{usage.tokens} tokens"
     if usage.usd is not None:

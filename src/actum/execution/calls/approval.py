@@ -2,128 +2,38 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from enum import Enum
-from functools import partial
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Final, TypeAlias, cast
+from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Node
-from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference
-from ...protocol.activity import function_text, is_async, raised_words
-from ...protocol.approvals import Asked, Decision, approval, reply_to, with_else
+from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference
+from ...protocol.activity import function_text
+from ...protocol.approvals import Asked, Decision, approval, with_else
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.elsewhere import is_elsewhere
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, encode
+from ..approver import decide
 from ..emitter import asked
 from ..ground import Ground
 from ..isolated import Delegate
 from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
-from ..undoing import Threads
 from .admission import admit
 from .attempts import authored_digest
 from .filling import resolved
 
 
-class Hold(Enum):
-    """The answer of an approver who can't say yet."""
-
-    HOLD = "hold"
-
-
-HOLD: Final = Hold.HOLD
-Reply: TypeAlias = bool | str | Mapping[str, Any] | Hold
-"""What an approver says of a call: `True` runs it, `False` or a reason denies it, a Call replaces it, `HOLD` waits.
-
-The words of a decision mean what they say: "approve", "deny" and "hold".
-"""
-Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply] | Reply]
-"""Decides on a call: `True`, `False` or a reason why not, a changed Call, or `HOLD`. If not async, on a thread."""
-
-
-_WORDS: Mapping[str, Reply] = {"approve": True, "deny": False, "hold": HOLD}
-_ASSENT = frozenset(
-    (
-        "approved",
-        "accept",
-        "accepted",
-        "allow",
-        "allowed",
-        "confirm",
-        "confirmed",
-        "granted",
-        "ok",
-        "okay",
-        "true",
-        "y",
-        "yes",
-    )
-)
-"""Words that nobody says for a reason to deny."""
-_REPLIES = "it returns True, False, a reason to deny, a Call, or HOLD"
-
-
-def check_approver(approve: object) -> None:
-    """Whether it can be asked about calls.
-
-    Raises:
-        SchemaError: saying what it isn't.
-    """
-    if approve is None:
-        return
-    if not callable(approve):
-        raise SchemaError(
-            f"an approver is a function (call, tool, context), not {approve!r}: {_REPLIES}", path="approve"
-        )
-    with suppress(ValueError):  # one whose parameters can't be read
-        taken = inspect.signature(approve)
-        try:
-            taken.bind(None, None, None)
-        except TypeError:
-            raise SchemaError(
-                f"an approver takes three arguments, (call, tool, context), not {taken}", path="approve"
-            ) from None
-
-
-async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, context: Context) -> Call | None:
-    """Ask; return the call that may run, None where it has to wait.
-
-    Raises:
-        ApprovalDenied: with the reason; also where the approver itself fails, since what isn't approved doesn't run.
-        InvalidParameters: what should run instead is no call, or has another condition.
-    """
-    try:
-        asked: partial[Any] = partial(approve, call, tool, context)
-        decision: Any = await (asked() if is_async(approve) else threads.settle(asked))
-    except Exception as error:
-        raise ApprovalDenied(f"the approver failed: {raised_words(error)}", tool=tool.name) from error
-    word = decision.strip().lower() if isinstance(decision, str) else None
-    decision = _WORDS.get(word, decision) if word is not None else decision
-    if decision is HOLD:
-        return None
-    if decision is True:
-        return reply_to(call, call)
-    if isinstance(decision, Mapping):
-        return reply_to(call, cast("Mapping[str, Any]", decision))
-    if decision is not False and (word is None or word in _ASSENT):
-        said = repr(word) if word is not None else "None" if decision is None else f"a {type(decision).__name__}"
-        raise ApprovalDenied(f"the approver failed: it returned {said}; {_REPLIES}", tool=tool.name)
-    raise ApprovalDenied(decision or "denied", tool=tool.name)
-
-
 class Approvals:
     """What was decided of the calls of one run, and the approver who is asked about the others (L6)."""
 
-    def __init__(self, ground: Ground, approve: Approve | None, delegate: Delegate) -> None:
+    def __init__(self, ground: Ground, delegate: Delegate) -> None:
         self._ground = ground
         self._delegate = delegate
-        self.approve = approve
+        self.approve = ground.runtime.approve
 
     def decision(self, job: Job) -> Decision | None:
         """What was decided of a call, before this run or in it."""
@@ -179,7 +89,7 @@ class Approvals:
         An approval holds for nothing else. In a replay the record stands for all that.
         """
         registry = self._ground.toolset.registry
-        if tool.seal or self._ground.ring is not None or registry is None:
+        if tool.seal or self._ground.runtime.ring is not None or registry is None:
             return tool.seal
         serving = registry.serving(tool, str(call.get("_delegate", "")) or None)
         code = "" if serving is None else function_text(serving.of(call).function)

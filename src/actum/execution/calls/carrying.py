@@ -59,9 +59,9 @@ def composed(
     """
     by_code = invoking(ground, approvals.decision)
     by_delegate = delegating(ground, delegate, results.effects)
-    journal = ground.journal
-    if ground.ring is not None:
-        by_code, by_delegate = ground.ring(ground, by_code), ground.ring(ground, by_delegate)
+    journal, ring = ground.journal, ground.runtime.ring
+    if ring is not None:
+        by_code, by_delegate = ring(ground, by_code), ring(ground, by_delegate)
     if journal.settled is not None:
         by_code, by_delegate = (settling(journal.settled, one) for one in (by_code, by_delegate))
 

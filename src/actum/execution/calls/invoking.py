@@ -77,8 +77,8 @@ def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carr
             activity,
             ground.budget,
             again=again,
-            doings=ground.doings,
-            deps=ground.deps,
+            doings=ground.runtime.doings,
+            deps=ground.runtime.deps,
             at=job,
             within=ground if activity.is_async else None,
         )

@@ -21,7 +21,7 @@ from ..isolated import Delegate
 from ..job import Carried, Held, Job, Owed, Yield
 from ..script import Script
 from .admission import admit_decided
-from .approval import Approvals, Approve
+from .approval import Approvals
 from .attempts import Attempts
 from .carrying import Work, composed
 from .diagnosis import check_scopes
@@ -35,26 +35,19 @@ from .workers import UnderWay, Workers
 class Readiness:
     """Starts the calls of one run as they become ready; none outlives the block that it is entered for (L7).
 
-    At most `parallel` of the calls that are awaited run at once; with `awaits_all`, those without a result are, too.
+    With `awaits_all`, those without a result are awaited, too.
     """
 
-    def __init__(
-        self,
-        ground: Ground,
-        *,
-        delegate: Delegate,
-        approve: Approve | None = None,
-        parallel: int = 1_000,
-        awaits_all: bool = False,
-    ) -> None:
+    def __init__(self, ground: Ground, delegate: Delegate, *, awaits_all: bool = False) -> None:
         self.ground = ground
         self._graph = ground.graph
         self._tasks = asyncio.TaskGroup()
-        self._parallel = parallel
+        self._parallel = ground.runtime.config.parallel
+        """How many of the calls that are awaited run at once."""
         self._awaits_all = awaits_all
         self.results = Results(ground)
         self.attempts = Attempts(ground)
-        self._approvals = Approvals(ground, approve, delegate)
+        self._approvals = Approvals(ground, delegate)
         self._lineage = Lineage(ground)
         self._workers = Workers(composed(ground, self._approvals, self.results, delegate), self._ended)
         self.computing = Computing(ground.budget, self._computed)

@@ -39,9 +39,9 @@ from ...schema.infer import shape_of
 from ...schema.json import Json, JsonObject, encode, is_object, plain
 from ..budget import Budget, Spent
 from ..emitter import Emitter
+from ..ground import Runtime
 from ..isolated import ANOTHER, Suspended, Suspension
 from ..record.recorder import Recorder
-from ..setup import Runtime
 from .machine import Machine
 
 

@@ -32,7 +32,7 @@ from ...protocol.call import Call, Place
 from ...protocol.config import Config
 from ...protocol.context import Context, is_url, told
 from ...protocol.contract import merge_contract, merge_interface
-from ...protocol.message import DATA_KINDS, kind_of
+from ...protocol.message import DATA_KINDS, as_printed, kind_of
 from ...protocol.reader import Reader
 from ...protocol.registry import Catalog
 from ...protocol.solution import Solution
@@ -49,8 +49,9 @@ from ..asking import Paying
 from ..budget import Budget
 from ..calls.invoking import invoke
 from ..emitter import Emitter, request_begun
+from ..ground import Runtime
 from ..isolated import Delegate, Suspension
-from ..setup import Runtime, Setup
+from ..setup import Setup
 from .by_run import ByRun
 from .caller import CATCH_ALL, Caller, context_of_item
 
@@ -151,9 +152,8 @@ class _Asking(Paying):
         request = frame.request(self.context, notices=notices)
         if self.emit.sink:
             messages = [dict(message) for message in request.messages]
-            self.emit(
-                RequestStarted(context=self.context.messages, messages=messages, schema=request.schema, notices=notices)
-            )
+            context = as_printed(self.context)
+            self.emit(RequestStarted(context=context, messages=messages, schema=request.schema, notices=notices))
         return request, frame
 
     def begin(self, model: Model, request: ModelRequest) -> Span:

@@ -102,19 +102,16 @@ class Chat(Wire):
                     raise failures.of_status(name, response.status, response.headers, body.decode(errors="replace"))
                 events = _Events(asked)
                 # Until the stream says that it is done: some hosts keep the connection open for long.
-                while not events.is_done and (chunk := await content.readany()):
-                    text = events.take(chunk, name)
+                chunk = b"begin"
+                while chunk:
+                    chunk = b"" if events.is_done else await content.readany()
+                    text = events.take(chunk, name) if chunk else events.rest(name)
                     if thought := events.thought():
                         yield Reasoning(thought)
                     if text:
                         yield text
                     if events.failure is not None:  # what came before it was said
                         raise events.failure
-                text = events.rest(name)
-                if thought := events.thought():
-                    yield Reasoning(thought)
-                if text:
-                    yield text
                 if not content.at_eof():
                     await _drain(content)
                 yield events.ended(name)
@@ -260,13 +257,11 @@ class _Events:
         """The text of the events that are whole now: what arrives together is given out together."""
         text = ""
         try:
-            for event in self._reader.feed(chunk):
-                if event is None:
-                    continue
-                if event.data == _DONE:
+            for data in self._reader.feed(chunk):
+                if data == _DONE:
                     self.is_done = True
                     break
-                text += self._text(event.data, name)
+                text += self._text(data, name)
         except ModelError as error:
             self.failure = error
         return text

@@ -81,7 +81,8 @@ class LibraryWire(Wire):
         from pydantic_ai import messages as library
 
         starts = (library.PartStartEvent(index=at, part=part) for at, part in enumerate(response.parts))
-        return "".join(map(_text, starts)), _end(response, asked)
+        said = (_said(start) for start in starts)
+        return "".join(one for one in said if isinstance(one, str)), _end(response, asked)
 
     async def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """Yield text and thoughts, then how it ended; what the library raises is translated here alone."""
@@ -101,10 +102,8 @@ class LibraryWire(Wire):
             )
             async with clients.opened_stream(stream, responses) as response:
                 async for event in response:
-                    if text := _text(event):
-                        yield text
-                    elif thought := _thought(event):
-                        yield Reasoning(thought)
+                    if said := _said(event):
+                        yield said
                 yield _end(response.get(), asked)
         except Exception as error:
             raise failures.translated(error, asked.name, answered=bool(responses)) from error
@@ -202,8 +201,8 @@ def _parameters(asked: WireRequest, *, by_tool: bool) -> ModelRequestParameters:
     return ModelRequestParameters(output_mode="native", output_object=answer)
 
 
-def _text(event: library.ModelResponseStreamEvent) -> str:
-    """Read the answer's text out of an event; thoughts and everything else are not part of it."""
+def _said(event: library.ModelResponseStreamEvent) -> str | Reasoning | None:
+    """Read out of an event the text of the answer, or what the model thinks, be it summed up by the provider."""
     from pydantic_ai import messages as library
 
     match event:
@@ -215,26 +214,21 @@ def _text(event: library.ModelResponseStreamEvent) -> str:
             return content
         case library.PartDeltaEvent(delta=library.ToolCallPartDelta(args_delta=str(arguments))):
             return arguments
+        case (
+            library.PartStartEvent(part=library.ThinkingPart(content=str(thought)))
+            | library.PartDeltaEvent(delta=library.ThinkingPartDelta(content_delta=str(thought)))
+        ) if thought:
+            return Reasoning(thought)
         case _:
-            return ""
-
-
-def _thought(event: library.ModelResponseStreamEvent) -> str:
-    """Read what the model thinks out of an event: its own words, or the provider's summary of them."""
-    from pydantic_ai import messages as library
-
-    match event:
-        case library.PartStartEvent(part=library.ThinkingPart(content=content)):
-            return content
-        case library.PartDeltaEvent(delta=library.ThinkingPartDelta(content_delta=str(content))):
-            return content
-        case _:
-            return ""
+            return None
 
 
 def _end(response: library.ModelResponse, asked: WireRequest) -> AnswerEnd:
-    name = response.model_name or asked.model
-    return AnswerEnd(usage=_counted(response), model=name, reason=_ending(response), refusal=_refusal(response))
+    """How an answer ended: in the library's word for why or else the provider's, and the words in which it declined."""
+    own = response.provider_details or {}
+    said = {key: one for key in ("finish_reason", "refusal") if isinstance(one := own.get(key), str)}
+    reason, name = response.finish_reason or said.get("finish_reason"), response.model_name or asked.model
+    return AnswerEnd(usage=_counted(response), model=name, reason=reason, refusal=said.get("refusal"))
 
 
 def _counted(response: library.ModelResponse) -> Usage:
@@ -248,15 +242,3 @@ def _counted(response: library.ModelResponse) -> Usage:
         cache_write_tokens=counted.cache_write_tokens or None,
         reasoning_tokens=counted.details.get("reasoning_tokens") or None,
     )
-
-
-def _ending(response: library.ModelResponse) -> str | None:
-    """Say why the answer ended, in the library's word or else the provider's; None when it only stopped coming."""
-    own = (response.provider_details or {}).get("finish_reason")
-    return response.finish_reason or (own if isinstance(own, str) else None)
-
-
-def _refusal(response: library.ModelResponse) -> str | None:
-    """Read the words in which the model declined, where the provider keeps them apart."""
-    said = (response.provider_details or {}).get("refusal")
-    return said if isinstance(said, str) else None
