@@ -526,3 +526,30 @@ async def test_a_model_is_told_that_something_stands_for_a_failure_and_nothing_o
     assert "(it failed: activity; its _else stands for that)" in shown
     assert "(1 of its items failed: there its _else stands)" in shown
     assert "call pay" not in shown
+
+
+@pytest.mark.rule("C15", "L8")
+@pytest.mark.parametrize("is_resumed", [False, True])
+@pytest.mark.parametrize("last", ["ok", "no"])
+async def test_an_item_for_which_it_stands_is_told_as_failed_whatever_the_others_come_to(
+    is_resumed: bool, last: str
+) -> None:
+    tools = toolbox()
+    plan = call("size", of="†each", _each=["ab", "bad", "held", last], _else=0)
+    context: list[Json] = [{"type": "plan", "plan": [plan], "output": "†calls.0"}]
+
+    async def decide(asked: Any, *_: Any) -> Any:
+        return {"held": HOLD if is_resumed else True, "no": "not that one"}.get(asked["of"], True)
+
+    runner = Agent(None, tools=tools, approve=decide)
+    if is_resumed:
+        waiting = await runner.run(context)
+        context = json.loads(json.dumps(list(approvals.decided(waiting.context, "0.0.2", "approve"))))
+    try:
+        result: Any = await runner.resume(context)
+    except errors.PlanFailed as failed:
+        result = failed.result
+    ends = ("done", 2) if last == "ok" else ("not made", None)
+    assert [(one.state, one.value) for one in result.calls] == [("done", 2), ("failed", 0), ("done", 4), ends]
+    marks = [one["_failed"] for one in result.context if "_failed" in one]
+    assert [mark.get("items", mark.get("code")) for mark in marks] == ["activity", [1] if last == "ok" else "activity"]

@@ -64,6 +64,8 @@ class _Seldom:
     """What stands for it where it fails (C14); of a call for every item, for those for items."""
     failure: ActumError | None = None
     """Why it has failed, where its `_else` stands for it, or is about to."""
+    replaced: JsonObject | None = None
+    """How it failed before this run, where its `_else` stands for it."""
     is_cut: bool = False
     """Whether it was cancelled because the run was over (C8), or its delegate by a limit: nothing stands for that."""
     condition: Template | None = None
@@ -187,8 +189,8 @@ class Job(_Seldom):
             return {"code": code_of(self.failure), "error": words, "outcome": outcome}
         own: JsonObject = {"outcome": "unknown"} if self.node.is_uncertain else {}
         items = () if self.batch is None else self.batch.jobs
-        failed = [item.node.index for item in items if item.failure is not None]
-        return {"items": failed, **own} if failed else None
+        failed = [item.node.index for item in items if item.failure is not None or item.replaced]
+        return {"items": failed, **own} if failed else self.replaced
 
     @property
     def authored(self) -> Iterator[tuple[Expression, Path]]:

@@ -215,7 +215,8 @@ class Endings:
         """Whether the call for an item had ended before this run; then it is settled."""
         graph, number = self._ground.graph, item.node.index
         if number in before.by_number:
-            item.node.is_uncertain = number in before.uncertain
+            item.replaced = before.replaced.get(number)
+            item.node.is_uncertain = item.replaced is not None and item.replaced.get("outcome") == "unknown"
             graph.settle(item.node, Status.DONE, before.by_number[number])
         elif number in before.skipped:
             graph.settle(item.node, Status.SKIPPED)
@@ -252,9 +253,9 @@ class Endings:
             values = [item.node.value if item.node.status is Status.DONE else None for item in own.jobs]
             self.finish(job, Yield(value=values))
             return
-        for item in own.jobs:
-            if item.node.status is Status.DONE and item.has_result and item.node.index not in own.told:
-                self._ground.journal.write(item.call, item.of, item.node.value, RETURNS, "set", item.node.instance)
+        for item, node in ((item, item.node) for item in own.jobs):
+            if node.status is Status.DONE and item.has_result and node.index not in own.told:
+                self._ground.journal.write(item.call, item.of, node.value, RETURNS, "set", node.instance, item.marks)
         self.refuse(job, own.failure(job.tool.name))
 
     def hold(self, job: Job, held: Held) -> None:

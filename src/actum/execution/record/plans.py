@@ -27,8 +27,8 @@ class ItemResults:
     by_number: dict[int, Any] = field(default_factory=dict[int, Any])
     skipped: set[int] = field(default_factory=set[int])
     """The items whose calls were skipped (C10)."""
-    uncertain: set[int] = field(default_factory=set[int])
-    """Those of which nobody knows whether they had their effect, though something stands for their results (C14)."""
+    replaced: dict[int, JsonObject] = field(default_factory=dict[int, JsonObject])
+    """How those have failed for whose results something stands (C14)."""
     unusable: dict[int, str] = field(default_factory=dict[int, str])
     """Why the results can't be used of those that were made all the same (C15)."""
     told: set[int] = field(default_factory=set[int])
@@ -218,7 +218,7 @@ def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, ItemR
                 own.unusable[item] = str(failed.get("error"))
             elif is_item(messages[at]):
                 own.by_number[item] = messages[at]["data"]["result"]
-                own.uncertain |= {item} if failed.get("outcome") == "unknown" else set()
+                own.replaced |= {item: failed} if failed else {}
             elif is_skip(messages[at]):
                 own.skipped.add(item)
             elif is_result(messages[at]):
