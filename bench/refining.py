@@ -3,6 +3,10 @@
 Families are drawn as the property test draws them (`tests/refine/generated.py`): each is a plan by which the model is
 played, that types every value again. Beside each answer by a plan the same request is carried out by the family's own
 plan on the same world: another output or another effect is a wrong hit.
+
+Beside that stands what a cache of templates needs at least (Agentic Plan Caching, arXiv 2506.14852): the first run of
+a family is the template, which one small request adapts to each later input. Whether it is right, no stream without
+a model tells.
 """
 
 from __future__ import annotations
@@ -48,6 +52,9 @@ class Stream:
     wrong: int = 0
     alone: int = 0
     """The requests that an ordinary loop makes."""
+    first_tasks: int = 0
+    """The first task of each family, and the requests of an ordinary loop for these."""
+    first_requests: int = 0
     least: int = 0
     """Those of the examples that a family needs at least: three, five where anything has effects."""
     seconds: list[float] = field(default_factory=list[float])
@@ -64,6 +71,9 @@ class Stream:
             "hits": self.hits,
             "left": self.left,
             "wrong hits": self.wrong,
+            "requests a task of adapted templates": round(
+                (self.first_requests + self.tasks - self.first_tasks) / self.tasks, 2
+            ),
             "a hit's own time, ms": round(median(self.seconds) * 1000, 2) if self.seconds else None,
             "bytes a plan": round(sum(self.sizes) / len(self.sizes)) if self.sizes else None,
         }
@@ -115,6 +125,8 @@ async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_
         alone = found.alone
         await _asked(found, plans, job, given, wanted, is_late=number * 2 >= len(order))
         seen[id(job)] += 1
+        if seen[id(job)] == 1:
+            found.first_tasks, found.first_requests = found.first_tasks + 1, found.first_requests + found.alone - alone
         if seen[id(job)] <= (LEAST_WITH_EFFECTS if job.truth.effects else LEAST):
             found.least += found.alone - alone
         if has_person:
@@ -155,10 +167,14 @@ async def _asked(
     answers = await generated.answers_of(job.truth, job.world, given)
     model = models.Scripted(answers)
     agent = Agent(model, tools=job.tools, plans=plans)
-    began = time.process_time()
-    result = await agent.run(job.context, OBJECT, input=given)
-    took = time.process_time() - began
     found.tasks += 1
+    began = time.process_time()
+    try:
+        result = await agent.run(job.context, OBJECT, input=given)
+    except errors.PlanFailed:  # left after an effect: no model is asked, and its caller is told
+        found.alone, found.left = found.alone + len(answers), found.left + 1
+        return
+    took = time.process_time() - began
     found.alone += len(answers)
     found.requests += len(model.requests)
     if is_late:

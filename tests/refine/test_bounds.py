@@ -88,3 +88,23 @@ async def test_the_plan_of_a_sealed_idea_is_sealed(tmp_path: Path) -> None:
     plan = Idea.load(tmp_path / "plan.json")
     assert plan.config["sealed"] is True
     assert (await plan.run(Agent(None, tools=tools), input={"email": "flo@x.com"})).output == "Kyiv"
+
+
+@pytest.mark.rule("R7")
+async def test_calls_that_stand_in_too_many_orders_are_refused(tmp_path: Path) -> None:
+    own, tools = Idea(context=[INPUT, "Look everybody up."], schema={"type": "object"}), desk()
+    everybody: list[Any] = [{"_tool": "find_customer", "email": one} for one in PEOPLE]
+    seventh: Any = {"_tool": "find_customer", "email": "nobody@x.com"}
+
+    @tools.tool(effects="none", name="find_customer", replace=True)
+    def anybody(email: str) -> dict[str, str]:
+        """Find a customer."""
+        return {"id": email[:2]}
+
+    runs: list[Path] = []
+    for email in EMAILS:
+        answers: list[Any] = [{"calls": [*everybody, seventh], "output": None}, {"calls": [], "output": {"a": email}}]
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    with pytest.raises(errors.RefineError, match="7 calls of find_customer") as raised:
+        await refine(runs, idea=own, tools=tools)
+    assert raised.value.code == "too_symmetric"

@@ -159,3 +159,24 @@ async def test_a_plan_that_is_passed_over_is_told_as_an_event(tmp_path: Path) ->
     own.tools.register("more", {"type": "object", "properties": {}})
     own.tools.activity("more", lambda: None)
     assert await passed() == ["stale"]
+
+
+@pytest.mark.rule("R26")
+async def test_the_next_turn_of_a_conversation_leaves_no_plan(tmp_path: Path) -> None:
+    """A plan has answered the first turn; what is said then is asked of the model, and is no fault of the plan."""
+    place = tmp_path / "plans.db"
+    own = agent(Model(), place)
+    for email in tuple(PEOPLE)[:3]:
+        await own.run(CONTEXT, OBJECT, input={"email": email})
+    for email in tuple(PEOPLE)[3:5]:
+        own.model = Model()
+        assert (await keep(tmp_path, own, email)).plan is not None
+        run = Idea.load(tmp_path / f"{email}.json")
+        more = run.context.extended(["And now?"])
+        Idea(context=more, schema=run.schema, meta=run.meta).save(tmp_path / f"{email}.json")
+        own.model = models.Scripted([{"calls": [], "output": {"note": "The same", "mean": 1}}], name="m")
+        result = await kept.resume(tmp_path / f"{email}.json", own)
+        assert (result.output["note"], result.plan) == ("The same", None)
+    (known,) = Plans(place).list()
+    assert (known.state, known.hits, known.left) == ("used", 2, 0)
+    assert len(Plans(place).examples(known.family)) == 3

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Idea, Tools, errors, kept, models
-from actum.refine import Refined, prove, refine
+from actum.refine import Proof, Refined, prove, refine
 
 INPUT = {
     "type": "input",
@@ -385,3 +385,29 @@ async def test_runs_that_were_asked_in_other_words_are_no_examples(tmp_path: Pat
     assert found.left_out == dict.fromkeys(map(str, other), "given_differs")
     with pytest.raises(errors.RefineError, match=r"given_differs: 3\); what varies .* has to be input"):
         await refine(runs, idea=asked, tools=tools)
+
+
+@pytest.mark.rule("R20")
+async def test_a_plan_that_leaves_out_a_call_is_not_proved(tmp_path: Path) -> None:
+    """The same bytes come out, but the model may have decided by what it read."""
+    found = await refined(tmp_path)
+    found.save(tmp_path / "plan.json")
+    plan = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
+    runs = [tmp_path / f"{email.split('@', maxsplit=1)[0]}.json" for email in tuple(PEOPLE)[:4]]
+    mean = "{" + " else ".join(f"{MEANS[one]} if †calls.0.city == '{one}'" for one in list(MEANS)[:4]) + " else 0.5}"
+    plan["context"][-1] |= {"plan": [{"_tool": "find_customer", "email": "†input.email"}]}
+    plan["context"][-1]["output"] |= {"mean": mean}
+    (tmp_path / "edited.json").write_text(json.dumps(plan), encoding="utf-8")
+    edited = await prove(tmp_path / "edited.json", runs, tools=desk())
+    assert (edited.proof.same, edited.proof.holds) == (0, False)
+    assert "weather" in edited.proof.why
+    assert "isn't called" in edited.proof.why
+
+
+@pytest.mark.rule("R21")
+def test_a_proof_holds_where_nothing_is_wrong() -> None:
+    assert Proof(examples=4, same=4, right=3, left=1).holds
+    assert not Proof(examples=4, same=3, right=4).holds
+    assert not Proof(examples=4, same=4, right=3, wrong=1).holds
+    assert not Proof(examples=4, same=4, right=4, fixed=["†input.a"]).holds
+    assert not Proof(examples=10, same=10, right=10, asked=10, agreed=9).holds

@@ -110,9 +110,9 @@ def calling(who: str, most: int = 100) -> list[Any]:
     ]
 
 
-async def called(folder: Path, words: str) -> Refined:
+async def called(folder: Path, words: str, most: int = 100) -> Refined:
     own, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
-    runs = await runs_of(folder, own, desk, {who: calling(who) for who in DEBTS})
+    runs = await runs_of(folder, own, desk, {who: calling(who, most) for who in DEBTS})
     return await refine(runs, idea=own, tools=desk.tools)
 
 
@@ -135,3 +135,11 @@ async def test_where_no_condition_is_known_the_most_frequent_shape_alone_is_deri
     with pytest.raises(errors.RefineError) as raised:
         await called(tmp_path, "Call whoever owes much.")
     assert raised.value.code == "unknown_condition"
+
+
+@pytest.mark.rule("R15")
+async def test_a_condition_takes_three_examples_on_each_side(tmp_path: Path) -> None:
+    found = await called(tmp_path, "Call whoever owes more than 200.", most=200)
+    assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["debt"]
+    assert found.left_out == {str(tmp_path / f"{who}.json"): "other_shape" for who in ("ana", "ed")}
+    assert not found.effects

@@ -33,6 +33,7 @@ from ..ideas.ticks import ID, RUN, TOOLS, Tick
 from ..protocol.activity import Activity
 from ..protocol.call import Call
 from ..protocol.context import Context
+from ..protocol.marks import is_said
 from ..protocol.message import OF, REFINED
 from ..protocol.solution import LiveCalls, PlanUse, Result, accounts
 from ..protocol.tool import code_digest
@@ -255,11 +256,12 @@ class Plans:
         plain = copy(agent)
         plain.plans = None
         asked = PlannedRequest(given, begins, plain, plain, family, await self._tools(agent, given, toolset))
-        if at is not None:
+        is_over = at is not None and any(map(is_said, begins.messages[at:]))  # it has answered an earlier turn
+        if at is not None and not is_over:
             plan, effects = begins.messages[at], effects_of(begins.messages[at], toolset)
             known = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
             return replace(asked, known=known, runner=self._runner(plain, begins), goes_on=True)
-        if any(OF in message for message in begins):
+        if is_over or any(OF in message for message in begins):
             return replace(asked, goes_on=True)
         known = await asyncio.to_thread(self._file.find, family)
         if known is None or asking(known.plan) > self.requests:

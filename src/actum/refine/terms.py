@@ -36,12 +36,13 @@ _WORDS: Mapping[bool | None, str] = {None: "null", True: "true", False: "false"}
 
 def value_key(value: Any) -> str:
     """A value as text: 1, 1.0, "1" and true are four values."""
-    if isinstance(value, str):
+    kind = type(value)  # JSON has no subclasses, and this runs for every value that a term may come to
+    if kind is str:
         return f'"{value}'
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    if isinstance(value, int | float):
+    if kind is int or kind is float:
         return repr(value)
+    if value is None or kind is bool:
+        return _WORDS[value]
     return "" if value is _NOTHING else encode(value, sort_keys=True)
 
 
