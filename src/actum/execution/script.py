@@ -9,7 +9,7 @@ from typing import Any
 from ..dataflow.expression import Template
 from ..dataflow.node import Answer, Node
 from ..protocol.call import THEN, Call, Place
-from ..protocol.marks import Authored, plan_marks, plan_message
+from ..protocol.marks import plan_marks, plan_message
 from ..schema.json import Json, JsonObject
 from ..schema.types import Type
 from .record.journal import Journal
@@ -52,20 +52,6 @@ class Script(Answer):
     """The `traceparent` of the span of the request that it answers, where that is traced."""
     ordered: Node | None = None
     """What has passed when all calls so far have whose tools keep the order of the answer (T14)."""
-
-    @classmethod
-    def standing(cls, plan: Authored, calls: list[Call]) -> Script:
-        """The answer that the context holds as a plan, with its calls as they were decided."""
-        return cls(
-            number=plan.number,
-            run=plan.run,
-            start=plan.start,
-            calls=calls,
-            output=plan.output,
-            places=dict(plan.places),
-            is_concluded=True,
-            is_planned=True,
-        )
 
     def place(self, index: int) -> Place:
         """The place of its call with this index (C9)."""

@@ -106,26 +106,34 @@ class Intake:
 
     def resume(self, plan: Standing) -> Script:
         """Take in a plan of the context: what is done or has failed for good is not made again (L8)."""
-        script = Script.standing(plan.authored, plan.calls)
-        script.replaced = plan.replaced.keys()
-        script.is_given = plan.authored.is_given
-        script.is_authored = plan.authored.is_given and not is_url(self._ground.journal.origin)
-        self._readiness.endings.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
-        for index, call in enumerate(plan.calls):
-            status, unusable = plan.status(index), plan.unusable.get(index)
-            if status is not None or (unusable is not None and self._has_effects(call)):
+        authored = plan.authored
+        script = Script(
+            number=authored.number,
+            run=authored.run,
+            start=authored.start,
+            calls=[*plan.calls],
+            output=authored.output,
+            places=dict(authored.places),
+            replaced={index for index, end in enumerate(plan.ends) if end.replaced},
+            is_concluded=True,
+            is_planned=True,
+            is_given=authored.is_given,
+            is_authored=authored.is_given and not is_url(self._ground.journal.origin),
+        )
+        for index, (call, end) in enumerate(zip(plan.calls, plan.ends, strict=True)):
+            if end.items is not None:
+                self._readiness.endings.before[script.place(index)] = end.items
+            if end.status is not None or (end.unusable is not None and self._has_effects(call)):
                 node = self._listed(script, index)
                 job = self._know(call, node, script)
-                node.is_uncertain = plan.is_uncertain(index)
+                node.is_uncertain = end.replaced.get("outcome") == "unknown"
                 node.has_value = call.has_value
-                if unusable is not None and job is not None:  # it was made, and is not made again for that (C15)
+                if end.unusable is not None and job is not None:  # it was made, and is not made again for that (C15)
                     job.has_begun = True
-                    self._readiness.endings.refuse(
-                        job, InvalidResult(unusable["error"]), unusable.get(RETURNED, MISSING)
-                    )
+                    error = InvalidResult(end.unusable["error"])
+                    self._readiness.endings.refuse(job, error, end.unusable.get(RETURNED, MISSING))
                 else:
-                    value = plan.done.get(index, MISSING)
-                    self._ground.graph.settle(node, status or Status.FAILED, value, plan.written.get(index, ()))
+                    self._ground.graph.settle(node, end.status or Status.FAILED, end.value, end.written)
                     if node.status is Status.FAILED:
                         self._note_writes(node, call if node.is_refused else None)
                 if self._keeps_order(call):

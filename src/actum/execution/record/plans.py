@@ -35,37 +35,29 @@ class ItemResults:
     """Those whose results the model is shown one by one, because the call for all had failed."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """How a call of a plan has ended; without a status it is still to be made."""
+
+    status: Status | None = None
+    value: Any = MISSING
+    written: Sequence[Reference] = ()
+    replaced: JsonObject = field(default_factory=dict[str, Any])
+    """How it has failed, where its `_else` stands for it (C14)."""
+    unusable: JsonObject | None = None
+    """Its error where its result can't be used and no answer has come since (C15)."""
+    items: ItemResults | None = None
+    """The results of its calls for single items, where it is for all and not done."""
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
-    """One plan message: its calls, what those that are done have returned, and which have failed for good, by index."""
+    """One plan message: its calls, and how each has ended."""
 
     authored: Authored
-    calls: list[Call]
-    done: dict[int, Any]
-    failed: set[int]
-    skipped: set[int]
-    items: dict[int, ItemResults]
-    """The results of calls for single items, by the index of the call for all, where that is not done."""
+    calls: Sequence[Call]
+    ends: Sequence[CallEnd]
     mode: Literal["eager", "lazy"]
-    replaced: Mapping[int, JsonObject]
-    """How those have failed for which their `_else` stands, by index (C14)."""
-
-    def is_uncertain(self, index: int) -> bool:
-        """Whether nobody knows if a call that is done had its effect."""
-        return self.replaced.get(index, {}).get("outcome") == "unknown"
-
-    written: Mapping[int, Sequence[Reference]]
-    """What those that are done have written, by index."""
-    unusable: Mapping[int, JsonObject]
-    """The errors of those whose results can't be used, where no answer has come since (C15)."""
-
-    def status(self, index: int) -> Status | None:
-        """How a call of the plan has ended; None if it is still to be made."""
-        if index in self.done:
-            return Status.DONE
-        if index in self.skipped:
-            return Status.SKIPPED
-        return Status.FAILED if index in self.failed else None
 
 
 def standing_plans(
@@ -86,7 +78,6 @@ def standing_plans(
     if not marks.standing:
         return
     decisions = Decisions(messages)
-    items = _items(messages, marks)
     ending = _Ending(messages, memory, marks, data_kinds)
     for plan in marks.standing:
         calls = [
@@ -94,20 +85,8 @@ def standing_plans(
             for index, call in enumerate(plan.calls)
         ]
         _check_output(plan.output, plan.start, reading)
-        done, failed, skipped, written = ending.of(plan, len(calls))
-        unusable = {
-            index: found
-            for index in range(len(calls))
-            if index not in done and (found := ending.unusable(plan, plan.place(index)))
-        }
-        replaced = {index: found for index in done if (found := ending.replaced(plan.place(index)))}
-        own = {
-            index: items[place]
-            for index in range(len(calls))
-            if index not in done and (place := plan.place(index)) in items
-        }
-        mode = messages[plan.start].get("mode", "eager")
-        yield Standing(plan, calls, done, failed, skipped, own, mode, replaced, written, unusable)
+        ends = [ending.of(plan, plan.place(index)) for index in range(len(calls))]
+        yield Standing(plan, calls, ends, messages[plan.start].get("mode", "eager"))
 
 
 def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
@@ -148,49 +127,35 @@ class _Ending:
         self._messages = messages
         self._memory = memory
         self._marks = marks
+        self._items = _items(messages, marks)
         self._data_kinds = data_kinds
         answers = (-1 if (place := place_of(one)) is None else place.answer for one in reversed(messages))
         self._last = list(accumulate(answers, max))[::-1]
         """The highest number of an answer that has left anything from each message on."""
 
-    def of(
-        self, plan: Authored, count: int
-    ) -> tuple[dict[int, Any], set[int], set[int], dict[int, Sequence[Reference]]]:
-        """Of so many calls of a plan, those done with their results, those that have failed for good, the skipped.
+    def of(self, plan: Authored, place: Place) -> CallEnd:
+        """How the call at a place of a plan has ended."""
+        left = [at for at in self._marks.left.get(place, ()) if at > plan.start]
+        if any(is_skip(self._messages[at]) for at in left):
+            return CallEnd(Status.SKIPPED)
+        last = self._messages[left[-1]] if left else {}
+        is_told = bool(left) and self._last[left[-1]] > plan.number
+        outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
+        if outcomes and "_call" in last and all(one.is_there for one in outcomes):
+            values = [one.value for one in outcomes]
+            value = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
+            written = [one.written for one in outcomes if one.written is not None]
+            return CallEnd(Status.DONE, value, written, self._replaced(place))
+        # Where it was carried out, its path couldn't take what it returned.
+        has_failed = "_call" not in last if outcomes else is_told
+        unusable = last if not is_told and last.get(OUTCOME) == "unusable" else None
+        status = Status.FAILED if has_failed else None
+        return CallEnd(status, unusable=unusable, items=self._items.get(place))
 
-        Last what those that are done have written.
-        """
-        done: dict[int, Any] = {}
-        written: dict[int, Sequence[Reference]] = {}
-        failed: set[int] = set()
-        skipped: set[int] = set()
-        for index in range(count):
-            left = [at for at in self._marks.left.get(plan.place(index), ()) if at > plan.start]
-            if any(is_skip(self._messages[at]) for at in left):
-                skipped.add(index)
-                continue
-            outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
-            if outcomes and "_call" not in self._messages[left[-1]]:
-                failed.add(index)  # it was carried out, and its path couldn't take what it returned
-            elif outcomes and all(one.is_there for one in outcomes):
-                values = [one.value for one in outcomes]
-                done[index] = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
-                written[index] = [one.written for one in outcomes if one.written is not None]
-            elif left and not outcomes and self._last[left[-1]] > plan.number:
-                failed.add(index)
-        return done, failed, skipped, written
-
-    def replaced(self, place: Place) -> JsonObject:
+    def _replaced(self, place: Place) -> JsonObject:
         """How the call at a place has failed, where its `_else` stands for it; else nothing."""
         marks = (failed_of(self._messages[at]) for at in reversed(self._marks.left.get(place, ())))
         return next((mark for mark in marks if mark), failed_of({}))
-
-    def unusable(self, plan: Authored, place: Place) -> JsonObject | None:
-        """The error of a call that was carried out with a result that can't be used, if no answer has come since."""
-        left = self._marks.left.get(place)
-        if not left or left[-1] <= plan.start or self._last[left[-1]] > plan.number:
-            return None
-        return found if (found := self._messages[left[-1]]).get(OUTCOME) == "unusable" else None
 
     def _outcome(self, at: int) -> _Outcome:
         message = self._messages[at]
