@@ -13,7 +13,7 @@ import pytest
 from actum import HOLD, Agent, Call, Config, Context, Limits, Tools, Usage, errors, models
 from actum.events import CallProgress
 from actum.execution.budget import Budget
-from actum.execution.delegation.delegation import carried_out
+from actum.execution.delegation.by_server import carried_out
 from actum.protocol.call import Place
 from actum.serving import Served
 from actum.sources.actum_server import Remote

@@ -14,6 +14,7 @@ from ..dataflow.expression import TextBounds
 from ..dataflow.graph import Graph
 from ..dataflow.node import Node
 from ..dataflow.reference import CALLS, call_index
+from ..errors import ActumError
 from ..generation.compile import Handler
 from ..generation.model import Model
 from ..generation.offer import Toolset
@@ -90,6 +91,10 @@ class Ground:
         """What the calls that are held wait for, in order (C7, L6)."""
         self.failures: list[Failure] = []
         """Those that the model has not been told of."""
+        self.replaced: list[ActumError] = []
+        """Those for which the `_else` of a call stands (C14)."""
+        self.effects: set[int] = set()
+        """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.failed: list[Node] = []
         """The calls that were to write something and have failed, since the last tick (S8)."""
         self.is_corrected = False

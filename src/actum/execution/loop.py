@@ -83,7 +83,7 @@ class Loop:
             context=self._journal.context(),
             solutions=list(self._solutions),
             usage=self.usage,
-            errors=[*self._answers.errors, *self._calls.replaced, *(one.error for one in self._ground.failures)],
+            errors=[*self._answers.errors, *self._ground.replaced, *(one.error for one in self._ground.failures)],
             waiting=list(self._ground.gates),
             makers=self.makers,
             live=self._calls.live,
@@ -108,7 +108,7 @@ class Loop:
     @property
     def has_effects(self) -> bool:
         """Whether a call has begun that doesn't only read, here or in a delegate (T14)."""
-        return bool(self._calls.effects)
+        return bool(self._ground.effects)
 
     async def run(self) -> Result[Any]:
         """Run to the end.

@@ -183,7 +183,7 @@ class OpenAnswers:
             if "lazy" in (plan.mode, config.mode) or number in known:
                 continue
             if config.repair is True and had_effects(number, marks, messages, self._ground.toolset):
-                self._calls.effects.add(number)
+                self._ground.effects.add(number)
             script = self._arriving.resume(plan)
             script.turn = bisect(starts, plan.authored.start)
             yield script
@@ -200,7 +200,7 @@ class OpenAnswers:
         if (limited := next((one.error for one in failures if isinstance(one.error, LimitExceeded)), None)) is not None:
             raise limited
         error, repair = plan_failure(failures), self._runtime.config.repair
-        may_repair = repair == "always" or (repair and script.number not in self._calls.effects)
+        may_repair = repair == "always" or (repair and script.number not in self._ground.effects)
         if self._runtime.model is None or not may_repair:
             raise error
         if self._ground.emit.sink:

@@ -225,7 +225,9 @@ class Activity(Generic[P, R_co]):
         if tool.is_delegated:
             why = f"the Activity {self.name!r} can't be tried again where it runs in a delegate's place"
             raise SchemaError(why, tool=tool.name, path="_retries")
-        if tool.effects != "none" and not self._takes_key(tool):
+        own = tool.parameters["properties"]
+        takes_key = any(reserved == _KEY and name not in own for name, reserved in self._named)
+        if tool.effects != "none" and not takes_key:
             raise SchemaError(
                 f"the Activity {self.name!r} can't be tried again, since it may have done something before it failed: "
                 "say effects='none' if it only reads, or let it take the key of its call ('key', in a function under "
@@ -233,10 +235,6 @@ class Activity(Generic[P, R_co]):
                 tool=tool.name,
                 path="_retries",
             )
-
-    def _takes_key(self, tool: Tool) -> bool:
-        own = tool.parameters["properties"]
-        return any(reserved == _KEY and name not in own for name, reserved in self._named)
 
     def arguments(self, call: Call, tool: Tool, context: Context, ctx: Ctx | None = None) -> dict[str, Any]:
         """The keyword arguments for one call whose parameters have been resolved and validated.

@@ -150,7 +150,8 @@ def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
         approved = await approvals.approved(job, call, context)
         if approved is None:
             check_written(call, tool=job.tool.name)
-            return Held((f"approval {job.of}",), _shown(call, context, await approvals.seal(job.tool, call)))
+            shown = {"call": dict(call), "context": list(context), "tool": await approvals.seal(job.tool, call)}
+            return Held((f"approval {job.of}",), shown)
         if approved != call:
             before = (job.scopes, job.node.instance)
             call = resolved(job, approvals.replace(job, approved), ground.budget)
@@ -159,11 +160,6 @@ def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
         return await carry(job, call)
 
     return decided
-
-
-def _shown(call: Call, context: Sequence[JsonObject], seal: str) -> JsonObject:
-    """What a call that has to wait is about: it with its values, all that would cross, and what would carry it out."""
-    return {"call": dict(call), "context": list(context), "tool": seal}
 
 
 def _asked(job: Job, call: Call) -> Asked:

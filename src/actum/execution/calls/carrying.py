@@ -58,7 +58,7 @@ def composed(
     From the outside: a span, the time it may take, errors as what they say, approval, then code or a delegate.
     """
     by_code = invoking(ground, approvals.decision)
-    by_delegate = delegating(ground, delegate, results.effects)
+    by_delegate = delegating(ground, delegate)
     journal, ring = ground.journal, ground.runtime.ring
     if ring is not None:
         by_code, by_delegate = ring(ground, by_code), ring(ground, by_delegate)

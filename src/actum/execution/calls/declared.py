@@ -6,7 +6,7 @@ Refused is only what can't work, whatever the values will be. What has no shape,
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -53,8 +53,7 @@ class Declared:
         Raises:
             CallError: as `check`.
         """
-        check = _Check(self, job)
-        job.script.types[job.node.index] = _of_result(job, check.types(), check.otherwise)
+        job.script.types[job.node.index] = _Reading(self, job.script, job).result_of(job)
 
     def _is_known_to_fit(self, job: Job) -> bool:
         """Whether a call refers only to whole results, or parts of them, that were judged for it before."""
@@ -78,9 +77,9 @@ class Declared:
         Raises:
             CallError: as `check`.
         """
-        reading = _Reading(self, script, None)
+        reading = _Reading(self, script)
         for expression, path in zip(output.expressions, output.paths, strict=True):
-            reading.type_of(expression, None, ("output", *path))
+            reading.type_of(expression, ("output", *path))
         return frozenset(reading.optional)
 
     def of_reference(self, reference: Reference, script: Script, item: Type | None) -> Type:
@@ -147,109 +146,97 @@ def _is_list(type: Type) -> bool:
 class _Reading:
     """The types of expressions that one call, or an output, was written with."""
 
-    def __init__(self, declared: Declared, script: Script, item: Type | None, own: int | None = None) -> None:
+    def __init__(self, declared: Declared, script: Script, job: Job | None = None) -> None:
         self._declared = declared
         self._script = script
-        self._own = own
-        self.item = item
-        self.failed = False
-        """Whether it reads what stands for a failure."""
+        self._own = None if job is None else job.node.index
+        self._tool = None if job is None else job.tool.name
+        self._item: Type | None = None
+        self._has_failed = False
+        """Whether what is read stands for a failure."""
         self.optional: set[ast.expr] = set()
 
-    def type_of(self, expression: Expression, tool: str | None, path: Path) -> Type:
-        """What an expression comes to.
-
-        Raises:
-            CallError: it can't come to anything.
-        """
-        where = print_path(path).lstrip(".")
-        match expression:
-            case First(options=options):
-                return self._of_options([lambda one=one: self.type_of(one, tool, path) for one in options])
-            case Each(parts=parts):
-                return [self.type_of(part, tool, path) for part in parts][-1]
-            case Reference():
-                try:
-                    return self._of(expression)
-                except Misfit as error:
-                    raise UnresolvedReference(f"{expression}: {error}", tool=tool, path=where) from None
-            case Computed():
-                try:
-                    checked = check_types(expression, self._of)
-                except (ComputingMismatch, Misfit) as error:
-                    raise UnresolvedReference(str(error), tool=tool, path=where) from None
-                self.optional |= checked.optional
-                return checked.type
-
-    def _of(self, reference: Reference) -> Type:
-        if self._own is not None and reference.kind == CALLS and call_index(reference) == self._own:
-            raise CyclicPlan(f"it waits for itself: †calls.{self._own} is its own result")
-        if reference == ERROR and self.failed:
-            return TEXT
-        return self._declared.of_reference(reference, self._script, self.item)
-
-    def _of_options(self, options: list[Callable[[], Type]]) -> Type:
-        """Of alternatives, those that can be: only where none can be, it is an error."""
-        found: list[Type] = []
-        problem: CallError | None = None
-        for option in options:
-            try:
-                found.append(option())
-            except CallError as error:
-                problem = problem or error
-        if not found and problem is not None:
-            raise problem
-        return union(*found)
-
-
-class _Check:
-    """One call against what is declared."""
-
-    def __init__(self, declared: Declared, job: Job) -> None:
-        self._job = job
-        self._reading = _Reading(declared, job.script, None, job.node.index)
-        self.otherwise: Type | None = None
-        """What is declared of its `_else`, once its types have been asked for."""
-
-    def types(self) -> list[Type]:
-        """The types of its parameters' expressions, in their order."""
-        job = self._job
+    def result_of(self, job: Job) -> Type:
+        """What is declared of the result of the call, whose expressions are judged."""
         if job.batch is not None:
-            self._reading.item = self._items(job.batch)
+            self._item = self._items(job.batch)
         condition = job.condition if job.batch is None else job.batch.condition or job.condition
         for expression in () if condition is None else condition.expressions:
             self._fitting(expression, (WHEN,), BOOLEAN)
         own = zip(job.template.expressions, job.template.paths, strict=True)
         types = [self._fitting(expression, path, _wanted(job, path)) for expression, path in own]
-        self.otherwise = self._of_else(job.otherwise)
-        job.optional = frozenset(self._reading.optional)
-        return types
+        otherwise = None if job.otherwise is None else self._of_else(job.otherwise)
+        job.optional = frozenset(self.optional)
+        return _of_result(job, types, otherwise)
 
-    def _of_else(self, otherwise: Otherwise | None) -> Type | None:
+    def _of_else(self, otherwise: Otherwise) -> Type:
         """What is declared of what stands for a failure: any value may (C14)."""
-        if otherwise is None:
-            return None
-        self._reading.failed = True
+        self._has_failed = True
         own = otherwise.template
         read = zip(own.expressions, own.paths, strict=True)
-        return _of_template(
-            own.value, [self._reading.type_of(one, self._job.tool.name, (ELSE, *at)) for one, at in read]
-        )
+        return _of_template(own.value, [self.type_of(one, (ELSE, *at)) for one, at in read])
 
     def _items(self, own: Batch) -> Type:
-        types = [self._reading.type_of(one, self._job.tool.name, (EACH,)) for one in own.items.expressions]
+        types = [self.type_of(one, (EACH,)) for one in own.items.expressions]
         items = _of_template(own.items.value, types) if types else _of_literals(own.items.value)
         self._judge(items, list_of(ANYTHING), (EACH,), "what it comes to")
         return _item_of(items)
 
     def _fitting(self, expression: Expression, path: Path, wanted: Type) -> Type:
-        found = self._reading.type_of(expression, self._job.tool.name, path)
+        found = self.type_of(expression, path)
         self._judge(found, wanted, path, str(expression))
         return found
 
     def _judge(self, found: Type, wanted: Type, path: Path, what: str) -> None:
         if (misfit := misfit_between(found, wanted)) is not None:
-            raise InvalidParameters(f"{what}: {misfit}", tool=self._job.tool.name, path=print_path(path).lstrip("."))
+            raise InvalidParameters(f"{what}: {misfit}", tool=self._tool, path=print_path(path).lstrip("."))
+
+    def type_of(self, expression: Expression, path: Path) -> Type:
+        """What an expression comes to.
+
+        Raises:
+            CallError: it can't come to anything.
+        """
+        match expression:
+            case First(options=options):
+                return self._of_options(options, path)
+            case Each(parts=parts):
+                return [self.type_of(part, path) for part in parts][-1]
+            case Reference():
+                try:
+                    return self._of(expression)
+                except Misfit as error:
+                    raise self._unresolved(f"{expression}: {error}", path) from None
+            case Computed():
+                try:
+                    checked = check_types(expression, self._of)
+                except (ComputingMismatch, Misfit) as error:
+                    raise self._unresolved(str(error), path) from None
+                self.optional |= checked.optional
+                return checked.type
+
+    def _unresolved(self, words: str, path: Path) -> UnresolvedReference:
+        return UnresolvedReference(words, tool=self._tool, path=print_path(path).lstrip("."))
+
+    def _of(self, reference: Reference) -> Type:
+        if self._own is not None and reference.kind == CALLS and call_index(reference) == self._own:
+            raise CyclicPlan(f"it waits for itself: †calls.{self._own} is its own result")
+        if reference == ERROR and self._has_failed:
+            return TEXT
+        return self._declared.of_reference(reference, self._script, self._item)
+
+    def _of_options(self, options: Sequence[Expression], path: Path) -> Type:
+        """Of alternatives, those that can be: only where none can be, it is an error."""
+        found: list[Type] = []
+        problem: CallError | None = None
+        for option in options:
+            try:
+                found.append(self.type_of(option, path))
+            except CallError as error:
+                problem = problem or error
+        if not found and problem is not None:
+            raise problem
+        return union(*found)
 
 
 @lru_cache(maxsize=4096)

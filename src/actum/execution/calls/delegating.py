@@ -12,14 +12,14 @@ from .invoking import judged
 from .results import marks_of_delegate, parameters
 
 
-def delegating(ground: Ground, delegate: Delegate, effects: set[int]) -> Carry:
-    """Has calls carried out by runs of their own; `effects` takes in the answers of which one has had any (T14)."""
+def delegating(ground: Ground, delegate: Delegate) -> Carry:
+    """Has calls carried out by runs of their own."""
 
     async def apart(job: Job, call: Call) -> Carried:
         """Let a run of its own make the call for an item."""
         suspension, context = Suspension(place=job.place, call=job.call), job.crossing or ground.journal.nothing
         if job.tool.effects != "none":
-            effects.add(job.script.number)
+            ground.effects.add(job.script.number)
         try:
             return judged(await delegate.item(call, job.tool, context, job.scopes, suspension), job.tool, ground.budget)
         except Suspended:
@@ -45,7 +45,7 @@ def delegating(ground: Ground, delegate: Delegate, effects: set[int]) -> Carry:
         finally:
             job.maker = suspension.maker
             if suspension.has_effects:
-                effects.add(job.script.number)
+                ground.effects.add(job.script.number)
             if suspension.context is not None and suspension.context is not before:
                 own = {"of": job.of, "call": dict(job.call), "context": suspension.context}
                 ground.journal.add({"type": "suspended", **own})

@@ -49,8 +49,6 @@ class Endings:
         self._results = results
         self._attempts = attempts
         self._approvals = approvals
-        self.replaced: list[ActumError] = []
-        """Those for which the `_else` of a call stands (C14)."""
         self.before: dict[Place, ItemResults] = {}
         """The results of calls for single items from before this run, by the place of the call for all (L8)."""
 
@@ -284,7 +282,7 @@ class Endings:
 
     def _tell_failure(self, job: Job, error: ActumError) -> None:
         """Note a failure for which something stands: for everybody but the model, who may go on (C14)."""
-        self.replaced.append(error)
+        self._ground.replaced.append(error)
         self._count(len(error.message))
         self._tell(Failure(error, job.of, job.call, job))
 

@@ -11,7 +11,7 @@ from ...dataflow.expression import MISSING, Each, Expression, First, references,
 from ...dataflow.fold import exported
 from ...dataflow.node import Status
 from ...dataflow.reference import CALLS, PathTree, Reference, call_index
-from ...errors import ActumError, CallError, SolutionError
+from ...errors import CallError, SolutionError
 from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH, Call, Place
 from ...protocol.solution import LiveCalls
 from ...schema.json import Json
@@ -58,8 +58,6 @@ class Outcomes:
         self._readiness = readiness
         self._ground = readiness.ground
         self._declared = declared
-        self.replaced: Sequence[ActumError] = readiness.endings.replaced
-        """The failures for which the `_else` of a call stands (C14)."""
         self._unsettled: Job | None = None
         """A call that kept an output from being certain when that was last asked."""
 
@@ -125,11 +123,6 @@ class Outcomes:
         jobs = [job for job in self._ground.jobs.values() if job.has_begun and job.batch is None]
         begun = {job.of: job.call for job in jobs if job.node.status not in SETTLED}
         return LiveCalls({**begun, **live.made}, live.failures) if begun else live
-
-    @property
-    def effects(self) -> set[int]:
-        """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
-        return self._readiness.results.effects
 
     def open_calls(self, script: Script | None = None) -> tuple[list[Call], list[Call]]:
         """The calls that other answers have left open and that run by themselves (P2); those that the model owes."""

@@ -173,8 +173,6 @@ class Results:
         self._overwrote: set[int] = set()
         self.live = LiveCalls()
         """What is known of the calls that have begun, and of those that have failed."""
-        self.effects: set[int] = set()
-        """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.erased: list[Reference] = []
         self.latent = Latent(ground)
         self.makers: dict[str, str] = {}
@@ -189,7 +187,7 @@ class Results:
         if job.parent is None and job.template.expressions:  # of the others, what they leave holds the values
             self.live.made[job.of] = call
         if job.tool.effects != "none" and job.is_made_here:
-            self.effects.add(job.script.number)
+            self._ground.effects.add(job.script.number)
         if self._ground.emit.trace is not None and job.span is None:
             begin_call(job, call, self._ground.emit.trace, self._ground.emit)
         delegate = call.get("_delegate") if job.tool.is_delegated else None

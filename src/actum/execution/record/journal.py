@@ -20,17 +20,7 @@ from ...protocol.call import DERIVED, Call, Place
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
 from ...protocol.marks import without_output
-from ...protocol.message import (
-    NUMBER,
-    OF,
-    RECORD,
-    RESULT,
-    TOLD,
-    TRACE,
-    Write,
-    check_message,
-    write_of,
-)
+from ...protocol.message import NUMBER, OF, RECORD, RESULT, TOLD, TRACE, Write, check_message, write_of
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
 from .folded import Crossing, Folding
 from .recorder import Appended, Began, Heard, Inserted, Recorder, ResultsShown, Withheld
