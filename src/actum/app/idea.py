@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..generation.model import Model
 from ..protocol.solution import Result
 from .agent import Agent, Inputs, fitted, is_agent
-from .saved import SavedIdea, servers_file, serving
+from .saved import SavedIdea, folder_of, servers_file, serving
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -48,8 +47,7 @@ class Idea(SavedIdea):
         own = self.identified(runner.config)
         context = own.context if runner.model is not None else own.without_model()
         named = () if is_agent(agent) else self.settings(has_model=runner.model is not None).servers
-        folder = self.source.parent if self.source is not None else Path.cwd()
-        files = [servers_file(name, folder, self.roots or [folder]) for name in named]
+        files = [servers_file(name, folder_of(self), self.roots or [folder_of(self)]) for name in named]
         schema = self.schema if output is None else output
         async with serving(files, runner.tools) as tools:
             runner.tools = tools

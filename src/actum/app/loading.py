@@ -24,7 +24,7 @@ from ..sources.roots import folders
 from ..storage.open import default_store
 from .agent import Agent
 from .idea import Idea
-from .saved import servers_file
+from .saved import folder_of, servers_file
 from .tools import DEFAULT, Tools
 
 IDEA_FILES = {".json", ".yaml", ".yml"}
@@ -235,21 +235,16 @@ def ready(
 
 
 def load_modules(idea: Idea, named: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
-    """Take the Activities that an Idea names, relative to its file, then those that its user names.
-
-    An Idea that has no file was made in code, or comes from a store: it names modules of the current folder.
-    """
-    folder = idea.source.parent if idea.source is not None else Path.cwd()
+    """Take the Activities that an Idea names, relative to its file, then those that its user names."""
     for name in named:
-        code.take(name, folder, roots or [folder])
+        code.take(name, folder_of(idea), roots or [folder_of(idea)])
     code.take_named()
 
 
 def load_servers(idea: Idea, named: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
     """Take the files of tool servers that an Idea names, relative to its file."""
-    folder = idea.source.parent if idea.source is not None else Path.cwd()
     for name in named:
-        code.take_servers(name, folder, roots or [folder])
+        code.take_servers(name, folder_of(idea), roots or [folder_of(idea)])
 
 
 def _file_of(name: str, folder: Path) -> Path | None:

@@ -51,6 +51,11 @@ def servers_file(name: str, folder: Path, roots: Sequence[Path]) -> Path:
     return path
 
 
+def folder_of(idea: SavedIdea) -> Path:
+    """Where what an Idea names lies: beside its file, or in the current folder where it has none."""
+    return idea.source.parent if idea.source is not None else Path.cwd()
+
+
 @asynccontextmanager
 async def serving(files: Sequence[Path], tools: Registry) -> AsyncGenerator[Registry]:
     """A registry with the tools of servers as long as the block lasts; the same where there are none.

@@ -17,7 +17,7 @@ from ..app.assembly import Assembly
 from ..app.begun import as_begun
 from ..app.idea import Idea
 from ..app.loading import agent_at
-from ..app.saved import are_connected, prefixes_of, servers_file, serving
+from ..app.saved import are_connected, folder_of, prefixes_of, servers_file, serving
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
 from ..generation.model import Model
@@ -275,8 +275,7 @@ class RunCarrier:
         An agent that was given starts none, as in `Idea.run`.
         """
         named = () if is_agent(self.runner) else idea.settings(has_model=True).servers
-        folder = idea.source.parent if idea.source is not None else Path.cwd()
-        files = [servers_file(name, folder, self.roots) for name in named]
+        files = [servers_file(name, folder_of(idea), self.roots) for name in named]
         return [file for file in files if not are_connected(file, agent.tools)]
 
     def _check_origin(self, source: Submission) -> None:
