@@ -325,7 +325,7 @@ class Recorder:
     post: Post | None = None
     """What puts its requests into batches; those of delegates are made at once."""
     spread: Callable[[Any], Awaitable[Any]] | None = None
-    """What has calls carried out as runs of their own (`delegation.spreading.Spread`); None where nobody does."""
+    """What has calls carried out as runs of their own (`delegation.caller.Spread`); None where nobody does."""
     run: str = ""
     """The id of the run, where it has one before it begins; else it gets its own (C9)."""
 
