@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, Unpack, get_origin, overload
 
 from ..errors import ActumError, MessageError, SchemaError
-from ..events import AnyEvent
 from ..execution.approver import Approve, check_approver
 from ..execution.budget import Budget, Spent
 from ..execution.delegation.caller import Ancestor, Resolver
@@ -40,7 +39,7 @@ from .coercion import Given, as_model, blocking, check_instructions, shorten
 from .delegate_resolver import AnyDelegate
 from .planned import PlanShelf
 from .saved import SavedIdea
-from .stream import Begin, Conversation, ConversationOptions, Stream, member_of, text_pieces
+from .stream import Conversation, ConversationOptions, Sink, Stream, member_of, text_pieces
 from .summary import check_unused
 from .tools import DEFAULT, Tools
 
@@ -279,8 +278,11 @@ class Agent(Generic[Deps], metaclass=_Public):
         if summary:
             check_unused(begins)
 
-        def begin(so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Begin:
-            return assembled(with_deps(self, deps)).turn(so_far, said, answer, spent=spent, most=most, summary=summary)
+        async def begin(sink: Sink, so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Loop:
+            own = assembled(with_deps(self, deps))
+            emit, budget = own.emitter(sink), Budget.going_on(own.limits, spent)
+            so_far = await own.cut(so_far, most, summary=summary, budget=budget, emit=emit)
+            return await own.loop(so_far.extended(said), answer, None, emit, budget=budget)
 
         return Conversation(begin, begins, schema=answer, member=member)
 
@@ -382,7 +384,7 @@ def streamed(
         return agent.plans.stream(agent, context, schema, input, record, budget, lineage)
     own = assembled(agent)
 
-    async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+    async def begin(sink: Sink) -> Loop:
         return await own.loop(context, schema, input, own.emitter(sink), Recorder.of(record), budget, lineage)
 
     return Stream(begin, context if isinstance(context, Context) else None)

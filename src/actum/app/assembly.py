@@ -13,7 +13,7 @@ from typing_extensions import is_protocol, is_typeddict
 from ..errors import SchemaError
 from ..events import AnyEvent
 from ..execution.approver import Approve
-from ..execution.budget import Budget, Spent
+from ..execution.budget import Budget
 from ..execution.delegation.caller import Ancestor, Caller, Linking, Resolver, SavedRequest, has_links
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.machine import Machine
@@ -41,7 +41,6 @@ from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
 from .coercion import Given, as_context, as_model, blocking, check_begins, instructed, with_input
 from .delegate_resolver import AnyDelegate, DelegateResolver
-from .stream import Begin
 from .summary import shortened
 
 if TYPE_CHECKING:
@@ -144,25 +143,6 @@ class Assembly:
         if input is None:
             check_begins(own)
         return await request_once(self._setup(own, schema, input, budget, emit), budget, emit)
-
-    def turn(
-        self,
-        context: Context,
-        said: Sequence[Mapping[str, Any]],
-        schema: Any,
-        *,
-        spent: Spent,
-        most: int | None,
-        summary: bool,
-    ) -> Begin:
-        """The next turn of a conversation, which goes on with what the last one has `spent`; for the rest see `cut`."""
-
-        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            emit, budget = self.emitter(sink), Budget.going_on(self.limits, spent)
-            so_far = await self.cut(context, most, summary=summary, budget=budget, emit=emit)
-            return await self.loop(so_far.extended(said), schema, None, emit, budget=budget)
-
-        return begin
 
     async def cut(
         self,

@@ -26,8 +26,8 @@ from ..schema.types import member as type_at
 from .coercion import Given, messages_of, shorten
 
 T_co = TypeVar("T_co", covariant=True, default=Any)
-Begin: TypeAlias = Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]]
-"""Makes a run, which tells its events to what it is given."""
+Sink: TypeAlias = Callable[[AnyEvent], None]
+"""Takes the events of a run."""
 
 
 class Stream(Drawn, Generic[T_co]):
@@ -49,7 +49,7 @@ class Stream(Drawn, Generic[T_co]):
 
     def __init__(
         self,
-        begin: Begin,
+        begin: Callable[[Sink], Awaitable[Loop]],
         context: Context | None = None,
         carry: Callable[[Loop], Awaitable[Result[Any]]] = Loop.run,
     ) -> None:
@@ -261,7 +261,7 @@ class Conversation(Generic[T_co]):
 
     def __init__(
         self,
-        begin: Callable[[Context, Sequence[Mapping[str, Any]], Spent], Begin],
+        begin: Callable[[Sink, Context, Sequence[Mapping[str, Any]], Spent], Awaitable[Loop]],
         context: Context,
         *,
         schema: Any,
@@ -320,9 +320,9 @@ class Turn(Stream[T_co]):
     _NOT_BEGUN = "the turn has not begun: `async with talk.stream(…) as turn:` begins it"
 
     def __init__(self, talk: Conversation[T_co], said: Sequence[Mapping[str, Any]]) -> None:
-        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+        async def begin(sink: Sink) -> Loop:
             spent = Spent() if said else talk._spent  # pyright: ignore[reportPrivateUsage] -- they are one
-            return await talk._begin(talk.context, said, spent)(sink)  # pyright: ignore[reportPrivateUsage]
+            return await talk._begin(sink, talk.context, said, spent)  # pyright: ignore[reportPrivateUsage]
 
         super().__init__(begin, talk.context)
         self._talk = talk
