@@ -15,7 +15,7 @@ from ...dataflow.reference import call_index as numbered_index
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
 from ...protocol.applying import Numbering, Rank, numbered_value
-from ...protocol.approvals import GATES, Decisions, is_gate, opens_gate
+from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
 from ...protocol.call import DERIVED, Call, Place
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
@@ -279,7 +279,8 @@ class Journal:
             self.tell(Appended(message))
         if says_source(message):
             self.brought.note(message)
-        self.decisions.add(message)
+        if message["type"] in PRIVATE:  # of most messages it is seen without a detour that they decide nothing
+            self.decisions.add(message)
 
 
 def _check_recordable(messages: Sequence[JsonObject]) -> None:
