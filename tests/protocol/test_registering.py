@@ -61,6 +61,12 @@ def test_a_parameter_without_a_type_takes_any_value() -> None:
         ({"_output": 5}, "_output", "'_output' must be the schema of the result, not 5"),
         ({"_activity": {"enum": ["a", ""]}}, "_activity", "'_activity' can't be empty among others to choose from"),
         ({"_delegate": {"enum": []}}, "_delegate", "'_delegate' must be fixed, or an enum to choose from"),
+        ({"_module": {"enum": []}}, "_module", "'_delegate' must be fixed, or an enum to choose from"),
+        (
+            {"properties": {"_activity": {"type": "string"}}},
+            "properties._activity",
+            "'_activity' must be fixed, or an enum to choose from",
+        ),
         ({"_effects": {"enum": ["none"]}}, "_effects", "'_effects' must be fixed by the author: give it one value"),
         ({"_retries": {}}, "_retries", "'_retries' must be fixed by the author: give it one value"),
         (

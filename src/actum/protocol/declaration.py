@@ -144,7 +144,7 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
         for key in [key for key in holder if key[:1] == "_"]:
             path = prefix + key
             canonical = SPELLINGS.get(key, key)
-            value = _as_choice(canonical, _as_schema(canonical, holder.pop(key), name, path), name)
+            value = _as_choice(canonical, _as_schema(canonical, holder.pop(key), name, path), name, path)
             if canonical in own and meta[canonical] != value:
                 raise SchemaError(two_spellings(own[canonical], key), tool=name, path=path)
             if canonical in meta and canonical not in own:
@@ -180,7 +180,7 @@ def known_meta() -> tuple[str, ...]:
     return (*META, *AUTHORS)
 
 
-def _as_choice(key: str, schema: JsonObject, name: str | None) -> JsonObject:
+def _as_choice(key: str, schema: JsonObject, name: str | None, path: str) -> JsonObject:
     """What a call chooses from, in the one form that is read everywhere: an enum, of lists or of their items (T17)."""
     if key not in _CHOSEN:
         return schema
@@ -189,9 +189,9 @@ def _as_choice(key: str, schema: JsonObject, name: str | None) -> JsonObject:
         schema = {**schema, "items": _as_enum({"enum": [items["const"]]} if "const" in items else items)}
     is_open = key == "_instance" or (key == "_scopes" and schema.get("type") == "array")
     if not is_open and "const" not in schema and not schema.get("enum"):
-        raise SchemaError(f"{key!r} must be {_CHOSEN[key]}", tool=name, path=key)
+        raise SchemaError(f"{key!r} must be {_CHOSEN[key]}", tool=name, path=path)
     if key != "_scopes" and "" in (schema.get("enum") or ()):
-        raise SchemaError(f"{key!r} can't be empty among others to choose from", tool=name, path=key)
+        raise SchemaError(f"{key!r} can't be empty among others to choose from", tool=name, path=path)
     return schema
 
 
