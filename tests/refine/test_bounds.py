@@ -108,3 +108,33 @@ async def test_calls_that_stand_in_too_many_orders_are_refused(tmp_path: Path) -
     with pytest.raises(errors.RefineError, match="7 calls of find_customer") as raised:
         await refine(runs, idea=own, tools=tools)
     assert raised.value.code == "too_symmetric"
+
+
+@pytest.mark.rule("R30")
+async def test_a_run_that_began_with_a_plan_is_no_example(tmp_path: Path) -> None:
+    """It shows what its author has planned, and nothing of what a model would do."""
+    plan: Any = {"type": "plan", "plan": [{"_tool": "find_customer", "email": "†input.email"}], "output": "†calls.0"}
+    own, runs = Idea(context=[INPUT, "Say the city.", plan], schema={"type": "object"}), list[Path]()
+    for email in EMAILS:
+        runs.append(tmp_path / f"{email}.json")
+        await kept.start(runs[-1], own, Agent(None, tools=desk()), input={"email": email})
+    with pytest.raises(errors.RefineError, match="other_shape: 4"):
+        await refine(runs, idea=Idea(context=[INPUT, "Say the city."], schema={"type": "object"}), tools=desk())
+
+
+@pytest.mark.rule("R30")
+async def test_a_run_in_which_a_call_was_denied_is_no_example(tmp_path: Path) -> None:
+    async def deny(call: Any, tool: Any, context: Any) -> bool:
+        return call.tool != "remind"
+
+    own, runs = Idea(context=[INPUT, "Remind, or say no."], schema={"type": "object"}), list[Path]()
+    for email in EMAILS:
+        answers: list[Any] = [
+            {"calls": [{"_tool": "remind", "id": email, "note": "Come"}], "output": None},
+            {"calls": [], "output": {"is_reminded": False}},
+        ]
+        agent = Agent(models.Scripted(answers), tools=desk(), approve=deny)
+        runs.append(tmp_path / f"{email}.json")
+        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
+    with pytest.raises(errors.RefineError, match="none of the runs is an example"):
+        await refine(runs, idea=own, tools=desk(), confirm=["output.is_reminded"])

@@ -283,3 +283,14 @@ async def test_references_in_data_are_text(tmp_path: Path) -> None:
     found = await refined(tmp_path, tools, [{"name": name} for name in NAMES], answers)
     assert found.plan["output"] == {"said": "†calls.0.text"}
     assert found.proof.holds
+
+
+@pytest.mark.rule("R34")
+async def test_a_constant_that_is_spelled_like_a_reference_stays_text(tmp_path: Path) -> None:
+    def answers(given: Mapping[str, Any]) -> list[Any]:
+        return [{"calls": [], "output": {"said": "††input.name and {††input.name}"}}]
+
+    found = await refined(tmp_path, Tools(), [{"name": name} for name in NAMES], answers, confirm=["output.said"])
+    plan = [input_of(name={"type": "string"}), "Do what is needed.", found.plan]
+    result = await Agent(None, tools=Tools()).run(plan, {"type": "object"}, input={"name": "zoe"})
+    assert (result.output, found.proof.holds) == ({"said": "†input.name and {†input.name}"}, True)

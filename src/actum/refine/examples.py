@@ -112,8 +112,6 @@ def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
     if account.idea.context.instances or sum(answer.output is not None for answer in account.answers) > 1:
         raise RefineError(f"{name}: runs of several turns or instances aren't refined", code="other_shape")
     begins = _begins(account, name)
-    if any(message.get("type") in {"plan", "approval"} for message in begins):
-        raise RefineError(f"{name}: a run that began with a plan can't be an example", code="other_shape")
     steps = _steps(account, calls_of(run), toolset.reading, name)
     noted: Mapping[str, Any] = account.about.get(TOOLS, {})
     for one in (step.tool for step in steps if step.tool in noted):
@@ -143,11 +141,10 @@ def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
 def _begins(account: Account, name: str) -> Sequence[JsonObject]:
     """What an example was given: of a run that has left a refined plan, what came before the plan (R26)."""
     at = next((at for at, message in enumerate(account.idea.context) if REFINED in message), None)
-    if at is None:
-        return account.given
-    if all(answer.request is None for answer in account.answers):
+    planned = [answer.request is None for answer in account.answers]
+    if all(planned) or (at is None and any(planned)):
         raise RefineError(f"{name}: a plan has made it, and no model", code="other_shape")
-    return account.idea.context.messages[:at]
+    return account.given if at is None else account.idea.context.messages[:at]
 
 
 def never(run: str | Path) -> None:
@@ -196,7 +193,8 @@ def _step(account: Account, call: CallAccount, is_read: bool, name: str, *, is_r
         raise RefineError(f"{name}: call {call.place} was written with {told}", code="other_shape")
     is_latent = call.by == MODEL
     if call.state != "done":
-        if not (is_read or is_latent) and call.state != "not made":
+        # of a model's, one that wasn't made was denied, or had to be mended: a record doesn't tell these apart
+        if not (is_read or is_latent or (is_refined and call.state == "not made")):
             raise RefineError(f"{name}: the effect {call.tool} (call {call.place}) {call.state}", code="failed_effect")
         return None
     place = Place.parse(call.place)
