@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...schema.json import JsonObject, decoded, is_list, is_object
-from ...schema.walk import pointer, steps_of
+from ...schema.walk import pointer
 from ..numbers import index_in
 from .field import ABSENT, MOST_DEPTH, Path, Schemas, choices_of, field_kind, initial, item_of
 
@@ -37,20 +37,40 @@ class Upload:
 
 
 def posted_value(schema: Any, posted: Posted) -> Any:
-    """The value of a form; ABSENT where nothing was filled in."""
-    reading = _Reading(Schemas(schema), posted)
-    return _changed(reading.read(schema, (), is_required=True), Schemas(schema), schema, posted.texts.get("do", ""))
+    """The value of a form, with the item or member that a button of it adds or takes away; ABSENT where nothing was
+    filled in."""
+    return _Reading(Schemas(schema), posted).read(schema, (), is_required=True)
 
 
 class _Reading:
     def __init__(self, schemas: Schemas, posted: Posted) -> None:
         self._schemas, self._posted = schemas, posted
+        self._do = posted.texts.get("do", "")
+        """The button: `add:/tags` and `drop:/tags/0` name the field that it is about."""
 
     def _text(self, letter: str, path: Path) -> str | None:
         return self._posted.texts.get(f"{letter}{pointer(path)}")
 
     def read(self, schema: Any, path: Path, *, is_required: bool) -> Any:
         own = self._schemas.of(schema)
+        if path and self._do == f"drop:{pointer(path)}":
+            return ABSENT
+        value = self._read(own, path, is_required=is_required)
+        return self._added(own, value) if path and self._do == f"add:{pointer(path)}" else value
+
+    def _added(self, own: JsonObject, value: Any) -> Any:
+        """The value of a field to which something was added: it begins, and a list has one item more."""
+        variants = self._schemas.variants(own)
+        if value is ABSENT and (value := initial(self._schemas, own)) is ABSENT:
+            value = _empty(variants[0] if variants else own)
+        if not is_list(value):
+            return value
+        own = next((one for one in variants if self._schemas.accepts(one, value)), own)
+        item = self._schemas.of(own.get("items", {}))
+        begun = initial(self._schemas, item)
+        return [*value, _empty(item) if begun is ABSENT else begun]
+
+    def _read(self, own: JsonObject, path: Path, *, is_required: bool) -> Any:
         if (raw := self._text("j", path)) is not None or len(path) > MOST_DEPTH:
             return _json(raw or "")
         variants = self._schemas.variants(own)
@@ -63,7 +83,7 @@ class _Reading:
             if was is not None and was != text:  # another one was chosen: it begins anew
                 begun = initial(self._schemas, variant)
                 return {} if begun is ABSENT and field_kind(variant) == "object" else begun
-            return self.read(variant, path, is_required=True)
+            return self._read(self._schemas.of(variant), path, is_required=True)
         match field_kind(own):
             case "object":
                 return self._object(own, path, is_required=is_required)
@@ -99,7 +119,8 @@ class _Reading:
         count = index_in(self._text("n", path), _MOST_ITEMS + 1)
         if count is None:
             return ABSENT
-        found = [self.read(item_of(own, at), (*path, at), is_required=True) for at in range(count)]
+        left = [at for at in range(count) if self._do != f"drop:{pointer((*path, at))}"]
+        found = [self.read(item_of(own, at), (*path, at), is_required=True) for at in left]
         return [None if one is ABSENT else one for one in found]
 
     def _choice(self, own: JsonObject, path: Path) -> Any:
@@ -132,62 +153,7 @@ def _json(text: str) -> Any:
     return decoded(text, text) if text.strip() else ABSENT
 
 
-def _changed(value: Any, schemas: Schemas, schema: Any, what: str) -> Any:
-    """The value after one item or member was added to it or taken away (`add:/tags`, `drop:/tags/0`)."""
-    verb, _, where = what.partition(":")
-    if verb not in {"add", "drop"} or not where.startswith("/"):
-        return value
-    steps = steps_of(where)
-    holder, own = value, schemas.of(schema)
-    for step in steps if verb == "add" else steps[:-1]:
-        inner = _member(schemas, own, holder, step)
-        own, holder = inner if inner is not None else ({}, None)
-        if holder is ABSENT and verb == "add":
-            holder = _begun(schemas, own)
-            _put(value, steps, holder)
-            if not is_list(holder):
-                return value
-    if verb == "add" and is_list(holder):
-        begun = initial(schemas, own.get("items", {}))
-        holder.append(_empty(schemas.of(own.get("items", {}))) if begun is ABSENT else begun)
-    elif verb == "drop":
-        _drop(holder, steps[-1])
-    return value
-
-
-def _member(schemas: Schemas, own: JsonObject, holder: Any, step: str) -> tuple[JsonObject, Any] | None:
-    """The schema and the value of a member or an item; of a union, those of the variant that is there."""
-    variants = schemas.variants(own)
-    if variants:
-        own = next((one for one in variants if schemas.accepts(one, holder)), variants[0])
-    if is_list(holder) and (at := index_in(step, len(holder))) is not None:
-        return schemas.of(item_of(own, at)), holder[at]
-    properties: Any = own.get("properties")
-    if is_object(holder) and is_object(properties) and step in properties:
-        return schemas.of(properties[step]), holder.get(step, ABSENT)
-    return None
-
-
-def _begun(schemas: Schemas, own: JsonObject) -> Any:
-    begun = initial(schemas, own)
-    return _empty(own if not schemas.variants(own) else schemas.variants(own)[0]) if begun is ABSENT else begun
-
-
 def _empty(schema: JsonObject) -> Any:
     """What a value of a schema is that nobody has filled in yet."""
     kind = field_kind(schema)
     return {} if kind == "object" else [] if kind == "list" else "" if kind in {"text", "lines"} else None
-
-
-def _put(value: Any, steps: list[str], member: Any) -> None:
-    for step in steps[:-1]:
-        value = value[int(step)] if is_list(value) else value[step]
-    if is_object(value):
-        value[steps[-1]] = member
-
-
-def _drop(holder: Any, step: str) -> None:
-    if is_object(holder):
-        holder.pop(step, None)
-    elif is_list(holder) and (at := index_in(step, len(holder))) is not None:
-        del holder[at]
