@@ -41,8 +41,8 @@ class _SocketStation:
         self._own = f"{kind}-{token_hex(4)}"
         self._listening = 0
         self._server: asyncio.Server | None = None
-        self._lines: dict[str, asyncio.WriteTransport] = {}
-        self._ears: set[asyncio.BaseTransport] = set()
+        self._lines: dict[str, asyncio.StreamWriter] = {}
+        self._ears: set[asyncio.StreamWriter] = set()
         self._one_at_a_time = asyncio.Lock()
 
     @asynccontextmanager
@@ -53,14 +53,25 @@ class _SocketStation:
             async with self._one_at_a_time:
                 if self._server is None and (folder := await asyncio.to_thread(_folder, self._store)) is not None:
                     with suppress(OSError, NotImplementedError):
-                        loop = asyncio.get_running_loop()
-                        path = str(folder / self._own)
-                        self._server = await loop.create_unix_server(lambda: _Ear(self._heard, self._ears), path)
+                        path, longest = folder / self._own, 2 * MachineChannel.most
+                        self._server = await asyncio.start_unix_server(self._listen, path, limit=longest)
             yield
         finally:
             self._listening -= 1
             if not self._listening:
                 self._end()
+
+    async def _listen(self, lines: asyncio.StreamReader, line: asyncio.StreamWriter) -> None:
+        """Take the lines of one who tells; hang up on who sends none that ends."""
+        self._ears.add(line)
+        try:
+            async for told in lines:
+                self._heard(told.removesuffix(b"\n").decode(errors="replace"))
+        except (ValueError, ConnectionError):
+            pass
+        finally:
+            self._ears.discard(line)
+            line.close()
 
     async def send(self, messages: Sequence[str]) -> None:
         """Send lines to all who listen; what can't be sent is dropped."""
@@ -68,17 +79,21 @@ class _SocketStation:
             self._heard(message)
         text = "".join(f"{message}\n" for message in messages).encode(errors="backslashreplace")
         async with self._one_at_a_time:
-            for path in await asyncio.to_thread(_sockets, self._store, self._kind):
+            there = await asyncio.to_thread(_sockets, self._store, self._kind)
+            for gone in self._lines.keys() - there:
+                self._lines.pop(gone).close()
+            for path in there:
                 if path.rpartition("/")[2] == self._own:
                     continue
-                line = self._lines.get(path) or await self._connected(path)
-                if line is not None and line.get_write_buffer_size() < _MOST_WAITING:
+                line = self._lines.get(path)
+                line = await self._connected(path) if line is None or line.is_closing() else line
+                if line is not None and line.transport.get_write_buffer_size() < _MOST_WAITING:
                     line.write(text)
 
-    async def _connected(self, path: str) -> asyncio.WriteTransport | None:
+    async def _connected(self, path: str) -> asyncio.StreamWriter | None:
         """A line to a socket. One that nobody serves any more is taken away."""
         try:
-            line, _ = await asyncio.get_running_loop().create_unix_connection(lambda: _Mouth(self._lines, path), path)
+            _, line = await asyncio.open_unix_connection(path)
         except ConnectionRefusedError:
             with suppress(OSError):
                 os.unlink(path)
@@ -106,41 +121,6 @@ class _SocketStation:
         for line in list(self._lines.values()):
             line.close()
         self._lines.clear()
-
-
-class _Ear(asyncio.Protocol):
-    """Takes lines; hangs up on who sends none that ends."""
-
-    def __init__(self, take: Callable[[str], None], open: set[asyncio.BaseTransport]) -> None:
-        self._take = take
-        self._open = open
-        self._rest = b""
-        self._line: asyncio.BaseTransport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._line = transport
-        self._open.add(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._line is not None:
-            self._open.discard(self._line)
-
-    def data_received(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._take(line.decode(errors="replace"))
-        if len(self._rest) > 2 * MachineChannel.most and self._line is not None:
-            self._line.close()
-
-
-class _Mouth(asyncio.Protocol):
-    """One end of a line, which is forgotten when the other hangs up."""
-
-    def __init__(self, lines: dict[str, asyncio.WriteTransport], path: str) -> None:
-        self._lines, self._path = lines, path
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._lines.pop(self._path, None)
 
 
 def _path(store: str) -> Path:
