@@ -89,12 +89,16 @@ class FolderFiles:
         return known[1]
 
     def row(self, run: str) -> Row | None:
-        """How far a run is; None if there is none."""
+        """How far a run is; None if there is none. A file that hasn't changed is not read again."""
         path = self.path(run)
-        if not os.path.isfile(path):
-            return None
-        row = row_in(run, self._load(path), [], is_told=is_told(path))
-        return row if row.is_over else as_sent(row, self.sent(run).read())
+        stamp, has_told = _stamp(path), is_told(path)
+        known = self._rows.get(path)
+        if known is None or known[:2] != (stamp, has_told):
+            idea = self._load(path) if os.path.isfile(path) else None
+            row = None if idea is None or RUN not in idea.meta else row_in(run, idea, is_told=has_told)
+            known = self._rows[path] = (stamp, has_told, row)
+        row = known[2]
+        return row if row is None or row.is_over else as_sent(row, self.sent(run).read())
 
     def rows(self, *, tells: bool = False) -> list[Row]:
         """The runs by id, without those whose files can't be read: these are `damaged`.
@@ -107,7 +111,7 @@ class FolderFiles:
         self._rows = {path: self._rows[path] for path in paths if path in self._rows}
         for path in paths:
             try:
-                row = self._row_at(path)
+                row = self.row(path.stem)
             except ActumError as error:
                 if not _is_no_idea(path):
                     damaged[path] = error.message
@@ -119,17 +123,6 @@ class FolderFiles:
                 _LOG.warning("a run that can't be read is passed over: %s", damaged[path])
             self._told = set(damaged)
         return rows
-
-    def _row_at(self, path: Path) -> Row | None:
-        """How far the run in a file is; None if none is kept in it. A file that hasn't changed is not read again."""
-        stamp, has_told = _stamp(path), is_told(path)
-        known = self._rows.get(path)
-        if known is None or known[:2] != (stamp, has_told):
-            idea = self._load(path) if os.path.isfile(path) else None
-            row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=has_told)
-            known = self._rows[path] = (stamp, has_told, row)
-        row = known[2]
-        return row if row is None or row.is_over else as_sent(row, self.sent(path.stem).read())
 
     def sweep(self, state: State, before: float, most: int, kept: Collection[str]) -> list[str]:
         """Delete the files of runs of a state that were over before a time, but for those to be kept; which."""

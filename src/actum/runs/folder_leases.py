@@ -9,25 +9,28 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from typing import Any
 
-from ..errors import RunError
-from ..schema.json import JsonObject
+from ..errors import IdeaError, RunError
+from ..schema.json import JsonObject, decode
+from ..sources.run_log import RunOpen
 from .folder_deliveries import FolderDeliveries
-from .folder_files import FolderFiles, is_told
-from .folder_open import OpenFiles
-from .kept_row import row_in
+from .folder_files import FolderFiles, known_of, seq_in
+from .kept_row import ROW, as_sent, row_in, source_in
+from .kept_run import KeptRun
 from .losses import with_loss
 from .row import Ending, Row, Submission, Taken, Told
-from .sending import deadlines, parts_waited_for
+from .sending import DEADLINE, deadlines, parts_waited_for
+from .sent_file import is_cancelled, is_due
 
 
 class FolderLeases:
-    """The runs of a folder that this process owns."""
+    """The runs of a folder that this process owns: their files are open, and nobody else writes them."""
 
     def __init__(self, files: FolderFiles, deliveries: FolderDeliveries) -> None:
         self._files = files
         self._deliveries = deliveries
-        self._open = OpenFiles(files)
+        self._open: dict[str, KeptRun] = {}
         self._ending: dict[str, int] = {}
         """The leases of runs whose end was just written: what follows that must not be cut off."""
 
@@ -51,18 +54,16 @@ class FolderLeases:
             return None
         if before is None or before.state not in {"queued", "running"} or run in self._open:
             return None
-        has_told, has_progress = is_told(self._files.path(run)), self._files.has_progress(run)
+        has_progress = self._files.has_progress(run)
         if is_beside and self._files.is_suspect(before, worker):
             return None
         told = None
         if before.state == "running" and before.worker != worker:
             with suppress(RunError):  # what is damaged is told where it is opened
                 told = self._files.known(run)
-        row = self._open.open(run)
+        row = self._opened(run)
         if row is None:
             return None
-        kept = self._open[run]
-        is_begun = has_told or kept.row.get("begun", True)
         attempts = (0 if has_progress else row.attempts) + int(not is_beside)
         former = row.worker if row.state == "running" else None
         losses = [] if has_progress else [asdict(one) for one in row.losses]
@@ -70,17 +71,52 @@ class FolderLeases:
             losses = with_loss(replace(row, former=former), told, self._files.now())
         more: JsonObject = {"former": former, "losses": losses, "lease": row.lease + 1, "attempts": attempts}
         more |= {"needs": row.needs if needs is None else needs, "lacks": None}
-        self._open.keep(run, None, state="running", worker=worker, begun=is_begun, **more)
-        return row_in(run, kept.idea, self._files.sent(run).read())
+        return as_sent(self._keep(run, state="running", worker=worker, **more), self._files.sent(run).read())
+
+    def _opened(self, run: str) -> Row | None:
+        """Open a run that is to be carried; None if it isn't any more, or another process has it."""
+        kept = KeptRun.open(self._files.path(run), by_hand=False)
+        try:
+            kept.__enter__()
+        except RunOpen:
+            return None
+        except IdeaError as error:
+            self._files.fail(run, error)  # nobody could ever go on with it: that is told at the run
+            return None
+        self._open[run] = kept
+        row = as_sent(row_in(run, kept.idea), self._files.sent(run).read())
+        if row.state not in {"queued", "running"}:
+            self._close(run)
+            return None
+        return row
+
+    def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> Row:
+        """Write the file of a run that is owned, with what its log holds; how far it is then."""
+        kept = self._open[run]
+        kept.absorb()
+        seq = seq_in(kept.idea) + kept.absorbed
+        kept.keep(kept.idea.context, {**kept.about, **(about or {}), ROW: {**kept.row, **changes, "seq": seq}})
+        kept.absorbed = 0
+        return row_in(run, kept.idea)
+
+    def _let_go(self, run: str, **changes: Any) -> Row:
+        """Leave a run that is owned to others."""
+        row = self._keep(run, state="queued", worker=None, **changes)
+        self._close(run)
+        return row
+
+    def _close(self, run: str) -> None:
+        """Give the lock of a run back."""
+        self._open.pop(run).__exit__(None, None, None)
 
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
         """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds."""
 
         def leave() -> Row | None:
             is_claimed = lease is None and self._claim(run, worker, None, None, is_beside=False) is not None
-            if not is_claimed and (lease is None or self._open.lease(run) != lease):
+            if not is_claimed and (lease is None or self.lease(run) != lease):
                 return None
-            return self._open.let_go(run, lacks=lacks, attempts=max(0, self._open[run].row.get("attempts", 0) - 1))
+            return self._let_go(run, lacks=lacks, attempts=max(0, self._open[run].row.get("attempts", 0) - 1))
 
         row = await self._files.off_loop(leave)
         if row is not None:
@@ -93,7 +129,7 @@ class FolderLeases:
             row = self._files.row(run)
             if row is None or row.uncarried is None or row.state != "queued" or run in self._open:
                 return None
-            return None if self._open.open(run) is None else self._open.let_go(run, needs={}, lacks=None)
+            return None if self._opened(run) is None else self._let_go(run, needs={}, lacks=None)
 
         row = await self._files.off_loop(let_go)
         if row is not None:
@@ -121,29 +157,54 @@ class FolderLeases:
     async def taken(self, run: str, source: Submission | None = None) -> Taken:
         """What a run that was claimed goes on from."""
         del source
-        return await self._files.off_loop(lambda: self._open.taken(run))
+        return await self._files.off_loop(lambda: self._taken(run))
+
+    def _taken(self, run: str) -> Taken:
+        idea, sent = self._open[run].idea, self._files.sent(run).due()
+        seq = seq_in(idea)
+        return Taken(
+            source=source_in(run, idea),
+            entries=known_of(idea, run) if seq else [],
+            seq=seq,
+            sent=[one["item"] for _, one in sent],
+            consumed=sent[-1][0] if sent else 0,
+        )
 
     def lease(self, run: str) -> int:
-        """The lease of a run; -1 where this process doesn't own it."""
-        return self._open.lease(run)
+        """The lease of a run; -1 where this process doesn't own it, or it was cancelled."""
+        own = self._open[run].row if run in self._open else {}
+        return -1 if not own or is_cancelled(self._files.sent(run).read()) else int(own["lease"])
 
     async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
         """Append entries to the logs of runs that are owned."""
 
         def write() -> dict[str, int]:
-            leases = {run: self._open.lease(run) for run in {one.run for one in told} | set(runs)}
+            leases = {run: self.lease(run) for run in {one.run for one in told} | set(runs)}
             for one in told:
                 if leases[one.run] == one.lease:
-                    self._open.write(one)
+                    self._write(one)
             return leases
 
         return await self._files.off_loop(write)
+
+    def _write(self, one: Told) -> None:
+        """Append an entry to the log of a run."""
+        entry: Any = decode(one.text)
+        try:
+            self._open[one.run].log(entry)
+        except IdeaError as error:
+            raise RunError(error.message) from error
+        if one.consumed is not None:
+            file = self._files.sent(one.run)
+            with file.locked():
+                sent = enumerate(file.read(), 1)
+                file.write([item for number, item in sent if number > one.consumed or not _is_settled(item)])
 
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now which are owned here."""
 
         def known(run: str) -> int:
-            return self._open.lease(run) if run in self._open else self._ending.get(run, -1)
+            return self.lease(run) if run in self._open else self._ending.get(run, -1)
 
         return await self._files.off_loop(lambda: {run: known(run) for run in runs})
 
@@ -172,28 +233,19 @@ class FolderLeases:
     def _end(self, run: str, lease: int, ending: Ending) -> Row | None:
         file = self._files.sent(run)
         with file.locked():
-            if self._open.lease(run) != lease:
+            if self.lease(run) != lease:
                 return None
-            row = row_in(run, self._open[run].idea, [])
+            row = row_in(run, self._open[run].idea)
             if ending.state == "waiting" and row.patience is not None:
                 waiting = replace(row, waiting=ending.waiting, about=ending.about)
                 file.add(deadlines(waiting), self._files.now() + row.patience)
             about = {**ending.about, "output": ending.output, "waiting": list(ending.waiting)}
             ended = None if ending.state == "waiting" else self._files.now()
-            self._open.keep(
-                run,
-                about,
-                state=ending.state,
-                error=ending.error,
-                worker=None,
-                ended=ended,
-                begun=True,
-                attempts=0,
-                losses=[],
+            row = self._keep(
+                run, about, state=ending.state, error=ending.error, worker=None, ended=ended, attempts=0, losses=[]
             )
-            row = row_in(run, self._open[run].idea, [])
             self._ending[run] = lease
-            self._open.close(run)
+            self._close(run)
             return row
 
     async def release(self, run: str, lease: int, worker: str | None = None) -> bool:
@@ -201,7 +253,7 @@ class FolderLeases:
         del worker
 
         def let_go() -> Row | None:
-            return None if self._open.lease(run) != lease else self._open.let_go(run, attempts=0)
+            return None if self.lease(run) != lease else self._let_go(run, attempts=0)
 
         row = await self._files.off_loop(let_go)
         if row is not None:
@@ -213,11 +265,16 @@ class FolderLeases:
 
         def let_go() -> None:
             if run in self._open and self._open[run].row.get("lease") == lease:
-                self._open.close(run)
+                self._close(run)
 
         await self._files.off_loop(let_go)
 
     def close(self) -> None:
         """Give all locks back."""
-        for run in self._open:
-            self._open.close(run)
+        for run in list(self._open):
+            self._close(run)
+
+
+def _is_settled(sent: JsonObject) -> bool:
+    """Whether a run that begins anew has taken up what it was sent, or has no more use for it."""
+    return sent["item"] == DEADLINE or is_due(sent)

@@ -25,11 +25,11 @@ _ABOUT = ("makers", "usage", "before", "dialect", "spent", "escalated")
 
 def kept_row(one: Submission, created: float) -> JsonObject:
     """The row of a run that was submitted just now."""
-    more = {"child": one.child, "input": one.input, "created": created, "begun": False, "seq": 0}
+    more = {"child": one.child, "input": one.input, "created": created, "seq": 0}
     return {"state": "queued", "lease": 0, **one.standing, **more}
 
 
-def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = False) -> Row:
+def row_in(run: str, idea: Idea, *, is_told: bool = False) -> Row:
     """How far the run in a file is. `is_told`: its log holds what the file doesn't.
 
     Raises:
@@ -42,7 +42,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
     waiting: Any = own.get("waiting", about.get("waiting"))
     return Row(
         id=run,
-        state=_state(own["state"], sent),
+        state=own["state"],
         lease=own.get("lease", 0),
         attempts=own.get("attempts", 0),
         worker=own.get("worker"),
@@ -87,7 +87,11 @@ _KINDS: Sequence[tuple[Any, Sequence[str]]] = (
 
 def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
     """How far a run is that was sent something since."""
-    return replace(row, state=_state(row.state, sent))
+    if row.is_over or not sent:
+        return row
+    if is_cancelled(sent):
+        return replace(row, state="cancelled")
+    return replace(row, state="queued") if row.state == "waiting" and is_called(sent) else row
 
 
 def _by_hand(about: JsonObject, context: Context, *, is_told: bool = False) -> JsonObject:
@@ -102,7 +106,7 @@ def row_by_hand(about: JsonObject, context: Context) -> JsonObject:
     """The row of a run that was submitted, and that its user has gone on with."""
     now = _by_hand(about, context)
     own = {key: value for key, value in about[ROW].items() if key not in {"waiting", "error", "worker"}}
-    return {**own, **now, "begun": True, "ended": time.time() if now["state"] in OVER else None}
+    return {**own, **now, "seq": own.get("seq", 0) + 1, "ended": time.time() if now["state"] in OVER else None}
 
 
 def left_waiting(about: JsonObject, context: Context, sent: Sequence[JsonObject]) -> list[str]:
@@ -111,14 +115,6 @@ def left_waiting(about: JsonObject, context: Context, sent: Sequence[JsonObject]
     pending = {f"approval {one.of}" for one in approvals.pending(context)}
     waits = map(str, about.get("waiting", ()))
     return [one for one in waits if one in pending or not (one in settled or one.startswith("approval "))]
-
-
-def _state(state: State, sent: Sequence[JsonObject]) -> State:
-    if state in OVER:
-        return state
-    if is_cancelled(sent):
-        return "cancelled"
-    return "queued" if state == "waiting" and is_called(sent) else state
 
 
 def source_in(run: str, idea: Idea) -> Submission:

@@ -66,7 +66,7 @@ class KeptRun:
     is_by_hand: bool = True
     """Whether its user goes on with it, and no worker."""
     absorbed: int = 0
-    """How many entries of its log have been put into the file."""
+    """How many entries of its log the file has taken up that its row doesn't count yet."""
     _is_new: bool = False
     _is_anew: bool = False
     """Whether it was sent that its limits begin anew."""
