@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from ..errors import RunError
-from ..schema.json import JsonObject, encode
+from ..schema.json import encode
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -25,24 +26,34 @@ _LONGEST = 8_192
 _PATIENCE = 5.0
 """Seconds that a request may take to arrive."""
 _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*)", re.IGNORECASE)
-_ANOTHER: tuple[int, JsonObject] = 421, {"error": "this port doesn't answer to that name"}
+_JSON = "application/json"
+_ANOTHER = 421, _JSON, encode({"error": "this port doesn't answer to that name"}).encode()
+Answer: TypeAlias = Callable[[bytes, bytes], tuple[int, str, bytes]]
+"""What is answered to a method and a path: the status, the type of the body, and the body."""
 
 
 @asynccontextmanager
 async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGenerator[int]:
+    """Tell how a worker is, on a port as `answering`."""
+    async with answering(partial(_judged, worker), "health", port, host) as taken:
+        yield taken
+
+
+@asynccontextmanager
+async def answering(answer: Answer, what: str, port: int, host: str) -> AsyncGenerator[int]:
     """Answer on a port as long as the block; 0 is any free one, and the one that was taken is yielded.
 
     Raises:
-        RunError: the port can't be used.
+        RunError: the port can't be used; `what` is told there.
     """
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
                 method, path = head.split(b" ", 2)[:2]
-                is_own = all(is_own_name(found, host) for found in _HOST.findall(head))
-                writer.write(_reply(*_judged(worker, method, path.partition(b"?")[0]) if is_own else _ANOTHER))
+                is_own = all(_is_own_name(found, host) for found in _HOST.findall(head))
+                writer.write(_reply(*(answer(method, path.partition(b"?")[0]) if is_own else _ANOTHER)))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, ConnectionError):
             pass  # whoever asked so has no answer
@@ -50,14 +61,14 @@ async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGe
             writer.close()
 
     try:
-        server = await asyncio.start_server(answer, host, port, limit=_LONGEST)
+        server = await asyncio.start_server(answered, host, port, limit=_LONGEST)
     except OSError as error:
-        raise RunError(f"health can't be told on {host}:{port}: {error.strerror or error}") from None
+        raise RunError(f"{what} can't be told on {host}:{port}: {error.strerror or error}") from None
     async with server:
         yield server.sockets[0].getsockname()[1]
 
 
-def is_own_name(named: bytes, host: str) -> bool:
+def _is_own_name(named: bytes, host: str) -> bool:
     """Whether a request means this port: an address, or a name that no page of the web can have (DNS rebinding)."""
     try:
         name = urlsplit(f"//{named.decode('latin-1').strip()}").hostname or ""
@@ -66,18 +77,17 @@ def is_own_name(named: bytes, host: str) -> bool:
         return False
 
 
-def _judged(worker: Worker, method: bytes, path: bytes) -> tuple[int, JsonObject]:
-    about = worker.condition
+def _judged(worker: Worker, method: bytes, path: bytes) -> tuple[int, str, bytes]:
+    about, status = worker.condition, 200 if path == b"/health" or worker.is_ready else 503
     if path == b"/ready":
         about = {name: about[name] for name in ("carried", "is_ready")}
     if path not in {b"/health", b"/ready"}:
-        return 404, {"paths": ["/health", "/ready"]}
-    if method not in {b"GET", b"HEAD"}:
-        return 405, about
-    return (200 if path == b"/health" or worker.is_ready else 503), about
+        status, about = 404, {"paths": ["/health", "/ready"]}
+    elif method not in {b"GET", b"HEAD"}:
+        status = 405
+    return status, _JSON, encode(about).encode()
 
 
-def _reply(status: int, body: JsonObject) -> bytes:
-    text = encode(body).encode()
-    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json"
-    return f"{head}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n".encode() + text
+def _reply(status: int, kind: str, body: bytes) -> bytes:
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {kind}"
+    return f"{head}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RunError, StoreUnavailable
 from ..execution.isolated import ANOTHER
 from ..schema.installing import pip_install
-from .health import is_own_name
+from .health import answering
 from .racing import beside
 from .row import IN_BATCH
 from .run_store import RunStore
@@ -153,31 +153,17 @@ async def served_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1") -
         RunError: the port can't be used, or the library isn't there.
     """
     try:
-        from prometheus_client import CollectorRegistry, start_http_server
+        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
     except ImportError:
         raise RunError(f"metrics need an extra: {pip_install('metrics')}") from None
     registry = CollectorRegistry()
     registry.register(_collector(metrics))
-    try:
-        server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        raise RunError(f"metrics can't be told on {host}:{port}: {error.strerror or error}") from None
-    told: Any = server.get_app()
 
-    def guarded(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        if is_own_name(environ.get("HTTP_HOST", "").encode("latin-1"), host):
-            return told(environ, start)
-        start("421 Misdirected Request", [])
-        return [b"this port doesn't answer to that name"]
+    def answer(_method: bytes, _path: bytes) -> tuple[int, str, bytes]:
+        return 200, CONTENT_TYPE_LATEST, generate_latest(registry)
 
-    server.set_app(guarded)
-    try:
-        async with metrics.kept():
-            yield server.server_port
-    finally:
-        await asyncio.to_thread(server.shutdown)
-        server.server_close()
-        await asyncio.to_thread(thread.join)
+    async with answering(answer, "metrics", port, host) as taken, metrics.kept():
+        yield taken
 
 
 def _collector(metrics: Metrics) -> Collector:
