@@ -20,7 +20,8 @@ from actum import Agent, models
 from actum.schema.json import MAX_DEPTH, is_list, is_object
 from actum.schema.json import JsonObject as Json
 from actum.serving import Served
-from actum.serving.guard import CONTAINER, MOST_BYTES, MOST_VALUES, JsonMeter
+from actum.serving.callers import MOST_BYTES
+from actum.serving.guard import CONTAINER, MOST_VALUES, JsonMeter
 
 from .house import Client, house
 

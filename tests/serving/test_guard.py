@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pytest
 
 from actum.schema.json import JsonObject as Json
-from actum.serving.callers import Callers, Quota
-from actum.serving.guard import CALLER, Guard
+from actum.serving.callers import CALLER, Callers, Quota
+from actum.serving.guard import Guard
 
 TOKEN = "a-token-of-the-tests"
 BEARER = ("authorization", f"Bearer {TOKEN}")

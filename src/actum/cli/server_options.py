@@ -7,16 +7,20 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..app.agent import Agent, fitted
 from ..app.idea import Idea
 from ..app.loading import agent_at
 from ..execution.approver import Approve
+from ..serving.callers import LOOPBACK
 from ..serving.desk import Desk
-from ..serving.guard import LOOPBACK, Guard
 from ..sources.files import check_owner, path_given, read_text, unwritable
 from .options import CommandError
 from .render.terminal import tell
+
+if TYPE_CHECKING:
+    from ..serving.guard import Guard
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN = "ACTUM_TOKEN"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
-from ..storage.sqlite_files import connected, is_lasting, said, strange
+from ..storage.sqlite_files import is_lasting, opened, said, transaction
 from .database import Transaction
 from .live.channel import Channel
 from .live.sockets import MachineChannel
@@ -169,31 +169,18 @@ class SqliteDatabase:
         self._thread.shutdown()
 
     def _opened(self) -> sqlite3.Connection:
-        if self._path != ":memory:":
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-            if (complaint := strange(self._path, "runs")) is not None:
-                raise RunError(f"{self._path}: {complaint}")
-        database = connected(self._path)
+        database = opened(self._path, "runs", RunError, self._migrate)
         database.create_function("now", 0, lambda: self._time)
-        try:
-            database.execute("PRAGMA synchronous = NORMAL")
-            database.execute("BEGIN IMMEDIATE")
-            self._migrate(database)
-            database.execute("COMMIT")
-        except BaseException:
-            database.close()
-            raise
         return database
 
     def _migrate(self, database: sqlite3.Connection) -> None:
-        known = int(database.execute("PRAGMA user_version").fetchone()[0])
-        if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise RunError(f"{self._path}: a database, but not a store of runs")
-        told = database.execute("SELECT version FROM actum_oldest").fetchone() if known >= FIRST else None
-        try:
-            statements = self._tables.adding(known, int(told[0]) if told else 0)
-        except RunError as error:
-            raise RunError(f"{self._path}: {error.message}") from None
-        for statement in statements:
-            database.execute(statement)
-        database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")
+        with transaction(database):
+            known = int(database.execute("PRAGMA user_version").fetchone()[0])
+            told = database.execute("SELECT version FROM actum_oldest").fetchone() if known >= FIRST else None
+            try:
+                statements = self._tables.adding(known, int(told[0]) if told else 0)
+            except RunError as error:
+                raise RunError(f"{self._path}: {error.message}") from None
+            for statement in statements:
+                database.execute(statement)
+            database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")

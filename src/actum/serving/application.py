@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..errors import ActumError
-from .callers import said_message
+from .callers import CALLER, said_message
 from .desk import Desk
-from .guard import CALLER, NotTaken
+from .guard import NotTaken
 from .parts import Part
 from .refusals import Refusal, error_body, status_of
 

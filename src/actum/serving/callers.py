@@ -19,6 +19,12 @@ from ..runs.row import check_id
 from ..runs.runs import Runs
 from .refusals import Refusal
 
+CALLER = "actum.caller"
+"""The key of the scope under which applications find the name of who asks."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""The names of this machine for itself."""
+MOST_BYTES = 4 * 1024 * 1024
+"""How many bytes the body of a request may have where nothing else is said."""
 _LEAST = 16
 """How many characters a token has at least."""
 _MOST_OPEN = 1_000

@@ -10,49 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
 from ..schema.json import MAX_DEPTH
-from .callers import Callers
+from .callers import CALLER, LOOPBACK, MOST_BYTES, Callers
 from .refusals import Refusal, error_body
-
-
-@dataclass(frozen=True, slots=True)
-class Headers:
-    """The headers of a request; each asked for by its name in small letters."""
-
-    pairs: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def of(cls, scope: Mapping[str, Any]) -> Headers:
-        """The headers of a scope."""
-        pairs: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            pairs.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1").strip())
-        return cls(pairs)
-
-    def all(self, name: str) -> Sequence[str]:
-        """All values of a header."""
-        return self.pairs.get(name, ())
-
-    def one(self, name: str) -> str | None:
-        """The value of a header that comes once, None where it is missing or comes several times."""
-        values = self.all(name)
-        return values[0] if len(values) == 1 else None
-
-    def cookie(self, name: str) -> str | None:
-        """The value of a cookie, None where there is none."""
-        for part in ";".join(self.all("cookie")).split(";"):
-            key, sign, value = part.strip().partition("=")
-            if sign and key == name:
-                return value
-        return None
-
 
 CONTAINER = 4
 """How many values a list or an object counts as: so much more it costs than a number."""
@@ -92,9 +62,6 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-CALLER = "actum.caller"
-"""The key of the scope under which applications find the name of who asks."""
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 OPEN = frozenset({"/health"})
 """Paths that need no token and tell nothing."""
 FORMS = ("/studio/",)
@@ -110,11 +77,9 @@ _LEAST_RATE = 1_024
 _PIECE = 64 * 1024
 """How many bytes of a body are measured at once, and of an answer handed to a connection: what its peer doesn't take
 isn't buffered there."""
-MOST_BYTES = 4 * 1024 * 1024
 MOST_VALUES = 20_000
 """How many values a JSON body may hold: as many as the loop can bear that serves others meanwhile."""
-_CLOSE = ("connection", "close")
-_NO_CACHE = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"))
+_NO_CACHE = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,17 +111,17 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = Headers.of(scope)
-        origin = headers.one("origin")
+        headers = Headers(scope=scope)
+        origin = one_header(headers, "origin")
         answer = _with_headers(self._bounded(scope, send), self._shared(origin))
         try:
             await self._judged(scope, headers, origin, receive, answer)
         except Refusal as refusal:
-            await _refuse(answer, refusal)
+            await _refusing(refusal)(scope, receive, answer)
         except NotTaken as left:
             left.__traceback__ = left.__context__ = None  # the application holds the error, and so what wasn't taken
             if left.refusal is not None:
-                await _refuse(answer, left.refusal)
+                await _refusing(left.refusal)(scope, receive, answer)
             # else the server closes the connection, since the answer isn't complete
 
     def _bounded(self, scope: Scope, send: Send) -> Send:
@@ -188,11 +153,11 @@ class Guard:
         host = self._host(headers)
         self._check_origin(scope, headers, origin, host)
         if scope["method"] == "OPTIONS" and origin in self.origins:
-            await _preflight(send, str(origin), headers.one("access-control-request-headers") or "")
+            await _preflight(headers)(scope, receive, send)
             return
         if scope["path"] not in OPEN:
             if (moved := self._entered(scope, host)) is not None:
-                await _redirect(send, *moved)
+                await moved(scope, receive, send)
                 return
             scope[CALLER] = caller = self._caller(scope, headers, host)
             self.callers.count(caller)
@@ -207,16 +172,15 @@ class Guard:
             receive = await self._body(headers, receive, None if self._is_form(scope, headers) else JsonMeter())
         await self.app(scope, receive, send)
 
-    def _shared(self, origin: str | None) -> list[tuple[str, str]]:
+    def _shared(self, origin: str | None) -> Mapping[str, str]:
         """The headers of every answer."""
-        named = [(name, value) for name, value in _NO_CACHE]
-        if origin in self.origins:
-            named += [("access-control-allow-origin", str(origin)), ("vary", "origin")]
-        return named
+        if origin not in self.origins:
+            return _NO_CACHE
+        return {**_NO_CACHE, "access-control-allow-origin": str(origin), "vary": "origin"}
 
     def _host(self, headers: Headers) -> str:
         """The name that the server was asked under: one, and one of its own."""
-        named = headers.all("host")
+        named = headers.getlist("host")
         host = named[0].lower() if len(named) == 1 else ""
         found = _HOST.fullmatch(host)
         if found is None or (host not in self._hosts and found["name"] not in self._hosts):
@@ -229,14 +193,14 @@ class Guard:
         A page of `https` may have been asked for under `http` here, behind a proxy that doesn't say so; never the
         other way round.
         """
-        if origin is None and not headers.all("origin"):
+        if origin is None and not headers.getlist("origin"):
             return
         own = {f"{scheme}://{host}" for scheme in ("https", scope.get("scheme", "http"))}
         if origin is None or (origin not in self.origins and origin.lower() not in own):
             raise Refusal(403, "origin", "pages of other origins may not call this server; --origin allows one")
 
-    def _entered(self, scope: Scope, host: str) -> tuple[str, str] | None:
-        """Where a browser goes on that brings its token in the URL, and the cookie that takes the token's place."""
+    def _entered(self, scope: Scope, host: str) -> Response | None:
+        """What leads a browser on that brings its token in the URL, with the cookie that takes the token's place."""
         if scope["method"] != "GET" or b"token=" not in scope["query_string"]:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -249,15 +213,15 @@ class Guard:
         path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would lead elsewhere
         cookie = f"{_cookie_name(host)}={self.callers.session(caller)}; Path=/; HttpOnly; SameSite=Strict"
         secure = "; Secure" if scope.get("scheme") == "https" else ""
-        return (f"{path}?{rest}" if rest else path), cookie + secure
+        return RedirectResponse(f"{path}?{rest}" if rest else path, 303, {"set-cookie": cookie + secure})
 
     def _caller(self, scope: Scope, headers: Headers, host: str) -> str:
         """The name of who asks, by a token or, for a browser's own pages, by the cookie that it was given."""
-        said = headers.one("authorization") or ""
+        said = one_header(headers, "authorization") or ""
         scheme, _, token = said.partition(" ")
         if scheme.lower() == "bearer" and (caller := self.callers.of_token(token.strip())) is not None:
             return caller
-        cookie = headers.cookie(_cookie_name(host))
+        cookie = cookie_parser(";".join(headers.getlist("cookie"))).get(_cookie_name(host))
         caller = None if said or cookie is None else self.callers.of_session(cookie)
         if caller is None:
             raise _no_token()
@@ -267,26 +231,26 @@ class Guard:
     @staticmethod
     def _check_own_page(scope: Scope, headers: Headers) -> None:
         """Refuse what a browser sends with its cookie for a page of another port, which to cookies is the same site."""
-        site, is_safe = headers.one("sec-fetch-site"), scope["method"] in _SAFE
-        is_visit = is_safe and headers.one("sec-fetch-mode") == "navigate"
+        site, is_safe = one_header(headers, "sec-fetch-site"), scope["method"] in _SAFE
+        is_visit = is_safe and one_header(headers, "sec-fetch-mode") == "navigate"
         if site not in {None, "same-origin", "none"} and not is_visit:
             raise Refusal(403, "origin", "a page of another origin may not use this page's cookie")
-        if not is_safe and headers.one("origin") is None and site is None:
+        if not is_safe and one_header(headers, "origin") is None and site is None:
             raise Refusal(403, "origin", "what changes something needs an Origin, or a token")
 
     def _check_type(self, scope: Scope, headers: Headers) -> None:
-        size = headers.one("content-length") or "0"
-        is_empty = not _kind(headers) and size == "0" and not headers.all("transfer-encoding")
+        size = one_header(headers, "content-length") or "0"
+        is_empty = not _kind(headers) and size == "0" and not headers.getlist("transfer-encoding")
         if _kind(headers) != "application/json" and not self._is_form(scope, headers) and not is_empty:
             raise Refusal(415, "content_type", "the body must be application/json")
 
     def _is_form(self, scope: Scope, headers: Headers) -> bool:
-        is_own = scope["path"].startswith(tuple(self.forms)) and headers.one("origin") is not None
+        is_own = scope["path"].startswith(tuple(self.forms)) and one_header(headers, "origin") is not None
         return is_own and _kind(headers) in _FORM_TYPES
 
     async def _body(self, headers: Headers, receive: Receive, meter: JsonMeter | None) -> Receive:
         """The whole body, read before anything is done for it, and measured where it is JSON."""
-        announced = headers.one("content-length") or "0"
+        announced = one_header(headers, "content-length") or "0"
         if not announced.isdigit() or len(announced) > 18 or int(announced) > self.most:
             raise _too_large(self.most)
         body, size, refusal = bytearray(), 0, None
@@ -321,8 +285,14 @@ class Guard:
         return given
 
 
+def one_header(headers: Headers, name: str) -> str | None:
+    """The value of a header that comes once, None where it is missing or comes several times."""
+    values = headers.getlist(name)
+    return values[0].strip() if len(values) == 1 else None
+
+
 def _kind(headers: Headers) -> str:
-    return (headers.one("content-type") or "").partition(";")[0].strip().lower()
+    return (one_header(headers, "content-type") or "").partition(";")[0].strip().lower()
 
 
 def _complaint(meter: JsonMeter, piece: bytes) -> Refusal | None:
@@ -346,8 +316,7 @@ class NotTaken(Exception):
 
 def _announced(message: Message) -> int:
     """How many bytes an answer says that it has, 0 where it doesn't."""
-    found: Any = dict(message.get("headers", ())).get(b"content-length", b"0")
-    return int(found)
+    return int(Headers(scope=message).get("content-length", "0"))
 
 
 def _pieces(message: Message) -> Iterator[Message]:
@@ -375,46 +344,29 @@ def _too_large(most: int) -> Refusal:
     return Refusal(413, "body", f"the body is larger than {most} bytes")
 
 
-def _with_headers(send: Send, shared: Sequence[tuple[str, str]]) -> Send:
+def _with_headers(send: Send, shared: Mapping[str, str]) -> Send:
     """What sends the same with more headers, unless the application says its own."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = list(message.get("headers", ()))
-            known = {name.lower() for name, _ in own}
-            own += [(name.encode(), value.encode()) for name, value in shared if name.encode() not in known]
-            message = {**message, "headers": own}
+            own = MutableHeaders(scope=message)
+            for name, value in shared.items():
+                own.setdefault(name, value)
         await send(message)
 
     return sending
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
-    body = json.dumps(error_body(refusal)).encode()
-    await _answer(send, refusal.status, [("content-type", "application/json"), _CLOSE, *refusal.headers], body)
+def _refusing(refusal: Refusal) -> Response:
+    headers = {"connection": "close", **dict(refusal.headers)}
+    return JSONResponse(error_body(refusal), refusal.status, headers)
 
 
-async def _redirect(send: Send, to: str, cookie: str) -> None:
-    await _answer(send, 303, [("location", to), ("set-cookie", cookie)], b"")
-
-
-async def _preflight(send: Send, origin: str, asked: str) -> None:
-    await _answer(
-        send,
-        204,
-        [
-            ("access-control-allow-origin", origin),
-            ("access-control-allow-methods", "GET, POST, DELETE"),
-            ("access-control-allow-headers", asked),
-            ("access-control-max-age", "600"),
-            ("vary", "origin"),
-        ],
-        b"",
-    )
-
-
-async def _answer(send: Send, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> None:
-    own = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]
-    own.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": status, "headers": own})
-    await send({"type": "http.response.body", "body": body})
+def _preflight(headers: Headers) -> Response:
+    """The answer to a page that asks whether it may ask; `_shared` says which pages may."""
+    allowed = {
+        "access-control-allow-methods": "GET, POST, DELETE",
+        "access-control-allow-headers": one_header(headers, "access-control-request-headers") or "",
+        "access-control-max-age": "600",
+    }
+    return Response(status_code=204, headers=allowed)

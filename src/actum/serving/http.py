@@ -15,14 +15,15 @@ from ..runs.held import Runner
 from ..runs.providing import Factory, factories_of
 from ..runs.runs import Runs
 from ..sources.roots import folders
-from .callers import Callers, Quota
+from .callers import LOOPBACK, MOST_BYTES, Callers, Quota
 from .desk import Desk, named_ideas
 from .extras import check_installed, is_installed
-from .guard import LOOPBACK, MOST_BYTES, Guard
 from .mcp_options import Keyless, McpOptions
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+
+    from .guard import Guard
 
 PartName: TypeAlias = Literal["runs", "mcp", "chat", "agui", "studio"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
@@ -101,6 +102,7 @@ class Served:
         if "mcp" in (only or ()):
             check_installed("mcp")
         from .application import application
+        from .guard import Guard
 
         callers = Callers(token, quota)
         self.desk.quota = callers.quota

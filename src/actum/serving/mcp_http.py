@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
 from starlette.routing import Route
 
+from .callers import CALLER
 from .desk import Desk
-from .guard import CALLER, App, Headers, Message, Receive, Scope, Send
+from .guard import App, Message, Receive, Scope, Send, one_header
 from .mcp_server import Host
 from .parts import Part
 from .refusals import Refusal
@@ -62,10 +63,10 @@ class _Sessions:
         Raises:
             Refusal: the session is another caller's, or has ended; or the caller has too many.
         """
-        caller, headers = scope[CALLER], Headers.of(scope)
-        named = headers.one(_SESSION)
+        caller, headers = scope[CALLER], Headers(scope=scope)
+        named = one_header(headers, _SESSION)
         if named is None:
-            if headers.one(_VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS):  # the newer era knows no sessions
+            if one_header(headers, _VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS):  # the newer era knows no sessions
                 self._check_room(caller)
             await self.app(scope, receive, self._noting(caller, send))
             return
@@ -92,10 +93,9 @@ class _Sessions:
         """What sends, and notes the session that an answer opens."""
 
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                found: Any = dict(message.get("headers", ())).get(_SESSION.encode())
-                if found is not None:
-                    self.known[found.decode("latin-1")] = _Session(caller)
+            is_taken = message["type"] == "http.response.start" and message["status"] < 400
+            if is_taken and (opened := Headers(scope=message).get(_SESSION)) is not None:
+                self.known[opened] = _Session(caller)
             await send(message)
 
         return sending

@@ -12,7 +12,7 @@ from ..errors import MessageError
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from ..schema.validator import Validator
 from ..studio.numbers import digits
-from .guard import CALLER
+from .callers import CALLER
 from .refusals import Refusal
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode, is_object
-from .guard import CALLER
+from .callers import CALLER
 from .host_words import progress_words
 
 if TYPE_CHECKING:

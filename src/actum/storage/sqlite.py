@@ -13,7 +13,7 @@ from typing import TypeVar
 from ..errors import IdeaError
 from . import rows
 from .rows import DatabaseStore
-from .sqlite_files import connected, said, strange
+from .sqlite_files import opened, said, transaction
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ class SqliteStore(DatabaseStore):
         def run() -> T:
             with self._clear():
                 if self._open is None:
-                    self._open = self._opened()
-                with _transaction(self._open) if writes else nullcontext():
+                    self._open = opened(self._path, "Ideas", IdeaError, self._make)
+                with transaction(self._open) if writes else nullcontext():
                     return _carried(self._open, steps)
 
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, run))
@@ -50,32 +50,20 @@ class SqliteStore(DatabaseStore):
         except (sqlite3.Error, OSError) as error:
             raise IdeaError(f"{self._path}: {said(error)}") from error
 
-    def _opened(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        if (complaint := strange(self._path, "Ideas")) is not None:
-            raise IdeaError(f"{self._path}: {complaint}")
-        database = connected(self._path)
-        try:
-            known = int(database.execute("PRAGMA user_version").fetchone()[0])
-            rows.check_store_format(known, self._path)
-            if known == 0:
-                self._make(database)
-            database.execute("PRAGMA synchronous = NORMAL")
-            database.execute("PRAGMA foreign_keys = ON")
-        except BaseException:
-            database.close()
-            raise
-        return database
-
     def _make(self, database: sqlite3.Connection) -> None:
-        with _transaction(database):
-            if database.execute("PRAGMA user_version").fetchone()[0]:
-                return  # another process was first
-            if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise IdeaError(f"{self._path}: a database, but not a store of Ideas")
-            for statement in rows.SCHEMA.format(blob="BLOB").split(";"):
-                database.execute(statement)
-            database.execute(f"PRAGMA user_version = {rows.FORMAT}")
+        rows.check_store_format(_version_of(database), self._path)
+        if not _version_of(database):
+            with transaction(database):
+                if _version_of(database):
+                    return  # another process was first
+                for statement in rows.SCHEMA.format(blob="BLOB").split(";"):
+                    database.execute(statement)
+                database.execute(f"PRAGMA user_version = {rows.FORMAT}")
+        database.execute("PRAGMA foreign_keys = ON")
+
+
+def _version_of(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _carried(database: sqlite3.Connection, steps: rows.Steps[T]) -> T:
@@ -85,15 +73,3 @@ def _carried(database: sqlite3.Connection, steps: rows.Steps[T]) -> T:
             query = steps.send(database.execute(*query).fetchall())
     except StopIteration as ended:
         return ended.value
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Generator[None]:
-    """All of it or nothing; the write lock is taken at once, so that what was read can't change meanwhile."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
+
+from ..errors import ActumError
 
 Kind = Literal["Ideas", "runs"]
 
@@ -45,6 +47,41 @@ def strange(path: str | Path, kind: Kind) -> str | None:
     if kept == kind or not (is_begun or columns):
         return None
     return f"{'a database' if kept is None else f'a store of {kept}'}, but not a store of {kind}"
+
+
+def opened(
+    path: str | Path, kind: Kind, error: type[ActumError], make: Callable[[sqlite3.Connection], object]
+) -> sqlite3.Connection:
+    """A connection to a file that keeps this, or to what is in memory; `make` gives it the tables that it lacks.
+
+    Raises:
+        ActumError: of that type: it keeps something else.
+        sqlite3.Error, OSError: it can't be opened.
+    """
+    if str(path) != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if (complaint := strange(path, kind)) is not None:
+            raise error(f"{path}: {complaint}")
+    database = connected(path)
+    try:
+        make(database)
+        database.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Generator[None]:
+    """All of it or nothing; the write lock is taken at once, so that what was read can't change meanwhile."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
 
 
 def connected(path: str | Path) -> sqlite3.Connection:

@@ -16,8 +16,8 @@ from ...app.tools import DEFAULT, Tools
 from ...protocol.activity import Activity
 from ...protocol.registry import Registry
 from ...serving import Served
+from ...serving.callers import MOST_BYTES
 from ...serving.extras import check_installed
-from ...serving.guard import MOST_BYTES
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import agree, servers_at
 from ..given_deps import DepsNames, factories_at
