@@ -180,14 +180,7 @@ class FolderFiles:
         sent = self.sent(run).due()  # first: what is taken up meanwhile stands in the entries
         if (source := self.source(run)) is None:
             return None
-        told = self.entries(run, 0, sys.maxsize)
-        return Taken(
-            source=source,
-            entries=[entry for _, entry in told],
-            seq=told[-1][0] if told else 0,
-            sent=[one["item"] for _, one in sent],
-            consumed=sent[-1][0] if sent else 0,
-        )
+        return Taken.of(source, self.entries(run, 0, sys.maxsize), sent)
 
     def has_progress(self, run: str) -> bool:
         """Whether the log of a run tells more than that it has begun."""

@@ -160,15 +160,9 @@ class FolderLeases:
         return await self._files.off_loop(lambda: self._taken(run))
 
     def _taken(self, run: str) -> Taken:
-        idea, sent = self._open[run].idea, self._files.sent(run).due()
-        seq = seq_in(idea)
-        return Taken(
-            source=source_in(run, idea),
-            entries=known_of(idea, run) if seq else [],
-            seq=seq,
-            sent=[one["item"] for _, one in sent],
-            consumed=sent[-1][0] if sent else 0,
-        )
+        idea = self._open[run].idea
+        told = [(seq, entry) for entry in known_of(idea, run)] if (seq := seq_in(idea)) else []
+        return Taken.of(source_in(run, idea), told, self._files.sent(run).due())
 
     def lease(self, run: str) -> int:
         """The lease of a run; -1 where this process doesn't own it, or it was cancelled."""

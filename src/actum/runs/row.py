@@ -183,6 +183,10 @@ class Told:
     consumed: int | None = None
 
 
+Numbered: TypeAlias = tuple[int, JsonObject]
+"""An entry of a record, or something that was sent, with its number among these."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """What whoever has claimed a run goes on from: its source, its record, and what it was sent meanwhile."""
@@ -194,6 +198,17 @@ class Taken:
     sent: Sequence[JsonObject]
     consumed: int
     """The number of the last thing that it was sent."""
+
+    @classmethod
+    def of(cls, source: Submission, told: Sequence[Numbered], sent: Sequence[Numbered]) -> Taken:
+        """What stands in the record of a run, and what it was sent, each with its number."""
+        return cls(
+            source=source,
+            entries=[entry for _, entry in told],
+            seq=told[-1][0] if told else 0,
+            sent=[item for _, item in sent],
+            consumed=sent[-1][0] if sent else 0,
+        )
 
     @property
     def has_progress(self) -> bool:

@@ -41,7 +41,7 @@ class SentFile:
 
     def due(self) -> list[tuple[int, JsonObject]]:
         """What of it is to be taken up now, each with its number from 1; raises as `read`."""
-        return [(number, one) for number, one in enumerate(self.read(), 1) if is_due(one)]
+        return [(number, one["item"]) for number, one in enumerate(self.read(), 1) if is_due(one)]
 
     def add(self, items: Iterable[JsonObject], due: float | None) -> None:
         """Write what else the run is sent, from a time on; raises as `read`."""

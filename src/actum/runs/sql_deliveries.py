@@ -13,7 +13,7 @@ from .database import Database, Transaction
 from .parking import Admission
 from .queue import Queue, delivery_of
 from .row import Row, Submission, Taken
-from .sql_rows import COLUMNS, UNASK, kept_object, row_from, source_at
+from .sql_rows import COLUMNS, UNASK, numbered, row_from, source_at
 
 _OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
 _ANY_OPEN = f"EXISTS (SELECT 1 FROM actum_runs part WHERE part.parent = ? AND part.{_OPEN})"
@@ -81,10 +81,4 @@ async def taken_at(within: Transaction, run: str, source: Submission | None = No
         return None
     sent = await within.rows(_SENT, run)  # first: what is taken up meanwhile stands in the entries
     told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
-    return Taken(
-        source=source,
-        entries=[kept_object(text) for _, text in told],
-        seq=int(told[-1][0]) if told else 0,
-        sent=[kept_object(item) for _, item in sent],
-        consumed=int(sent[-1][0]) if sent else 0,
-    )
+    return Taken.of(source, numbered(told), numbered(sent))

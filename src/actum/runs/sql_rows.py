@@ -10,7 +10,7 @@ from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
 from .database import Transaction
 from .losses import losses_from
-from .row import STANDING, Looked, Row, Submission, lacks_from
+from .row import STANDING, Looked, Numbered, Row, Submission, lacks_from
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
 COLUMNS = (
@@ -119,6 +119,11 @@ def kept_object(text: Any) -> JsonObject:
     if not is_object(value):
         raise RunError(_DAMAGED)
     return value
+
+
+def numbered(rows: Sequence[Sequence[Any]]) -> list[Numbered]:
+    """Entries, or what was sent, each with its number; raises as `kept_object`."""
+    return [(int(number), kept_object(text)) for number, text in rows]
 
 
 def _count(value: Any) -> int:

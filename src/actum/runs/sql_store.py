@@ -104,7 +104,7 @@ class SqlStore(SqlDeliveries):
             found = await within.rows(
                 "SELECT seq, entry FROM actum_entries WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", run, after, most
             )
-        return [(int(seq), sql_rows.kept_object(text)) for seq, text in found]
+        return sql_rows.numbered(found)
 
     async def send(
         self,
