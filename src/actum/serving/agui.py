@@ -78,12 +78,10 @@ class _Agents:
         caller, name = asking_caller(request), request.path_params["name"]
         self.desk.idea(name)
         given = await asyncio.to_thread(_Given.of, await json_body(request))
-        resumed = await self._resumed(caller, name, given.body.get("resume") or [], given.body["messages"])
-        if resumed is None:
+        stream = await self._resumed(caller, name, given)
+        if stream is None:
             run = await self._begun(caller, name, given, request.headers.get("traceparent"))
-            stream = _Stream(self.desk, run, given, Teller(run.id), 0, [])
-        else:
-            stream = _Stream(self.desk, resumed.run, given, resumed.teller, resumed.after, resumed.unknown)
+            stream = _Stream(self.desk, run, given, Teller(run.id))
         return EventStream(stream.frames(), self.desk.closing)
 
     async def _begun(self, caller: str, name: str, given: _Given, trace: str | None) -> Run:
@@ -102,15 +100,14 @@ class _Agents:
         run, _ = await self.desk.start(caller, name, input=taken, messages=messages, id=named, trace=trace)
         return run
 
-    async def _resumed(
-        self, caller: str, name: str, entries: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]]
-    ) -> _Resumed | None:
+    async def _resumed(self, caller: str, name: str, given: _Given) -> _Stream | None:
         """The run that goes on with the answers and the results that a page brings, None where it brings none."""
+        entries: Sequence[Mapping[str, Any]] = given.body.get("resume") or []
         named = [(str(one["interruptId"]), one) for one in entries]
         runs = {interrupt.partition("#")[0] for interrupt, _ in named}
         if len(runs) > 1:
             raise Refusal(422, "interrupt", "the interrupts are of different runs")
-        run, results = await self._going_on(caller, name, runs, list(results_in(messages)))
+        run, results = await self._going_on(caller, name, runs, list(results_in(given.body["messages"])))
         if run is None:
             return None
         waiting = await waiting_of(run)
@@ -121,13 +118,13 @@ class _Agents:
         after, teller = await _last(self.desk, run), Teller(run.id)
         places = [*(one.place for one in open_now.values()), *waiting.page]
         told = [teller.call_of(place) for one in places for place in _leading(one)]
-        given = [one for one in results if one.place in waiting.page]
+        brought = [one for one in results if one.place in waiting.page]
         for answer in answers.values():
             await answer.give(self.desk, run)
-        for result in given:
+        for result in brought:
             await result.give(run)
-        teller = Teller(run.id, told, [teller.call_of(one.place) for one in given])
-        return _Resumed(run, teller, after, [one for one, _ in named if one not in open_now])
+        teller = Teller(run.id, told, [teller.call_of(one.place) for one in brought])
+        return _Stream(self.desk, run, given, teller, after, [one for one, _ in named if one not in open_now])
 
     async def _going_on(
         self, caller: str, name: str, runs: Collection[str], results: Sequence[PageResult]
@@ -146,16 +143,6 @@ class _Agents:
             if any(result.place.partition("/")[0] in made for result in own):
                 return run, own
         return None, []
-
-
-@dataclass(frozen=True, slots=True)
-class _Resumed:
-    """A run that goes on: what tells it, from which entry on, and the interrupts that are none of it."""
-
-    run: Run
-    teller: Teller
-    after: int
-    unknown: Sequence[str]
 
 
 def _leading(place: str) -> list[str]:
@@ -189,8 +176,9 @@ class _Stream:
     run: Run
     given: _Given
     teller: Teller
-    after: int
-    unknown: Sequence[str]
+    after: int = 0
+    unknown: Sequence[str] = ()
+    """The interrupts that are none of the run."""
 
     async def frames(self) -> AsyncGenerator[bytes]:
         """The events as frames. A page that leaves has the run cancelled, unless it comes back in time."""

@@ -25,7 +25,6 @@ from ..runs.handle import Run
 from ..runs.held import RunCarrier, Runner
 from ..runs.providing import Factory
 from ..runs.racing import all_ended
-from ..runs.row import State
 from ..runs.runs import Runs
 from ..runs.submitting import read_given
 from ..runs.worker import Worker
@@ -231,12 +230,6 @@ class Desk:
         if run is None or (caller and run.row.tenant != caller) or not (of is None or await self._is_of(run, of)):
             raise Refusal(404, "run_not_found", "no such run exists")
         return run
-
-    async def list(
-        self, caller: str, *, state: State | None = None, before: Run | None = None, most: int = 100
-    ) -> Sequence[Run]:
-        """A page of the runs of a caller, the newest first."""
-        return await self.runs.list(state=state, tenant=caller or None, before=before, most=most)
 
     async def decide(
         self,

@@ -27,7 +27,7 @@ from ..runs.racing import beside
 from ..runs.selecting import every_run
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
-from .asks import Asks, HostModel, Question, question_id
+from .asks import Asks, HostModel, question_id
 from .callers import UNBOUNDED, Quota, check_room, known_run
 from .desk import Desk
 from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, begun_as
@@ -107,7 +107,7 @@ class Hosting:
         name, _ = begun_as(run)
         if name in self.own:
             return self.own[name]
-        return self.agent_of(idea, self._asks_of(run) if name in self.asking else None)
+        return self.agent_of(idea, self.asks_of(run) if name in self.asking else None)
 
     def agent_of(self, idea: Idea, asks: Asks | None = None) -> Agent:
         """The agent that carries an Idea out; with `asks` its model is the host's."""
@@ -126,7 +126,8 @@ class Hosting:
         agent.model = model
         return agent
 
-    def _asks_of(self, run: str) -> Asks:
+    def asks_of(self, run: str) -> Asks:
+        """What a run asks of its host."""
         return self._asks.setdefault(run, Asks())
 
     # What hosts do
@@ -195,7 +196,7 @@ class Hosting:
 
     async def until(self, run: Run, heard: Heard, after: int = 0) -> tuple[Stop, int]:
         """Wait until a run stops: it has ended, is held, or asks; and the number of the last entry of its record."""
-        asks = self._asks_of(run.id)
+        asks = self.asks_of(run.id)
 
         async def followed() -> None:
             nonlocal after
@@ -221,14 +222,6 @@ class Hosting:
         message = str((row.error or {}).get("message", f"the run was {row.state}"))
         failed, done = _left(await run.context())
         return RunFailed(message=message, failed=failed, done=done)
-
-    def answer(self, run: Run, question: str, text: str) -> bool:
-        """Give the answer of the host's model to a question; whether it was open."""
-        return self._asks_of(run.id).answer(question, text)
-
-    def unseen(self, run: Run, question: Question) -> tuple[int, bool]:
-        """What of a question its host has been shown before (see `Asks.unseen`)."""
-        return self._asks_of(run.id).unseen(question)
 
     async def decide(self, run: Run, one: Pending, ruling: Ruling, reason: str = "") -> None:
         """Decide on a call that is held.

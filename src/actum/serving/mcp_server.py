@@ -172,7 +172,7 @@ class Host:
     async def _resumed(self, ctx: Context, params: types.CallToolRequestParams, found: HandleFound) -> Reply:
         """Go on with a call that has asked, by the responses of the host."""
         offer = self.offers[found.name]
-        stop, after = await self._stop(ctx, found.run)
+        stop, after = await self.hosting.until(found.run, replies.Telling(ctx))
         took = await self._respond(found, stop, params.input_responses or {})
         if params.input_responses and not took and isinstance(stop, RunHeld | HostAsked):
             return self._not_done(found.run, stop, offer)  # its user has put it off
@@ -186,9 +186,9 @@ class Host:
         if answer is None:
             return await self._looked(ctx, caller, handle)
         found = await self.hosting.find(handle, caller)
-        stop, after = await self._stop(ctx, found.run)
+        stop, after = await self.hosting.until(found.run, replies.Telling(ctx))
         asked = [one.id for one in stop.questions if one.id in found.asked] if isinstance(stop, HostAsked) else []
-        if not asked or not self.hosting.answer(found.run, asked[0], encode(answer)):
+        if not asked or not self.hosting.asks_of(found.run.id).answer(asked[0], encode(answer)):
             raise HandleSpent
         return await self._until(ctx, found.run, self.offers[found.name], after)
 
@@ -196,9 +196,6 @@ class Host:
         """How far a run is."""
         found = await self.hosting.find(handle, caller)
         return await self._until(ctx, found.run, self.offers[found.name])
-
-    async def _stop(self, ctx: Context, run: Run) -> tuple[Stop, int]:
-        return await self.hosting.until(run, replies.Telling(ctx))
 
     async def _until(self, ctx: Context, run: Run, offer: Offered, after: int = 0) -> Reply:
         """Wait for what a run comes to, asking the host meanwhile as it can be asked."""
@@ -254,7 +251,7 @@ class Host:
                     await self.hosting.decide(found.run, pending, *said)
                     taken = True
             else:
-                taken = self.hosting.answer(found.run, one, wire.answered(responses[one])) or taken
+                taken = self.hosting.asks_of(found.run.id).answer(one, wire.answered(responses[one])) or taken
         return taken
 
     def _not_done(self, run: Run, stop: RunHeld | HostAsked, offer: Offered) -> types.CallToolResult:
@@ -269,7 +266,7 @@ class Host:
 
     def _asking(self, run: Run, question: Question) -> JsonObject:
         """A question in words, without what the host was shown before."""
-        seen, knows_schema = self.hosting.unseen(run, question)
+        seen, knows_schema = self.hosting.asks_of(run.id).unseen(question)
         own: JsonObject = {"done": False, "run": handle_of(run, HostAsked(questions=[question]))}
         own |= {"seen": seen} if seen else {}
         own["messages"] = [dict(one) for one in question.messages[seen:]]

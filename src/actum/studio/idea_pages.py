@@ -18,7 +18,7 @@ from ..schema.json import JsonObject, NotJson, decode, is_object
 from .answering import elsewhere, page_in_parts
 from .forms.field import ABSENT, Schemas, initial
 from .forms.form import form_of, problems_of
-from .forms.sent import Posted, posted_value
+from .forms.sent import posted_value
 from .pages import rendered
 from .pictures import picture_of
 from .posting import id_of, posted
@@ -52,7 +52,7 @@ class IdeaPages:
         sent = await posted(request)
         what, value = sent.texts.get("do", "run"), posted_value(_schema(idea), sent)
         try:
-            value = _from_json(sent) if what in {"run-json", "from-json"} else value
+            value = decode(sent.texts.get("raw", "").strip() or "{}") if what in {"run-json", "from-json"} else value
         except NotJson as error:
             return await self._page(key, idea, value, error=f"the JSON: {error}", raw=sent.texts["raw"])
         if what not in {"run", "run-json"}:
@@ -147,10 +147,6 @@ def _schema(idea: Idea) -> JsonObject:
 
 def _names_model(idea: Idea) -> bool:
     return isinstance(idea.config.get("model"), str)
-
-
-def _from_json(sent: Posted) -> Any:
-    return decode(sent.texts.get("raw", "").strip() or "{}")
 
 
 def _forms(idea: Idea, key: str) -> Sequence[Form]:
