@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from functools import partial
+from typing import Any
 
 from ..app.idea import Idea
 from ..errors import IdeaError
@@ -13,9 +14,9 @@ from ..ideas.course import Course
 from ..ideas.ticks import RUN, about_of, passed_on
 from ..protocol import approvals
 from ..protocol.context import Context
-from ..schema.json import JsonObject, is_list, is_object
-from .losses import losses_from
-from .row import BY_HAND, OVER, STANDING, Row, State, Submission, lacks_from, name_in
+from ..schema.json import JsonObject, is_object
+from .row import BY_HAND, OVER, STANDING, Row, Submission, name_in
+from .row_reading import row_read
 from .sent_file import is_called, is_cancelled
 
 ROW = "row"
@@ -37,52 +38,18 @@ def row_in(run: str, idea: Idea, *, is_told: bool = False) -> Row:
     """
     about = about_of(idea.meta, str(idea.file or run))
     row: Any = about.get(ROW)
-    own: JsonObject = _by_hand(about, idea.context, is_told=is_told) if row is None else _checked(row, run)
+    if not (row is None or is_object(row)):
+        raise _damaged(run, ROW)
+    own: JsonObject = _by_hand(about, idea.context, is_told=is_told) if row is None else row
     began, ended = Course.of(about).times
-    waiting: Any = own.get("waiting", about.get("waiting"))
-    return Row(
-        id=run,
-        state=own["state"],
-        lease=own.get("lease", 0),
-        attempts=own.get("attempts", 0),
-        worker=own.get("worker"),
-        output=about.get("output"),
-        waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
-        error=own.get("error"),
-        about={key: about[key] for key in _ABOUT if key in about},
-        name=name_in(idea.meta),
-        former=own.get("former"),
-        needs=own.get("needs"),
-        **lacks_from(own.get("lacks")),
-        losses=losses_from(own.get("losses")),
-        created=own.get("created", began or 0.0),
-        ended=own.get("ended", ended if ROW not in about else None),
-        is_by_hand=row is None,
-        **_standing_in(own),
-    )
+    noted = {"waiting": about.get("waiting"), "created": began, "ended": ended if row is None else None}
+    known = {"id": run, "name": name_in(idea.meta), "output": about.get("output")}
+    known["about"] = {key: about[key] for key in _ABOUT if key in about}
+    return replace(row_read({**noted, **own, **known}, partial(_damaged, run)), is_by_hand=row is None)
 
 
-def _checked(row: Any, run: str) -> JsonObject:
-    """A row as it was written.
-
-    Raises:
-        IdeaError: somebody else has written it.
-    """
-    if not is_object(row) or row.get("state") not in get_args(State):
-        raise IdeaError(f"{run}: meta.run.{ROW} is not how far a run is")
-    for kind, keys in _KINDS:
-        for key in keys:
-            if row.get(key) is not None and (not isinstance(row[key], kind) or isinstance(row[key], bool)):
-                raise IdeaError(f"{run}: meta.run.{ROW}.{key} is not as a run writes it")
-    return row
-
-
-_KINDS: Sequence[tuple[Any, Sequence[str]]] = (
-    (str, ("tenant", "queue", "escalate", "tag", "parent", "worker", "former", "keyed")),
-    (int, ("lease", "priority", "attempts", "seq")),
-    (int | float, ("at", "patience", "created", "ended")),
-    (dict, ("error", "child", "input", "needs", "lacks")),
-)
+def _damaged(run: str, what: str) -> IdeaError:
+    return IdeaError(f"{run}: meta.run.{ROW} is not as a run writes it: {what}")
 
 
 def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
@@ -127,10 +94,5 @@ def source_in(run: str, idea: Idea) -> Submission:
         origin=idea.context.origin if "origin" in idea.config else None,
         input=row.get("input"),
         child=row.get("child"),
-        **_standing_in(row),
+        **{name: row[name] for name in STANDING if name in row},
     )
-
-
-def _standing_in(row: JsonObject) -> JsonObject:
-    """How the run of a row stands among others, as far as it says so."""
-    return {name: row[name] for name in STANDING if name in row}

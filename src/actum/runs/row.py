@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
 from ..ideas.course import is_note
-from ..schema.json import Json, JsonObject, encode, is_list, is_object, legible
+from ..schema.json import Json, JsonObject, encode, is_object, legible
 from . import given
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
@@ -237,16 +237,6 @@ class Looked:
     row: Row
     source: Submission
     time: float
-
-
-def lacks_from(kept: Any) -> dict[str, Any]:
-    """What is known of what a run lacks, by the names of a row, as `kept_lacks` has it."""
-    own: JsonObject = kept if is_object(kept) else {}
-    since: Any = own.get("since")
-    return {
-        "missing": tuple(map(str, own.get("missing", ()))) if is_list(own.get("missing", [])) else (),
-        "uncarried": since if isinstance(since, int | float) else None,
-    }
 
 
 def kept_lacks(missing: Sequence[str], since: float) -> JsonObject:

@@ -7,16 +7,19 @@ from secrets import token_hex
 from typing import Any
 
 from ..errors import RunError
-from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
+from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
 from .database import Transaction
-from .losses import losses_from
-from .row import STANDING, Looked, Numbered, Row, Submission, lacks_from
+from .row import STANDING, Looked, Numbered, Row, Submission
+from .row_reading import row_read
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
 COLUMNS = (
     f"id, state, lease, {_STANDING}, attempts, worker, output, waiting, error, about, created, ended, name, "
     "former, losses, needs, lacks"
 )
+_NAMES = COLUMNS.replace("begins", "at").split(", ")
+_JSON = ("output", "waiting", "error", "about", "losses", "needs", "lacks")
+"""The columns that hold JSON."""
 SOURCE = f"id, idea, origin, input, child, {_STANDING}"
 UNASK = "UPDATE actum_asked SET due = 0 WHERE run = ? AND result IS NULL RETURNING id"
 """Say that nobody waits any more for what a run has asked: what lies in no batch yet is never sent, and a batch is
@@ -85,32 +88,9 @@ def row_from(values: Sequence[Any]) -> Row:
     Raises:
         RunError: they are not as runs are kept.
     """
-    run, state, lease, *rest = values
-    standing: dict[str, Any] = dict(zip(STANDING, rest, strict=False))
-    standing["priority"] = _count(standing["priority"])
-    attempts, worker, output, waiting, error, about, created, ended, name, former, losses, needs, lacks = rest[
-        len(standing) :
-    ]
-    return Row(
-        id=run,
-        state="queued" if state == "parked" else state,
-        lease=_count(lease),
-        attempts=_count(attempts),
-        worker=worker,
-        former=former,
-        losses=losses_from(None if losses is None else _value(losses)),
-        output=None if output is None else _value(output),
-        waiting=tuple(_list(waiting)) if waiting else (),
-        error=None if error is None else kept_object(error),
-        about={} if about is None else kept_object(about),
-        created=created,
-        ended=ended,
-        is_parked=state == "parked",
-        name=name,
-        needs=None if needs is None else kept_object(needs),
-        **lacks_from(None if lacks is None else _value(lacks)),
-        **standing,
-    )
+    kept = dict(zip(_NAMES, values, strict=True))
+    kept |= {name: _value(kept[name]) for name in _JSON if kept[name] is not None}
+    return row_read(kept, lambda _: RunError(_DAMAGED))
 
 
 def kept_object(text: Any) -> JsonObject:
@@ -124,19 +104,6 @@ def kept_object(text: Any) -> JsonObject:
 def numbered(rows: Sequence[Sequence[Any]]) -> list[Numbered]:
     """Entries, or what was sent, each with its number; raises as `kept_object`."""
     return [(int(number), kept_object(text)) for number, text in rows]
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int:
-        raise RunError(_DAMAGED)
-    return value
-
-
-def _list(text: Any) -> list[str]:
-    value = _value(text)
-    if not is_list(value):
-        raise RunError(_DAMAGED)
-    return [str(one) for one in value]
 
 
 def _value(text: Any) -> Json:
