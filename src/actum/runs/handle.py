@@ -287,8 +287,7 @@ class Run:
             at=None,
             keyed=source.keyed or source.id,
         )
-        row, _ = await self._store.submit(new)
-        return Run(self._store, row)
+        return Run(self._store, await self._store.submit(new))
 
     async def save(self, path: str | Path) -> None:
         """Write the run into a file as `actum run --save` keeps one, which `actum.kept` reads.

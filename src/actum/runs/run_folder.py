@@ -36,9 +36,7 @@ class RunFolder(FolderDeliveries):
         super().__init__(FolderFiles(folder, files or {}), queue or EmbeddedQueue(self.database), queued)
         self.leases = FolderLeases(self._files, self)
 
-    async def submit(
-        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
-    ) -> tuple[Row, bool]:
+    async def submit(self, one: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
         """Keep a run in a new file and have it delivered, unless there is one of its id."""
         if one.parent is not None and lease is not None and self.leases.lease(one.parent) != lease:
             raise Fenced(f"{one.parent}: no process owns the run any more")
@@ -47,7 +45,7 @@ class RunFolder(FolderDeliveries):
         row, is_new = await self._files.off_loop(lambda: self._files.submit(keyed))
         if is_new:
             await self.push(row, row.at, within)
-        return row, is_new
+        return row
 
     async def get(self, run: str) -> Row | None:
         """How far a run is."""

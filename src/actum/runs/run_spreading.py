@@ -42,7 +42,7 @@ class Spreading:
         """
         found = await self._store.get(child_id(self._row.id, child.place))
         if found is None:
-            found, _ = await self._store.submit(self._submission(child), lease=self._row.lease)
+            found = await self._store.submit(self._submission(child), lease=self._row.lease)
         if found.parent != self._row.id:
             raise DelegateError("another run has the id of this call's")
         if not found.is_over:

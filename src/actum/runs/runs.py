@@ -123,8 +123,7 @@ class Runs:
             deps=deps,
             batch=batch,
         )
-        row, _ = await self.store.submit(one)
-        return self.run_of(row)
+        return self.run_of(await self.store.submit(one))
 
     async def schedule(
         self,

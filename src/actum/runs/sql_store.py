@@ -39,30 +39,26 @@ class SqlStore(SqlDeliveries):
         self._secret = ""
         """The secret of the database, once it is known."""
 
-    async def submit(
-        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
-    ) -> tuple[Row, bool]:
-        """Keep a run and have it delivered, unless there is one of its id; whether it is new.
+    async def submit(self, one: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
+        """Keep a run and have it delivered, unless there is one of its id; how far it is.
 
         With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
         only if that still has this `lease`; raises Fenced.
         """
         async with transaction_in(self.database, within) as own:
-            row, is_new, secret = await self._added(own, one, lease)
-        self._secret = self._secret or (secret if within is None else "")
-        return row, is_new
+            secret = self._secret or await sql_rows.secret_of(own)
+            row = await self._added(own, keyed_by(secret, one), lease)
+        self._secret = secret if within is None else self._secret  # it is known for good once that is committed
+        return row
 
-    async def _added(self, within: Transaction, one: Submission, lease: int | None) -> tuple[Row, bool, str]:
-        """Keep a run, as `submit`; and the secret of the database, which is known for good once that is committed."""
-        secret = self._secret or await sql_rows.secret_of(within)
-        one = keyed_by(secret, one)
+    async def _added(self, within: Transaction, one: Submission, lease: int | None) -> Row:
         name = name_in(one.idea.get("meta"))
         if one.parent is not None and lease is not None:
             await self.check_lease(within, one.parent, lease)
         is_new = bool(await within.rows(_ADD, *sql_rows.source_values(one), name, sought(one.id, name)))
         row = await sql_rows.row_at(within, one.id)
         assert row is not None
-        return (await self._admitted(within, row) if is_new else row), is_new, secret
+        return await self._admitted(within, row) if is_new else row
 
     async def _admitted(self, within: Transaction, row: Row) -> Row:
         """Have a new run delivered, as soon as its tenant may have it so."""

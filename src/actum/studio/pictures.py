@@ -26,7 +26,7 @@ _MOST_VALUES = 60
 def picture_of(graph: PlanGraph) -> Markup | None:
     """The graph of a plan that has not run; None where there is none, or too much of it to be drawn."""
     if len(graph.vertices) > _MOST:
-        graph, _ = folded(graph)
+        graph = _folded(graph)
     return None if not 0 < len(graph.vertices) <= _MOST_FOLDED else Markup(svg_of(graph, PlanRun()))
 
 
@@ -37,7 +37,7 @@ def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str]
     if not answer.calls:
         return None
     if len(graph.vertices) > _MOST:
-        graph, _ = folded(graph)
+        graph = _folded(graph)
         return Markup(svg_of(graph, PlanRun())) if len(graph.vertices) <= _MOST_FOLDED else None
     calls = answer.calls
     indices = [(at, vertex.index) for at, vertex in enumerate(graph.vertices) if vertex.index is not None]
@@ -82,12 +82,8 @@ def _value(account: Account, answer: AnswerSeen, edge: Edge) -> Any:
     return value
 
 
-def folded(graph: PlanGraph) -> tuple[PlanGraph, list[int]]:
-    """The graph in which calls of one tool that read from the same vertices are one, named with their count.
-
-    Returns:
-        The graph, and for each vertex of the old one the index of the one that it has become a part of.
-    """
+def _folded(graph: PlanGraph) -> PlanGraph:
+    """The graph in which calls of one tool that read from the same vertices are one, named with their count."""
     reads = graph.reads()
     into = [0] * len(graph.vertices)
     groups: dict[tuple[object, ...], int] = {}
@@ -115,8 +111,8 @@ def folded(graph: PlanGraph) -> tuple[PlanGraph, list[int]]:
         )
         for group in range(len(groups))
     ]
-    edges = dict.fromkeys(Edge(into[one.source], into[one.target], one.reference, one.kind) for one in graph.edges)
     unique: dict[tuple[int, int, str], Edge] = {}
-    for edge in edges:
+    for one in graph.edges:
+        edge = Edge(into[one.source], into[one.target], one.reference, one.kind)
         unique.setdefault((edge.source, edge.target, edge.kind), edge)
-    return PlanGraph(vertices, list(unique.values())), into
+    return PlanGraph(vertices, list(unique.values()))
