@@ -21,6 +21,7 @@ _NAMES = COLUMNS.replace("begins", "at").split(", ")
 _JSON = ("output", "waiting", "error", "about", "losses", "needs", "lacks")
 """The columns that hold JSON."""
 SOURCE = f"id, idea, origin, input, child, {_STANDING}"
+_SOURCE_NAMES = SOURCE.replace("begins", "at").split(", ")
 UNASK = "UPDATE actum_asked SET due = 0 WHERE run = ? AND result IS NULL RETURNING id"
 """Say that nobody waits any more for what a run has asked: what lies in no batch yet is never sent, and a batch is
 cancelled once it is so of all its requests."""
@@ -45,8 +46,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     found = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
     if not found:
         return None
-    run, idea, origin, given, child, *standing = found[0]
-    return Submission(id=run, **_made_of(idea, origin, given, child), **dict(zip(STANDING, standing, strict=True)))
+    return _made_of(dict(zip(_SOURCE_NAMES, found[0], strict=True)))
 
 
 async def looked_at(within: Transaction, run: str) -> Looked | None:
@@ -56,17 +56,14 @@ async def looked_at(within: Transaction, run: str) -> Looked | None:
         return None
     idea, origin, given, child, now, *columns = found[0]
     row = row_from(columns)
-    made = _made_of(idea, origin, given, child)
-    return Looked(row=row, source=Submission(id=row.id, **made, **row.standing), time=now)
+    made = _made_of({"id": row.id, "idea": idea, "origin": origin, "input": given, "child": child, **row.standing})
+    return Looked(row=row, source=made, time=now)
 
 
-def _made_of(idea: Any, origin: Any, given: Any, child: Any) -> dict[str, Any]:
-    return {
-        "idea": kept_object(idea),
-        "origin": origin,
-        "input": None if given is None else kept_object(given),
-        "child": None if child is None else kept_object(child),
-    }
+def _made_of(kept: dict[str, Any]) -> Submission:
+    held = {name: kept_object(kept[name]) for name in ("idea", "input", "child") if kept[name] is not None}
+    own: dict[str, Any] = kept | held
+    return Submission(**own)
 
 
 def source_values(one: Submission) -> list[Any]:
