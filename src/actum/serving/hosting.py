@@ -161,16 +161,12 @@ class Hosting:
         served, begun_with = begun_as(known)
         is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
         if is_same and name in ("", served):
-            run = await self._known(known)
-            if run is not None and run.row.tenant == caller and not self._is_old(run):
+            run = await known_run(self.runs, known)
+            is_own = run is not None and run.row.queue.startswith(_QUEUE) and run.row.tenant == caller
+            if run is not None and is_own and not self._is_old(run):
                 self._carry_on(run)
                 return HandleFound(run=run, name=served, asked=frozenset(asked.split("-")))
         raise HandleSpent
-
-    async def _known(self, id: str) -> Run | None:
-        """The run of this id that a host has begun."""
-        run = await known_run(self.runs, id)
-        return run if run is not None and run.row.queue.startswith(_QUEUE) else None
 
     def _carry_on(self, run: Run) -> None:
         """Carry a run out that another process was to carry out, and no longer does."""

@@ -106,7 +106,8 @@ class Served:
 
         callers = Callers(token, quota)
         self.desk.quota = callers.quota
-        app: Any = application(self.desk, _installed() if only is None else [name for name in PARTS if name in only])
+        installed = [name for name in PARTS if name != "mcp" or is_installed("mcp")]  # MCP has an extra of its own
+        app: Any = application(self.desk, [name for name in installed if only is None or name in only])
         return Guard(app=app, callers=callers, hosts=hosts, origins=origins, most=most_bytes, patience=patience)
 
     def mcp(
@@ -135,8 +136,3 @@ class Served:
             graph = self.desk.agent.tools
         options = McpOptions(model=model, graph=graph or None, approve=approve, place=place)
         return Host.of(self.desk, options).server()
-
-
-def _installed() -> Sequence[str]:
-    """The parts that can be served here: MCP has an extra of its own."""
-    return [name for name in PARTS if name != "mcp" or is_installed("mcp")]

@@ -64,7 +64,7 @@ class Home:
             damaged=damaged,
             ideas=ideas,
             next_ideas=first + _PAGE if first + _PAGE < count else None,
-            runs=[_line(run) for run in rows[:_PAGE]],
+            runs=[RunLine(run=run, usage=_usage(run.row)) for run in rows[:_PAGE]],
             waiting=[await self._asking(run) for run in waiting],
             more=rows[_PAGE - 1].id if len(rows) > _PAGE else None,
         )
@@ -92,10 +92,6 @@ class Home:
             return RunLine(run=run, usage=None, pending=await run.pending())
         except ActumError:
             return RunLine(run=run, usage=None)
-
-
-def _line(run: Run) -> RunLine:
-    return RunLine(run=run, usage=_usage(run.row))
 
 
 def _usage(row: Row) -> Usage | None:

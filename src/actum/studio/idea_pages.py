@@ -82,7 +82,7 @@ class IdeaPages:
         """The page; `is_part`: without what takes long, for who wants the form alone."""
         schema = _schema(idea)
         problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
-        plan = graph_of(idea.without_model())
+        plan, names_model = graph_of(idea.without_model()), isinstance(idea.config.get("model"), str)
         return page_in_parts(
             self.studio,
             "idea.html",
@@ -96,7 +96,7 @@ class IdeaPages:
             raw=raw,
             value={} if value is ABSENT else value,
             error=error,
-            model=model or ("" if _names_model(idea) else NO_MODEL if plan.vertices else ""),
+            model=model or ("" if names_model else NO_MODEL if plan.vertices else ""),
             models=self.studio.models,
             has_plan=bool(plan.vertices),
             picture=picture_of(plan),
@@ -143,10 +143,6 @@ def first_value(idea: Idea) -> Any:
 def _schema(idea: Idea) -> JsonObject:
     found: Any = input_schema(idea.text.context)
     return found if is_object(found) else {"type": "object", "description": "It says nothing of its input."}
-
-
-def _names_model(idea: Idea) -> bool:
-    return isinstance(idea.config.get("model"), str)
 
 
 def _forms(idea: Idea, key: str) -> Sequence[Form]:

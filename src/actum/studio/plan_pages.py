@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs, quote, urlencode
 
 from ..app.agent import Agent
@@ -144,8 +144,9 @@ class PlanPages:
 
     async def _known(self, key: str) -> IdeaRuns:
         idea = await self.studio.open(key)
-        own = Idea(context=Context.checked(_without_plans(idea), idea.context.data_kinds), schema=idea.schema)
-        own = Idea(context=own.context, schema=idea.schema, config=idea.config, meta=idea.meta)
+        messages = [message for message in idea.context.messages if message.get("type") != "plan"]
+        context = Context.checked(messages, idea.context.data_kinds)
+        own = Idea(context=context, schema=idea.schema, config=idea.config, meta=idea.meta)
         agent = ready(idea, key, code=Code.to_read(), model=None).agent()
         plans = Plans(self._place) if self._place is not None and self._place.is_file() else None
         reading = plans or Plans(_PLANS)
@@ -161,10 +162,6 @@ class PlanPages:
         """The file that agents of the folder keep their plans in."""
         folder = self.studio.shelf.folder
         return None if folder is None else folder / _PLANS
-
-
-def _without_plans(idea: Idea) -> list[Any]:
-    return [message for message in idea.context.messages if message.get("type") != "plan"]
 
 
 def _decide(known: IdeaRuns, settled: Settlement, what: str, hash: str, place: Path | None) -> None:

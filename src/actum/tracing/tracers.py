@@ -83,12 +83,9 @@ def tracer_of(trace: Trace | bool | None) -> spans.Tracer | None:
     """
     if trace is False:
         return None
-    found = [one for one in (_opentelemetry(trace if isinstance(trace, Trace) else Trace()), _logging()) if one]
+    logged = Logged() if LOGGER.isEnabledFor(logging.INFO) else None
+    found = [one for one in (_opentelemetry(trace if isinstance(trace, Trace) else Trace()), logged) if one]
     return Together(found) if len(found) > 1 else found[0] if found else None
-
-
-def _logging() -> spans.Tracer | None:
-    return Logged() if LOGGER.isEnabledFor(logging.INFO) else None
 
 
 def _opentelemetry(trace: Trace) -> spans.Tracer | None:

@@ -99,7 +99,10 @@ def _row(server: Server, pins: Pins) -> JsonObject:
 
 def _show(servers: Servers, *, diff: bool, json: bool) -> int:
     if json:
-        tools = [_tool_of(servers, name) for name in servers.tools]
+        tools = [
+            {"name": name, "effects": tool.effects, "held": tool.is_held, "schema": tool.schema}
+            for name, tool in servers.tools.items()
+        ]
         drift = [
             {"server": one.server, "tool": one.tool, "change": one.change, "diff": one.diff} for one in servers.drift
         ]
@@ -114,11 +117,6 @@ def _show(servers: Servers, *, diff: bool, json: bool) -> int:
             say(f"{one}:")
             say_lines(one.diff)
     return 1 if servers.drift else 0
-
-
-def _tool_of(servers: Servers, name: str) -> JsonObject:
-    tool = servers.tools[name]
-    return {"name": name, "effects": tool.effects, "held": tool.is_held, "schema": tool.schema}
 
 
 async def _pin(file: str, only: list[str] | None) -> int:
