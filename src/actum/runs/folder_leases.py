@@ -24,13 +24,84 @@ from .sending import DEADLINE, deadlines, parts_waited_for
 from .sent_file import is_cancelled, is_due
 
 
-class FolderLeases:
-    """The runs of a folder that this process owns: their files are open, and nobody else writes them."""
+class OpenRuns:
+    """The runs of a folder whose files this process has open: nobody else writes them."""
+
+    def __init__(self, files: FolderFiles) -> None:
+        self._files = files
+        self._open: dict[str, KeptRun] = {}
+
+    def _opened(self, run: str) -> Row | None:
+        """Open a run that is to be carried; None if it isn't any more, or another process has it."""
+        kept = KeptRun.open(self._files.path(run), by_hand=False)
+        try:
+            kept.__enter__()
+        except RunOpen:
+            return None
+        except IdeaError as error:
+            self._files.fail(run, error)  # nobody could ever go on with it: that is told at the run
+            return None
+        self._open[run] = kept
+        row = as_sent(row_in(run, kept.idea), self._files.sent(run).read())
+        if row.state not in {"queued", "running"}:
+            self._close(run)
+            return None
+        return row
+
+    def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> Row:
+        """Write the file of a run that is owned, with what its log holds; how far it is then."""
+        kept = self._open[run]
+        kept.absorb()
+        seq = seq_in(kept.idea) + kept.absorbed
+        kept.keep(kept.idea.context, {**kept.about, **(about or {}), ROW: {**kept.row, **changes, "seq": seq}})
+        kept.absorbed = 0
+        return row_in(run, kept.idea)
+
+    def _let_go(self, run: str, **changes: Any) -> Row:
+        """Leave a run that is owned to others."""
+        row = self._keep(run, state="queued", worker=None, **changes)
+        self._close(run)
+        return row
+
+    def _close(self, run: str) -> None:
+        """Give the lock of a run back."""
+        self._open.pop(run).__exit__(None, None, None)
+
+    def _taken(self, run: str) -> Taken:
+        idea = self._open[run].idea
+        told = [(seq, entry) for entry in known_of(idea, run)] if (seq := seq_in(idea)) else []
+        return Taken.of(source_in(run, idea), told, self._files.sent(run).due())
+
+    def lease(self, run: str) -> int:
+        """The lease of a run; -1 where this process doesn't own it, or it was cancelled."""
+        own = self._open[run].row if run in self._open else {}
+        return -1 if not own or is_cancelled(self._files.sent(run).read()) else int(own["lease"])
+
+    def _write(self, one: Told) -> None:
+        """Append an entry to the log of a run."""
+        entry: Any = decode(one.text)
+        try:
+            self._open[one.run].log(entry)
+        except IdeaError as error:
+            raise RunError(error.message) from error
+        if one.consumed is not None:
+            file = self._files.sent(one.run)
+            with file.locked():
+                sent = enumerate(file.read(), 1)
+                file.write([item for number, item in sent if number > one.consumed or not _is_settled(item)])
+
+    def close(self) -> None:
+        """Give all locks back."""
+        for run in list(self._open):
+            self._close(run)
+
+
+class FolderLeases(OpenRuns):
+    """The leases of the runs of a folder: a run is owned whose file is open."""
 
     def __init__(self, files: FolderFiles, deliveries: FolderDeliveries) -> None:
-        self._files = files
+        super().__init__(files)
         self._deliveries = deliveries
-        self._open: dict[str, KeptRun] = {}
         self._ending: dict[str, int] = {}
         """The leases of runs whose end was just written: what follows that must not be cut off."""
 
@@ -72,42 +143,6 @@ class FolderLeases:
         more: JsonObject = {"former": former, "losses": losses, "lease": row.lease + 1, "attempts": attempts}
         more |= {"needs": row.needs if needs is None else needs, "lacks": None}
         return as_sent(self._keep(run, state="running", worker=worker, **more), self._files.sent(run).read())
-
-    def _opened(self, run: str) -> Row | None:
-        """Open a run that is to be carried; None if it isn't any more, or another process has it."""
-        kept = KeptRun.open(self._files.path(run), by_hand=False)
-        try:
-            kept.__enter__()
-        except RunOpen:
-            return None
-        except IdeaError as error:
-            self._files.fail(run, error)  # nobody could ever go on with it: that is told at the run
-            return None
-        self._open[run] = kept
-        row = as_sent(row_in(run, kept.idea), self._files.sent(run).read())
-        if row.state not in {"queued", "running"}:
-            self._close(run)
-            return None
-        return row
-
-    def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> Row:
-        """Write the file of a run that is owned, with what its log holds; how far it is then."""
-        kept = self._open[run]
-        kept.absorb()
-        seq = seq_in(kept.idea) + kept.absorbed
-        kept.keep(kept.idea.context, {**kept.about, **(about or {}), ROW: {**kept.row, **changes, "seq": seq}})
-        kept.absorbed = 0
-        return row_in(run, kept.idea)
-
-    def _let_go(self, run: str, **changes: Any) -> Row:
-        """Leave a run that is owned to others."""
-        row = self._keep(run, state="queued", worker=None, **changes)
-        self._close(run)
-        return row
-
-    def _close(self, run: str) -> None:
-        """Give the lock of a run back."""
-        self._open.pop(run).__exit__(None, None, None)
 
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
         """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds."""
@@ -159,16 +194,6 @@ class FolderLeases:
         del source
         return await self._files.off_loop(lambda: self._taken(run))
 
-    def _taken(self, run: str) -> Taken:
-        idea = self._open[run].idea
-        told = [(seq, entry) for entry in known_of(idea, run)] if (seq := seq_in(idea)) else []
-        return Taken.of(source_in(run, idea), told, self._files.sent(run).due())
-
-    def lease(self, run: str) -> int:
-        """The lease of a run; -1 where this process doesn't own it, or it was cancelled."""
-        own = self._open[run].row if run in self._open else {}
-        return -1 if not own or is_cancelled(self._files.sent(run).read()) else int(own["lease"])
-
     async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
         """Append entries to the logs of runs that are owned."""
 
@@ -180,19 +205,6 @@ class FolderLeases:
             return leases
 
         return await self._files.off_loop(write)
-
-    def _write(self, one: Told) -> None:
-        """Append an entry to the log of a run."""
-        entry: Any = decode(one.text)
-        try:
-            self._open[one.run].log(entry)
-        except IdeaError as error:
-            raise RunError(error.message) from error
-        if one.consumed is not None:
-            file = self._files.sent(one.run)
-            with file.locked():
-                sent = enumerate(file.read(), 1)
-                file.write([item for number, item in sent if number > one.consumed or not _is_settled(item)])
 
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now which are owned here."""
@@ -262,11 +274,6 @@ class FolderLeases:
                 self._close(run)
 
         await self._files.off_loop(let_go)
-
-    def close(self) -> None:
-        """Give all locks back."""
-        for run in list(self._open):
-            self._close(run)
 
 
 def _is_settled(sent: JsonObject) -> bool:
