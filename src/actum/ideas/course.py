@@ -12,17 +12,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import add
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from ..protocol.call import is_place
 from ..protocol.config import is_number_within, is_whole_within
 from ..protocol.usage import Usage
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject, are_texts, is_list, is_object, is_text
 
 COURSE = "course"
 """The member of `meta.run` that holds the rows, and of an entry of a record that tells some."""
 CallState = Literal["open", "done", "failed", "skipped", "waiting"]
 """How far a call has come, or how it ended."""
+PlaceText: TypeAlias = str
+"""The place of a call, as text; empty for none."""
 T = TypeVar("T", "CallRow", "RequestRow")
 
 
@@ -36,7 +38,7 @@ class CallRow:
     empty where none has. `attempts` counts how often it was tried.
     """
 
-    call: str
+    call: PlaceText
     tool: str = ""
     state: CallState = "open"
     arrived: float | None = None
@@ -67,7 +69,7 @@ class RequestRow:
 
     request: int
     """How many messages of its run's context it was made of."""
-    within: str = ""
+    within: PlaceText = ""
     answer: int | None = None
     began: float | None = None
     ended: float | None = None
@@ -230,46 +232,26 @@ def _told(row: CallRow | RequestRow) -> JsonObject:
 
 def _read(kind: type[T], told: JsonObject) -> T | None:
     """A row as it was noted, None where it isn't one."""
-    known = {one.name: told[one.name] for one in fields(kind) if one.name in told}
-    return kind(**known) if all(_FITS[name](value) for name, value in known.items()) else None
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_time(value: Any) -> bool:
-    return is_number_within(value, -math.inf)
+    types = {one.name: str(one.type) for one in fields(kind)}
+    known = {name: told[name] for name in types if name in told}
+    return kind(**known) if all(_FITS[types[name]](value) for name, value in known.items()) else None
 
 
 def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or fits(value)
 
 
-def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: is_list(value) and all(map(fits, value))
-
-
 _FITS: Mapping[str, Callable[[Any], bool]] = {
-    "call": is_place,
-    "tool": _is_text,
-    "state": lambda value: value in get_args(CallState),
-    "arrived": _or_none(_is_time),
-    "began": _or_none(_is_time),
-    "ended": _or_none(_is_time),
-    "made": _or_none(is_object),
-    "crossed": _or_none(_list_of(is_object)),
-    "key": _is_text,
-    "delegate": _or_none(_is_text),
-    "maker": _is_text,
-    "attempts": is_whole_within,
-    "error": _or_none(_is_text),
-    "items": is_whole_within,
-    "failed": is_whole_within,
-    "request": is_whole_within,
-    "within": lambda value: value == "" or is_place(value),
-    "answer": _or_none(is_whole_within),
-    "model": _is_text,
-    "usage": is_object,
-    "retried": _list_of(_is_text),
+    "PlaceText": lambda value: value == "" or is_place(value),
+    "str": is_text,
+    "str | None": _or_none(is_text),
+    "CallState": lambda value: value in get_args(CallState),
+    "float | None": _or_none(lambda value: is_number_within(value, -math.inf)),
+    "int": is_whole_within,
+    "int | None": _or_none(is_whole_within),
+    "JsonObject": is_object,
+    "JsonObject | None": _or_none(is_object),
+    "Sequence[JsonObject] | None": _or_none(lambda value: is_list(value) and all(map(is_object, value))),
+    "Sequence[str]": are_texts,
 }
+"""What a member of a row may be, by its annotation."""

@@ -14,7 +14,7 @@ from ..protocol.call import Call, Place, is_place
 from ..protocol.marks import Authored
 from ..protocol.solution import Solution
 from ..protocol.usage import Usage
-from ..schema.json import JsonObject, encode, is_list, is_object
+from ..schema.json import JsonObject, are_texts, encode, is_list, is_object
 from .course import Course
 from .file import RUN, IdeaText
 
@@ -159,7 +159,7 @@ def _tick(told: Any) -> Tick:
     lists = (told.get(key, []) for key in ("waiting", "owed"))
     notices, answer = told.get("notices", []), told.get("answer")
     are_lists = all(is_list(one) and all(map(is_object, one)) for one in lists)
-    if not (are_lists and is_list(notices) and all(isinstance(one, str) for one in notices)):
+    if not (are_lists and are_texts(notices)):
         raise ValueError
     if not isinstance(told.get("request", ""), str) or not (answer is None or _is_answer(answer)):
         raise ValueError

@@ -34,7 +34,7 @@ from ..protocol.registry import Catalog
 from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool, delegates_of
 from ..schema.gathering import links_of, opened
-from ..schema.json import JsonObject, decoded, is_list, is_object
+from ..schema.json import JsonObject, are_texts, decoded, is_list, is_object
 from ..schema.quoting import instead
 from ..schema.type_reading import type_of
 from ..schema.types import Misfit, member
@@ -153,7 +153,7 @@ def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:
     context = Context.checked(sound, origin=str(found.file.absolute()))
     if found.attempt(context.memory, "context") is None:
         return  # what calls read and write can't be told
-    is_sound = is_list(names) and all(isinstance(name, str) for name in names)  # else it is a problem of the config
+    is_sound = are_texts(names)  # else it is a problem of the config
     own = names if is_sound else None if found.incoming is None else []
     found.context = context
     registry = found.code.registry

@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import IdeaError, ModelError
 from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage, closing
 from ..generation.request_media import EVERYTHING, Takes, takes_of
-from ..schema.json import Json, JsonObject, NotJson, encode, plain
+from ..schema.json import Json, JsonObject, NotJson, are_texts, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
 from ..sources.files import opened_private, unwritable
 from .wrapped import WrappedModel
@@ -248,7 +248,7 @@ def _parsed(line: str, where: str) -> tuple[str, _Entry]:
         record = json.loads(line)
         request, error = record["request"], record.get("error")
         deltas = record["deltas"]
-        if not all(isinstance(delta, str) for delta in deltas):
+        if not are_texts(deltas):
             raise TypeError("deltas are strings")
         return _key(request), _Entry(
             messages=request["messages"],

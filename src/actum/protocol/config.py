@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import SchemaError
-from ..schema.json import is_object
+from ..schema.json import is_object, is_text
 from ..schema.quoting import instead, names_nearest
 
 
@@ -55,10 +55,6 @@ def perhaps(words: str, one: Accepted) -> Accepted:
     return Accepted(words, lambda value: value is None or one.takes(value), one.items)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
@@ -66,7 +62,7 @@ def _is_sequence(value: Any) -> bool:
 SWITCH = choice("true or false", True, False)
 OBJECT = Accepted("an object", lambda value: isinstance(value, Mapping))
 NUMBER = Accepted("a number that is not negative", is_number_within)
-NAMES = Accepted("a list of names", _is_sequence, _is_text)
+NAMES = Accepted("a list of names", _is_sequence, is_text)
 
 
 def check_fields(values: Mapping[str, Any], accepted: Mapping[str, Accepted], where: str) -> None:

@@ -12,7 +12,7 @@ from ..dataflow.fold import METHODS
 from ..dataflow.reference import ReferenceSyntax
 from ..errors import MessageError, SchemaError
 from ..schema.gathering import gathered
-from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
+from ..schema.json import JsonObject, NotJson, are_texts, is_list, is_object, is_text, plain
 from ..schema.quoting import instead
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
@@ -155,7 +155,7 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
     for parameter, described in properties.items():
         _check_parameter(described, name, f"properties.{parameter}")
     required = schema.get("required")
-    if is_list(required) and all(isinstance(key, str) for key in required):
+    if are_texts(required):
         schema["required"] = list(dict.fromkeys(SPELLINGS.get(key, key) for key in required))
     schema["properties"] = {**({"_tool": meta["_tool"]} if "_tool" in meta else {}), **properties}
     schema["properties"] |= {key: value for key, value in meta.items() if key != "_tool"}
@@ -219,19 +219,11 @@ _CHOSEN: Mapping[str, str] = {
 """The meta-properties that a call may choose, and which forms of schema that takes."""
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_texts(value: object) -> bool:
-    return is_list(value) and all(map(_is_text, value))
-
-
 def _one_of(*choices: str) -> tuple[Callable[[object], bool], str]:
     return choices.__contains__, f"one of {', '.join(choices)}"
 
 
-_TEXT: tuple[Callable[[object], bool], str] = (_is_text, "a string")
+_TEXT: tuple[Callable[[object], bool], str] = (is_text, "a string")
 VALUES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "_tool": _TEXT,
     "_activity": _TEXT,
@@ -239,7 +231,7 @@ VALUES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "_instance": _TEXT,
     "_reasoningForCall": _TEXT,
     "_outputPath": _TEXT,
-    "_scopes": (_is_texts, "a list of strings"),
+    "_scopes": (are_texts, "a list of strings"),
     "_outputMethod": _one_of(*METHODS),
     "_resolution": _one_of("execution", "upfront"),
     "_effects": _one_of("none", "some", "ordered"),

@@ -11,7 +11,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, Segment, scan_reference
 from ..errors import ScopeDenied
-from ..schema.json import JsonObject, copy, is_object
+from ..schema.json import JsonObject, are_texts, copy, is_object
 from ..schema.walk import references
 from .approvals import PRIVATE
 from .call import Call
@@ -23,6 +23,7 @@ from .message import (
     OF,
     RESERVED,
     RESULT,
+    Write,
     instance_of,
     is_brought,
     is_left,
@@ -54,16 +55,16 @@ def scopes_of(tool: Tool, call: Call) -> list[str]:
 
 def _picked(tool: Tool, call: Call) -> list[str]:
     picked = call.get("_scopes", [])
-    if not isinstance(picked, list) or not all(isinstance(scope, str) for scope in cast("list[Any]", picked)):
+    if not are_texts(picked):
         raise ScopeDenied("scopes must be a list of strings", tool=tool.name, path="_scopes")
     items = tool.meta["_scopes"].get("items")
     allowed = cast("list[Any] | None", cast("JsonObject", items).get("enum")) if isinstance(items, dict) else None
-    for scope in cast("list[str]", picked):
+    for scope in picked:
         if allowed is not None and scope not in allowed:
             raise ScopeDenied(f"the scope {scope!r} is not among {allowed}", tool=tool.name, path="_scopes")
     if "_scopes" in call and (complaint := tool.complaint("_scopes", picked)) is not None:
         raise ScopeDenied(complaint, tool=tool.name, path="_scopes")
-    return cast("list[str]", picked)
+    return picked
 
 
 class Catalogue:
@@ -203,12 +204,17 @@ def scoped(
             own = {key: copy(value) for key, value in message.items() if _crosses(key)}
             found.append((order, own, is_brought(message) or OF in message))
     for kind, own in paths.items():
-        source = _Results(catalogue, instance) if kind == RESULT else _Folded(memory, kind, instance)
-        value = _value(source, own)
+        source = _results(catalogue, instance) if kind == RESULT else memory
+        part = Fold()
+        named = [Reference(kind, path) for path in own]
+        for one in named:
+            if (crossing := source.read(one, instance)) is not MISSING:
+                part.write("set", one.path, crossing)
+        value = part.read()
         if value is not MISSING:
             notes = _narrowed_notes(catalogue.notes(kind, instance), value, own)
             marks = {} if not catalogue.has_brought_notes(kind, instance) else dict(WHOLE)
-            marks |= {(*path, *below): one for path in own for below, one in source.marks(path).items()}
+            marks |= {(*one.path, *below): mark for one in named for below, mark in source.marks(one, instance).items()}
             found.append(
                 (catalogue.first(kind, instance, own), data_message(kind, exported(value), notes), lineage_mark(marks))
             )
@@ -231,36 +237,14 @@ def _plans(catalogue: Catalogue, instance: str | None, instance_of: InstanceOf) 
     return [(plans[0][0], data_message(_PLAN, calls, {}), mark)]
 
 
-class _Folded:
-    """What of a kind's folded value crosses."""
-
-    def __init__(self, memory: Memory, kind: str, instance: str | None) -> None:
-        self._memory, self._kind, self._instance = memory, kind, instance
-
-    def read(self, path: Path) -> Any:
-        """The value at a path, or MISSING."""
-        return self._memory.read(Reference(self._kind, path), self._instance)
-
-    def marks(self, path: Path) -> Marks:
-        """The marks of that value."""
-        return self._memory.marks(Reference(self._kind, path), self._instance)
-
-
-class _Results:
-    """What of the results so far crosses: a list, of which the marks are those of all of it (S10, S11)."""
-
-    def __init__(self, catalogue: Catalogue, instance: str | None) -> None:
-        found = list(catalogue.results(instance))
-        self._values = [value for value, _ in found]
-        self._source = join_sources(source_of(marks) for _, marks in found)
-
-    def read(self, path: Path) -> Any:
-        """The value at a path, or MISSING."""
-        return Fold(self._values).read(path) if self._values else MISSING
-
-    def marks(self, path: Path) -> Marks:
-        """The marks of that value."""
-        return {(): self._source} if self._source.is_brought else NONE
+def _results(catalogue: Catalogue, instance: str | None) -> Memory:
+    """The results so far as a memory: a list, of which the marks are those of all of it (S10, S11)."""
+    memory = Memory()
+    if found := list(catalogue.results(instance)):
+        source = join_sources(source_of(marks) for _, marks in found)
+        marks = {(): source} if source.is_brought else NONE
+        memory.write(Write(RESULT, None, "set", (), [value for value, _ in found], marks))
+    return memory
 
 
 def _crosses(key: str) -> bool:
@@ -274,15 +258,6 @@ def scope_path(scope: str) -> Reference:
     except ReferenceSyntax:
         return Reference(scope)
     return reference if end == len(scope) + 1 else Reference(scope)
-
-
-def _value(source: _Folded | _Results, paths: Sequence[Path]) -> Any:
-    part = Fold()
-    for path in paths:
-        value = source.read(path)
-        if value is not MISSING:
-            part.write("set", path, value)
-    return part.read()
 
 
 def _narrowed_notes(notes: JsonObject, value: Any, paths: Sequence[Path]) -> JsonObject:

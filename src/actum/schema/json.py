@@ -43,6 +43,16 @@ def is_list(value: object) -> TypeIs[list[Any]]:
     return isinstance(value, list)
 
 
+def is_text(value: object) -> TypeIs[str]:
+    """Whether a JSON value is a text."""
+    return isinstance(value, str)
+
+
+def are_texts(value: object) -> TypeIs[list[str]]:
+    """Whether a JSON value is a list of texts."""
+    return is_list(value) and all(map(is_text, value))
+
+
 def index_of(text: str) -> int | None:
     """The whole number that up to nine ASCII digits are, None for any other text: other scripts have digits, too."""
     return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else None
