@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import SchemaError, ServerError
 from ..execution.approver import HOLD, Reply
@@ -46,15 +46,8 @@ _SHOWN: Mapping[str, type[Media]] = {
 """What is put before a model, by what its content begins with: whatever the server says that it is."""
 
 
-class Content(NamedTuple):
-    """A value, and what goes before the model with it."""
-
-    value: Json
-    media: tuple[Media, ...]
-
-
-def result_content(result: JsonObject, server: str, *, is_declared: bool) -> Content:
-    """What a result holds; `is_declared` says whether the tool has promised data.
+def result_content(result: JsonObject, server: str, *, is_declared: bool) -> Output:
+    """What a result holds, with what goes before the model; `is_declared`: the tool has promised data.
 
     Raises:
         ServerError: the server says that the call failed, asks something back, or has sent no such result.
@@ -70,10 +63,7 @@ def result_content(result: JsonObject, server: str, *, is_declared: bool) -> Con
     has_data = "structuredContent" in result
     if is_declared and not has_data:
         raise ServerError("has not sent the data that this tool promises", server=server, outcome="unusable")
-    media = _media(blocks)
-    if has_data:
-        return Content(result["structuredContent"], media)
-    return Content(_value(blocks), media)
+    return Output(result["structuredContent"] if has_data else _value(blocks), beside=_media(blocks))
 
 
 def _texts(blocks: list[JsonObject]) -> str:
@@ -183,8 +173,7 @@ class Servers:
         connection, own = self._adapted[name]
         arguments = own.arguments(dict(parameters))
         result = await connection.call(own.listed["name"], arguments, own.listed, progress)
-        found = result_content(result, connection.server.name, is_declared="outputSchema" in own.listed)
-        return Output(found.value, beside=found.media)
+        return result_content(result, connection.server.name, is_declared="outputSchema" in own.listed)
 
     def _activity(self, name: str) -> Callable[..., Any]:
         async def call(_call: Call, _progress: Progress) -> Output:
@@ -237,7 +226,8 @@ async def open_servers(
     if any(server.openapi is None for server in found):
         await asyncio.to_thread(_import_sdk)  # half a second, in which others go on
     pins = Pins.beside(Path(given)) if pinned and isinstance(given, str | Path) else Pins({})
-    connections = {server.name: _connection(server, environment) for server in found}
+    inherited = _inherited(environment)
+    connections = {one.name: Connection(one, inherited) if one.openapi is None else Api(one) for one in found}
     servers = Servers(connections)
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as tasks:
@@ -268,10 +258,6 @@ async def _start(servers: Servers, pins: Pins) -> None:
         raise failures[0]
     for connection in wanted:
         servers.take(connection, pins)
-
-
-def _connection(server: Server, environment: Mapping[str, str]) -> Connection | Api:
-    return Connection(server, _inherited(environment)) if server.openapi is None else Api(server)
 
 
 def _import_sdk() -> None:

@@ -250,8 +250,7 @@ class Frame:
         rung = self.lowered.rung
         if rung is None or self.dialect is None or rung.mode == "prompted":
             return None
-        lowered, schema, form = _lowered(self.composition, self.dialect, rung)
-        return replace(self, lowered=lowered, schema=schema, form=form)
+        return replace(self, **_lowered(self.composition, self.dialect, rung))
 
     def disproved(self, model: Model) -> Frame:
         """The frame after an answer that ended and is no JSON: a host that was believed to enforce schemas doesn't.
@@ -265,23 +264,21 @@ class Frame:
             return self
         if (remember := getattr(model, "disprove", None)) is not None:
             remember()
-        lowered, schema, form = _lowered(self.composition, self.dialect, LOOSE)
-        return replace(self, lowered=lowered, schema=schema, form=form)
+        return replace(self, **_lowered(self.composition, self.dialect, LOOSE))
 
     def last(self) -> Frame:
         """The same frame for a last request, with the same hold on the model: only an output can be answered (L5)."""
         from ..schema.lowering import above
 
         composed = self.composition.last()
-        lowered, schema, form = _lowered(composed, self.dialect, above(self.lowered.rung))
-        return replace(self, lowered=lowered, schema=schema, form=form, composition=composed)
+        lowered = _lowered(composed, self.dialect, above(self.lowered.rung))
+        return replace(self, composition=composed, **lowered)
 
     def spoken_to(self, model: Model, speaker: int) -> Frame:
         """The same frame for another of the models that stand for one."""
         dialect: Dialect | None = getattr(model, "dialect", None)
-        lowered, schema, form = _lowered(self.composition, dialect, None)
-        own = replace(self, lowered=lowered, schema=schema, form=form, dialect=dialect)
-        return replace(own, takes=takes_of(model), speaker=speaker)
+        lowered = _lowered(self.composition, dialect, None)
+        return replace(self, dialect=dialect, takes=takes_of(model), speaker=speaker, **lowered)
 
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         # A copy: what a handler changes must not outlast this request (M3).
@@ -336,26 +333,24 @@ def framed(
     toolset = offered(own, registry, config.tools, contracts)
     revealed = set(named_texts(context, REVEAL, "names")) if config.sealed else None
     toolset, composed = composition(toolset, own, output, config, revealed)
-    lowered, schema, form = _lowered(composed, dialect, None)
     return Frame(
         toolset=toolset,
-        lowered=lowered,
-        schema=schema,
-        form=form,
         composition=composed,
         dialect=dialect,
         config=config,
         handlers=handlers or {},
         takes=takes,
         media=media,
+        **_lowered(composed, dialect, None),
     )
 
 
 @lru_cache(maxsize=128)
-def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None) -> tuple[Lowered, str, AnswerForm]:
-    """The schema as it is sent, what reads the answer back, and what is said of it; nobody is given the schema itself.
+def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None) -> Mapping[str, Any]:
+    """Of a frame: the schema as it is sent, what reads the answer back, and what is said of it.
 
-    It is told once (T10): by who enforces it, else by signatures; all of it where nobody enforces it.
+    Nobody is given the schema itself. It is told once (T10): by who enforces it, else by signatures; all of it where
+    nobody enforces it.
     """
     from ..schema.lowering import choose
 
@@ -368,4 +363,4 @@ def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None)
         form = signatures(lowered.schema, {tool.name: gives for tool, _, gives in composed.tools}, composed.types)
     if not takes_references(json.loads(composed.output)):
         form = replace(form, before={"calls": []} if "calls" in properties_of(lowered.schema) else {})
-    return lowered, schema, form
+    return {"lowered": lowered, "schema": schema, "form": form}

@@ -161,7 +161,8 @@ class _Reading:
         marks = Marks.of(self._messages)
         self._left = marks.left
         self._authored = {one.number: one for one in [*marks.plans, *authored]}
-        self._tick_of = {one.number: (number, tick) for number, tick, one in _numbered(ticks, authored)}
+        answered = [(number, tick) for number, tick in enumerate(ticks, 1) if tick.answer is not None]
+        self._tick_of = {one.number: tick for tick, one in zip(answered, authored, strict=True)}
         self._decisions = Decisions(self._messages)
         self._held = {_whole(one.of.partition("/")[0]) for one in pending(run.context)}
         self._data_kinds = run.context.data_kinds
@@ -254,12 +255,6 @@ class _Reading:
         if write is not None:
             return write.value
         return {key: value for key, value in message.items() if not key.startswith("_")}
-
-
-def _numbered(ticks: Sequence[Tick], authored: Sequence[Authored]) -> Iterator[tuple[int, Tick, Authored]]:
-    answered = [(number, tick) for number, tick in enumerate(ticks, 1) if tick.answer is not None]
-    for (number, tick), one in zip(answered, authored, strict=True):
-        yield number, tick, one
 
 
 def _whole(place: str) -> str:

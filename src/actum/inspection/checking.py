@@ -12,14 +12,14 @@ from ..app.coercion import blocking
 from ..app.idea import Idea
 from ..app.loading import Code, agent_at, config_of, register_ideas
 from ..connections.looking import register_pinned
-from ..dataflow.expression import parse
-from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.reference import Reference
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError, UnknownTool
 from ..ideas.layout import Positions
 from ..ideas.store import parse_address
 from ..protocol.config import Config
 from ..protocol.context import is_url
 from ..protocol.declaration import tools_of
+from ..protocol.scopes import scope_path
 from ..protocol.tool import ANONYMOUS, Tool, delegates_of
 from ..schema.json import JsonObject, is_object
 from ..sources.actum_server import SCHEMES, Remote
@@ -155,7 +155,8 @@ class _Checker:
 
     def visit(self, file: _File, scopes: frozenset[str] | None, chain: tuple[_File, ...]) -> Findings:
         """Look at one file, then at its delegates; `scopes` are what its caller lets through, None for its user."""
-        incoming = None if scopes is None else list(_incoming(scopes))
+        # What a delegate is given: its input, and what its caller's scopes name (D5).
+        incoming = None if scopes is None else [Reference("input"), *map(scope_path, sorted(scopes))]
         grants = self.agent.config.grants
         found = Findings(assembled(self.agent).linking(), self.code, self.roots, file.path, incoming, grants)
         inspect(file.value, found)
@@ -252,18 +253,6 @@ def _delegated(found: Findings) -> Iterator[tuple[Tool, JsonPath]]:
                 if tool.is_delegated:
                     named = (tool.name,) if tool.name in message["tool"] else ()
                     yield tool, ("context", index, "tool", *named)
-
-
-def _incoming(scopes: frozenset[str]) -> Iterator[Reference]:
-    """What a delegate is given: what its caller's scopes name, and its input (D5)."""
-    yield Reference("input")
-    for scope in sorted(scopes):
-        try:
-            reference = parse(f"†{scope}")
-        except ReferenceSyntax:
-            continue
-        if isinstance(reference, Reference):
-            yield reference
 
 
 def _named(path: Path) -> str:

@@ -55,21 +55,20 @@ def price(context: Context, toolset: Toolset, limits: Limits | None = None, plan
     nothing.
     """
     elements = [Call(element) for message in context if message.get("type") == "plan" for element in message["plan"]]
-    planned = [(call, _count(call)) for call in elements if call.has_value and VALUE not in call]
+    planned = [(one, _count(one), _maker(one, toolset)) for one in elements if one.has_value and VALUE not in one]
     makers: Counter[str] = Counter()
-    for call, count in planned:
-        makers[_maker(call, toolset)] += 1 if count is None else count
+    for _, count, maker in planned:
+        makers[maker] += 1 if count is None else count
     graph = graph_of(context, toolset=toolset)
-    sure = [(call, count) for call, count in planned if WHEN not in call and count is not None]
     return Price(
         calls=makers.total(),
         steps=sum(any(graph.vertices[index].kind == "call" for index in layer) for layer in graph.layers()),
         makers=makers,
-        requests=sum(count for call, count in sure if _asks(call, toolset)),
+        requests=sum(count or 0 for call, count, maker in planned if WHEN not in call and _asks(call, maker, toolset)),
         limits=limits or Limits(),
         planning=planning or Usage(),
-        conditional=sum(1 if count is None else count for call, count in planned if WHEN in call),
-        repeated=sum(count is None for call, count in planned if WHEN not in call),
+        conditional=sum(1 if count is None else count for call, count, _ in planned if WHEN in call),
+        repeated=sum(count is None for call, count, _ in planned if WHEN not in call),
     )
 
 
@@ -81,9 +80,11 @@ def _count(call: Call) -> int | None:
     return len(items) if is_list(items) else None
 
 
-def _asks(call: Call, toolset: Toolset) -> bool:
+def _asks(call: Call, maker: str, toolset: Toolset) -> bool:
     """Whether a call takes a request to a model: that of its delegate, or one for the result that it still owes."""
-    return _maker(call, toolset) not in {CODE, MODEL, NOBODY} or _is_owed(call, toolset)
+    if maker == MODEL:  # which may have yet to write the result (C4)
+        return call.output is None and toolset.find(call.tool, READER).output is not None
+    return maker not in {CODE, NOBODY}
 
 
 def _maker(call: Call, toolset: Toolset) -> str:
@@ -96,8 +97,3 @@ def _maker(call: Call, toolset: Toolset) -> str:
     if tool.is_delegated:
         return f"the delegate {call.get('_delegate', tool.fixed('_delegate'))}"
     return MODEL if toolset.is_latent(tool) else CODE
-
-
-def _is_owed(call: Call, toolset: Toolset) -> bool:
-    """Whether a call waits for a result that a model has yet to write (C4)."""
-    return _maker(call, toolset) == MODEL and call.output is None and toolset.find(call.tool, READER).output is not None

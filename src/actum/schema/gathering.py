@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
-from itertools import count
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .json import JsonObject, encode, is_list, is_object, sha256_of
@@ -23,6 +22,7 @@ from .walk import (
     rooted_in,
     subschemas,
     target_of,
+    unused,
     with_ordered_required,
 )
 
@@ -190,7 +190,7 @@ def rooted(schema: JsonObject, name: str) -> JsonObject:
     if not _refers_to_root(schema):
         return schema
     definitions: JsonObject = schema.get("$defs", {})
-    free = _free(name, definitions)
+    free = unused(name, definitions)
     return _renamed({**schema, "$defs": {**definitions, free: _bare(schema)}}, {"#": free})
 
 
@@ -221,7 +221,7 @@ class Gathering:
 
     def _name(self, name: str, identity: tuple[str, str]) -> str:
         if identity not in self._names:
-            self._names[identity] = _free(name, self._taken)
+            self._names[identity] = unused(name, self._taken)
             self._taken.add(self._names[identity])
         return self._names[identity]
 
@@ -229,10 +229,6 @@ class Gathering:
 def _bare(schema: JsonObject) -> JsonObject:
     """A schema without its definitions, and without what names it as a document."""
     return {key: value for key, value in schema.items() if key not in _LEFT_BEHIND}
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    return name if name not in taken else next(one for n in count(2) if (one := f"{name}_{n}") not in taken)
 
 
 def _identities(local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -331,8 +327,7 @@ def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
             names[address] = same
             continue
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", address.removeprefix(_SCHEME)).strip("_")
-        taken = {*definitions, *names.values()}
-        names[address] = next(name for name in _numbered(stem) if name not in taken)
+        names[address] = unused(stem, {*definitions, *names.values()})
 
     def followed(reference: str) -> str:
         address, _, inner = reference.partition("#")
@@ -340,11 +335,3 @@ def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
 
     definitions |= {names[address]: parts[address] for address in targets if names[address] not in definitions}
     return retargeted({**parts[""], "$defs": definitions}, followed)
-
-
-def _numbered(stem: str) -> Iterator[str]:
-    yield stem
-    number = 2
-    while True:
-        yield f"{stem}_{number}"
-        number += 1

@@ -6,7 +6,8 @@ are, and its resolver answers with copies, which say nothing of where in the doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from itertools import count
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote
@@ -233,3 +234,8 @@ def required_in_order(schema: JsonObject) -> JsonObject:
     wanted = set(required)
     listed = [name for name in properties if name in wanted]
     return {**schema, "required": listed + [name for name in required if name not in properties]}
+
+
+def unused(name: str, taken: Container[str], joint: str = "_") -> str:
+    """A name for one more definition: this one, or with the first number that makes it one that isn't taken."""
+    return name if name not in taken else next(one for n in count(2) if (one := f"{name}{joint}{n}") not in taken)

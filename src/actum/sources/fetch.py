@@ -8,7 +8,7 @@ import json
 import ssl
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -250,20 +250,13 @@ class Fetcher:
         content = bytearray()
         announced = headers.get("content-length", "0")
         is_large = not announced.isdigit() or len(announced) > 18 or int(announced) > self._most_bytes
-        async for chunk in _chunks(response, is_large):
+        chunks = aiter(response.aiter_stream())
+        while not is_large and (chunk := await anext(chunks, None)) is not None:
             content += chunk
             is_large = len(content) > self._most_bytes
-            if is_large:
-                break
         if is_large:
             raise DelegateForbidden(f"{shown_url(url)} is larger than {self._most_bytes} bytes")
         return bytes(content)
-
-
-async def _chunks(response: Response, is_large: bool) -> AsyncIterator[bytes]:
-    if not is_large:
-        async for chunk in response.aiter_stream():
-            yield chunk
 
 
 def shown_url(url: object) -> str:

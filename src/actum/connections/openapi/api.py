@@ -53,11 +53,6 @@ def answer_result(media_type: str, content: bytes, *, is_declared: bool) -> Json
     return {"content": [_block(kind, content)]}
 
 
-def answer_text(content: bytes, most: int) -> str:
-    """The beginning of a content as text, for people."""
-    return content[: 4 * most].decode(errors="replace")[:most]
-
-
 def _block(kind: str, content: bytes) -> JsonObject:
     if kind.startswith(_TEXTS) or kind.endswith("+xml") or not kind:
         return {"type": "text", "text": content.decode(errors="replace")}
@@ -174,7 +169,8 @@ class Api:
 
     def _result(self, answer: Answer, own: JsonObject) -> JsonObject:
         if not 200 <= answer.status_code < 300:
-            said, outcome = answer_text(answer.content, _MOST_SAID), _UNANSWERED.get(answer.status_code)
+            said = answer.content[: 4 * _MOST_SAID].decode(errors="replace")[:_MOST_SAID]
+            outcome = _UNANSWERED.get(answer.status_code)
             raise self._error(f"answers with {answer.status_code}", said=said, outcome=outcome)
         media_type: str = answer.headers.get("content-type", "")
         return answer_result(media_type, answer.content, is_declared="outputSchema" in own)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain, count
 from typing import Any
 
 from ..json import JsonObject, encode, is_object
-from ..walk import properties_of, required_of
+from ..walk import properties_of, required_of, unused
 from .definitions import null, or_null
 from .dialects import Dialect
 from .restoring import EACH, ELSE, SAID, WHOLE, Shape
@@ -66,7 +65,7 @@ class Wrapped:
         offered: list[Any] = []
         for group, members in zip(self._groups, self._members, strict=True):
             inner = [wires[index] for index in group.calls]
-            name = next(one for one in chain(["call"], (f"call{n}" for n in count(2))) if one not in definitions)
+            name = unused("call", definitions, "")
             definitions[name] = inner[0] if len(inner) == 1 else {"anyOf": inner}
             offered += [{"$ref": f"#/$defs/{name}"}, self._around(members, name)]
         return [*offered, *(wire for index, wire in enumerate(wires) if index not in self._wrapped)]

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from ..gathering import components
 from ..json import JsonObject, encode, is_list, is_object
-from ..walk import IN_PLACE, properties_of, required_of, target_of
+from ..walk import IN_PLACE, properties_of, required_of, target_of, unused
 from .restoring import AnyOf, Branch, Shape, json_types
 
 Node: TypeAlias = tuple[JsonObject, Shape]
@@ -291,11 +291,7 @@ class Definitions:
 
     def _free(self, reference: str) -> str:
         last = unquote(reference).rsplit("/", 1)[-1].lstrip("#") or "root"
-        stem = re.sub(r"[^A-Za-z0-9_-]", "_", last)
-        name, number = stem, 1
-        while name in self._taken:
-            number += 1
-            name = f"{stem}_{number}"
+        name = unused(re.sub(r"[^A-Za-z0-9_-]", "_", last), self._taken)
         self._taken.add(name)
         return name
 

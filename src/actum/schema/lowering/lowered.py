@@ -6,11 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import chain, count
 from typing import Any, Literal, TypeAlias
 
 from ..json import JsonObject, encode, is_list, is_object
-from ..walk import Slot, Subschema, held, properties_of, required_of, subschemas
+from ..walk import Slot, Subschema, held, properties_of, required_of, subschemas, unused
 from .call_list import Wrapped, lowered_calls, offered_calls
 from .dialects import LADDER, SCALARS, Dialect, Rung, SizeLimits
 from .remarks import Note, Remarks
@@ -244,7 +243,7 @@ def state_references_once(lowered: JsonObject, definitions: JsonObject) -> None:
         if _refers(slot.schema):
             found.setdefault(encode(slot.schema), []).append(slot)
     for text, slots in found.items():
-        name = next(one for one in chain([_NAME], (f"{_NAME}{n}" for n in count(2))) if one not in definitions)
+        name = unused(_NAME, definitions, "")
         link = {"$ref": f"#/$defs/{name}"}
         if len(slots) * (len(text) - len(encode(link))) > len(text) + len(name) + len('"":,'):
             definitions[name] = slots[0].schema

@@ -13,7 +13,7 @@ from ..json import JsonObject, encode, is_object
 from ..quoting import quoted, spelled
 from ..type_reading import type_of
 from ..types import Alternative, Boolean, DeclaredField, List, Null, Number, Object, Text, Type, Undeclared, Whole
-from ..walk import mapped, properties_of
+from ..walk import mapped, properties_of, unused
 from .shape_reading import FORMATS
 
 UNKNOWN = "an unknown shape"
@@ -294,10 +294,7 @@ def free_name(title: str, taken: Mapping[str, Any]) -> str:
     """A name for a type that isn't taken: the title as one word, which no word of the notation is like."""
     word = re.sub(r"\W", "", title).lstrip("_0123456789")[:_LONGEST_NAME]
     word = word[:1].upper() + word[1:] if word.isidentifier() and word.isprintable() else "Type"
-    name, number = word, 2
-    while name in taken:
-        name, number = f"{word}_{number}", number + 1
-    return name
+    return unused(word, taken)
 
 
 def _content(schema: JsonObject) -> str:
