@@ -169,10 +169,10 @@ def _list(_: Meter, values: Any) -> list[Any]:
 
 
 def _range(meter: Meter, *ends: Any) -> list[int]:
-    try:
-        found = range(*(whole_number(end, "range()") for end in ends))
-    except ValueError:
-        raise ComputingError("range() takes a step other than 0") from None
+    whole = [whole_number(end, "range()") for end in ends]
+    if whole[2:] == [0]:
+        raise ComputingError("range() takes a step other than 0")
+    found = range(*whole)
     if any(abs(end) > LARGEST for end in ends):
         raise ComputingError("the number is too large")
     size = max(0, -((found.start - found.stop) // found.step))
