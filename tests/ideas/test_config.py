@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Context, Idea, Limits, Runs, errors, kept, models, tools
+from actum.app.loading import ready
 from actum.ideas.file import identified
 from actum.ideas.idea_config import IdeaConfig
 from actum.protocol.config import FIELDS, Standing
@@ -270,6 +271,18 @@ async def test_an_idea_from_outside_names_nothing_that_was_not_granted(config: J
             await refused
     granted = Agent(models.Scripted([]), config=Config(grants=["os"]))
     assert (await idea.run(granted)).output == "ok", "its user names the model"
+
+
+@pytest.mark.rule("D12", "D15")
+def test_the_model_that_its_user_has_set_goes_before_what_an_idea_from_outside_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config: Json = {"model": "openai:theirs"}
+    monkeypatch.setenv("ACTUM_MODEL", "openai:mine")
+    for origin, name in (("https://example.com/x.json", "mine"), ("x.json", "theirs")):
+        found = ready(Idea(context=Context([], origin=origin), config=config), "x").model
+        assert found is not None
+        assert name in (found.name or "")
 
 
 @pytest.mark.rule("L8", "D15")

@@ -262,8 +262,12 @@ def test_a_decorator_takes_a_meta_property_by_its_value_as_a_file_does() -> None
         """Look."""
         return x
 
-    assert tools.tool(_output=True, _effects="none", name="any")(look).tool.output == {}
-    assert tools.tool(_effects={"const": "none"}, name="none")(look).tool.effects == "none"
+    anything = tools.tool(_output=True, _effects="none", name="any")(look).tool
+    reading = tools.tool(_effects={"const": "none"}, name="none")(look).tool
+    assert anything is not None
+    assert anything.output == {}
+    assert reading is not None
+    assert reading.effects == "none"
     with pytest.raises(errors.SchemaError, match="'_output' must be the schema of the result, not 'text'"):
         tools.tool(_output="text", name="text")(look)
 
@@ -282,7 +286,8 @@ def test_what_no_schema_can_be_made_of_is_told_with_the_tool_and_the_parameter()
         """Take."""
         return Handle()
 
-    for function, path in ((give, "handle"), (take, "return")):
+    functions: list[tuple[Callable[..., Any], str]] = [(give, "handle"), (take, "return")]
+    for function, path in functions:
         with pytest.raises(errors.SchemaError) as caught:
             Tools().tool(function)
         assert (caught.value.tool, caught.value.path) == (function.__name__, path)

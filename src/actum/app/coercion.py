@@ -45,7 +45,7 @@ def as_context(given: Given, kinds: Collection[str] = (), data_kinds: Collection
 
 
 def messages_of(given: Any) -> Any:
-    """Messages as dicts and texts, not judged yet; `Context` judges what is no list of them, too."""
+    """Messages as dicts and texts, not judged yet; `Context` judges what isn't a list of them, too."""
     if hasattr(given, "as_tool"):
         raise MessageError("an Idea is run by `idea.run(agent)`, and gone on with by `agent.resume(idea)`")
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
@@ -54,7 +54,7 @@ def messages_of(given: Any) -> Any:
 
 
 def _plain(message: Any) -> Any:
-    """A message as a dict; what is none is judged with the others, by its index."""
+    """A message as a dict; anything else is judged with the others, by its index."""
     return message.to_dict() if is_message(message) else message
 
 
@@ -120,7 +120,7 @@ def as_model(model: Model | str | None) -> Model | None:
 
 
 def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end: outside an event loop, or beside the one that is running, as in a notebook.
+    """Run a coroutine to its end: outside an event loop, or next to the one that is running, as in a notebook.
 
     It sees the context variables of its caller, and Ctrl-C cancels it; what it has begun is awaited before that shows.
     """
@@ -208,7 +208,7 @@ async def instructed(context: Context, functions: Sequence[Callable[..., Any]], 
     """A context with what functions say now; what they said in earlier runs gives way to it.
 
     Raises:
-        SchemaError: one has failed, or has said what is no text.
+        SchemaError: one has failed, or has returned what isn't text.
     """
     said = [(one.__name__, await _said(one, deps)) for one in functions]
     new = {name: {"type": "system", "message": text, _BY: name} for name, text in said if text}

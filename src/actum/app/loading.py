@@ -16,7 +16,7 @@ from ..execution.approver import Approve
 from ..generation.model import Model
 from ..ideas.idea_config import IdeaConfig
 from ..protocol.config import Config, Limits
-from ..protocol.context import Context
+from ..protocol.context import Context, is_url
 from ..protocol.registry import Registry
 from ..schema.json import JsonObject
 from ..sources.modules import find_module, load_activities
@@ -220,7 +220,9 @@ def ready(
     """
     code = code or Code.to_run()
     allowed = folders(roots) or idea.roots
-    asked = idea.settings(name=name, has_model=bool(model or os.environ.get("ACTUM_MODEL")))
+    # What its user has set goes before what an Idea from outside names, which nobody has granted.
+    named = model or (os.environ.get("ACTUM_MODEL") if is_url(idea.context.origin) else None)
+    asked = idea.settings(name=name, has_model=bool(named))
     config = code.within(asked.over(Config()))
     load_modules(idea, asked.activities, code, allowed)
     load_servers(idea, asked.servers, code, allowed)
@@ -228,7 +230,7 @@ def ready(
         idea=idea.identified(config),
         config=config,
         limits=asked.limits or Limits(),
-        model=model_asked(asked, model, record),
+        model=model_asked(asked, named, record),
         roots=allowed,
         code=code,
     )

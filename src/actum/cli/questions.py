@@ -40,7 +40,7 @@ class Typed:
         self._has_ended = False
 
     async def line(self) -> str | None:
-        """The next line without its end, None where there is none any more."""
+        """The next line without its end, None at the end."""
         if self._has_ended:
             return None
         if self._coming is None:
@@ -52,7 +52,7 @@ class Typed:
 
     def _read(self, coming: asyncio.Future[str]) -> None:
         line = ""
-        with suppress(OSError, ValueError, AttributeError):  # it has been closed, or is no file: nothing comes any more
+        with suppress(OSError, ValueError, AttributeError):  # it has been closed, or isn't a file: nothing more comes
             if self._lines is None:
                 own, encoding = sys.stdin.fileno(), sys.stdin.encoding
                 self._lines = open(own, encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115

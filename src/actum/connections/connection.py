@@ -356,7 +356,7 @@ async def _page_as_sent(client: Client, cursor: str | None) -> tuple[list[Any], 
 
 
 def _sound(listed: Any) -> JsonObject | None:
-    """A tool as it was listed, None if that is no tool."""
+    """A tool as it was listed, None if that isn't a tool."""
     from mcp_types import Tool
     from pydantic import ValidationError
 

@@ -23,7 +23,7 @@ def read_pins(path: Path) -> JsonObject | None:
     """What a file of pins holds; None where there is no file.
 
     Raises:
-        IdeaError: it can't be read, or is no JSON object.
+        IdeaError: it can't be read, or isn't a JSON object.
     """
     return held_pins(path, read_text(path)) if path.exists() else None
 

@@ -103,7 +103,7 @@ async def _listen(
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
                 if (message := instead_of(line)) is None:
-                    continue  # what libraries print, which is no message
+                    continue  # what libraries print, which isn't a message
             try:
                 await heard.send(SessionMessage(message))
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):

@@ -63,7 +63,7 @@ def _shallow_tools(line: bytes) -> dict[str, Any] | None:
     try:
         result = json.loads(line)["result"]
         tools: Any = result["tools"]
-        encode(tools).encode()  # what holds half a character is no text
+        encode(tools).encode()  # what holds half a character isn't text
     except (ValueError, RecursionError, KeyError, TypeError):
         return None
     if not is_list(tools):

@@ -42,7 +42,7 @@ def as_it_is(plan: JsonObject) -> JsonObject:
 
 
 def with_output_paths(schema: JsonObject) -> JsonObject:
-    """A call, or the members of a tool, whose output path is no text that a `$` could be part of."""
+    """A call, or the members of a tool, whose output path isn't text that a `$` could be part of."""
     path = schema.get("_outputPath")
     if is_object(path):
         fixed = {key: _path(path[key]) for key in ("const", "enum") if key in path}

@@ -283,7 +283,7 @@ class _Needs:
             case Reference():
                 return self._may_be_written(expression, node, waits)
             case Computed():
-                return False  # it is no alternative
+                return False  # it isn't an alternative
 
     def _may_end(self, reference: Reference, node: Node, waits: list[Callable[[Waiter], None]]) -> bool:
         target = node.answer.named(reference)

@@ -36,7 +36,7 @@ OPEN = frozenset({Status.WAITING, Status.READY})
 PASSED = frozenset({Status.DONE, Status.SKIPPED})
 """What a call is when those that come after it may start (C11, T14)."""
 NO_ELEMENT = -1
-"""The index of what orders calls and is no element of their answer (T14)."""
+"""The index of what orders calls and isn't an element of their answer (T14)."""
 
 
 @dataclass(slots=True, eq=False)

@@ -32,7 +32,7 @@ State: TypeAlias = Literal["pass", "fail", "unknown", "broken"]
 class Verdict:
     """What a check says of a run: `why` where it doesn't pass, and a `score` where it gave one.
 
-    `unknown`: what is on record doesn't tell; `broken`: the check itself failed, which is no pass.
+    `unknown`: what is on record doesn't tell; `broken`: the check itself failed, which isn't a pass.
     """
 
     state: State

@@ -50,7 +50,7 @@ class Complaint:
     def form(self, told: Json, form: Form, words: str) -> JsonObject:
         """The members that fit a form; each that doesn't is noted, as is each key that the form doesn't know.
 
-        `words` say what the whole is, where that is no object.
+        `words` say what the whole is, where that isn't an object.
         """
         if not is_object(told):
             self(words)

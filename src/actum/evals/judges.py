@@ -149,7 +149,7 @@ def labels_in(path: Path) -> Mapping[str, bool]:
     """What people said of outputs, by their digests, in a file of lines {case, output, pass}; the last line counts.
 
     Raises:
-        IdeaError: it can't be read, or a line is no label.
+        IdeaError: it can't be read, or a line isn't a label.
     """
     found: dict[str, bool] = {}
     for number, line in enumerate(read_text(path).split("\n"), 1):

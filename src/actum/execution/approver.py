@@ -83,7 +83,7 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
 
     Raises:
         ApprovalDenied: with the reason; also where the approver itself fails, since what isn't approved doesn't run.
-        InvalidParameters: what should run instead is no call, or has another condition.
+        InvalidParameters: what should run instead isn't a call, or has another condition.
     """
     try:
         asked: partial[Any] = partial(approve, call, tool, context)

@@ -40,7 +40,7 @@ class Spent:
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Spent:
-        """The same from JSON, as `to_dict` makes it; what is no count there counts as nothing."""
+        """The same from JSON, as `to_dict` makes it; anything else there counts as nothing."""
         usage = Usage.of(told.get("usage"))
         counts = {name: Usage.of({"requests": told.get(name)}).requests for name in ("requests", "calls", "bytes")}
         known = Usage.of({"input_tokens": told.get("tokens"), "usd": told.get("usd")})

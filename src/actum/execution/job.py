@@ -174,7 +174,7 @@ class Job(_Seldom):
 
     @property
     def marks(self) -> JsonObject:
-        """What is marked on what it leaves, besides its place."""
+        """What is marked on what it leaves, as well as its place."""
         is_derived = self.came is not None and source_of(self.came).is_derived
         own = marks_of(self.filters, (*self.derived, *("",) * is_derived))
         if (failed := self._failed()) is not None:

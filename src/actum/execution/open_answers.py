@@ -208,7 +208,7 @@ class OpenAnswers:
 
 
 _WITHHELD = "Your last `output` was not delivered: something failed. What has been done stays done: {}."
-"""What a model is told beside the errors, so that it repeats neither what is done nor what is not true."""
+"""What a model is told together with the errors, so that it repeats neither what is done nor what is not true."""
 _MAKE = "make what is missing, and answer the output again"
 _LEAVE = "don't repeat what was, or may have been; answer the output again"
 

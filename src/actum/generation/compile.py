@@ -253,7 +253,7 @@ class Frame:
         return replace(self, **_lowered(self.composition, self.dialect, rung))
 
     def disproved(self, model: Model) -> Frame:
-        """The frame after an answer that ended and is no JSON: a host that was believed to enforce schemas doesn't.
+        """The frame after an answer that ended and isn't JSON: a host that was believed to enforce schemas doesn't.
 
         It is told the schema in words from now on, and the model remembers that where it can.
         """

@@ -1,6 +1,6 @@
 """The course of a kept run: when its requests were made and its calls carried out, what each was and cost (L8).
 
-It is noted beside the context, under `meta.run.course`, as rows: `{"request": …}` for a request and `{"call": place,
+It is noted next to the context, under `meta.run.course`, as rows: `{"request": …}` for a request and `{"call": place,
 …}` for a call, also of delegates. Nothing is decided by it: it is for those who look at a run, and where it is missing
 or damaged, only what it would have shown is. What all of it comes to (`Sums`) is noted as soon as it changes.
 """

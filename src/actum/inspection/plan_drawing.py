@@ -108,7 +108,7 @@ def _values_along(ways: list[list[_Box]], run: PlanRun) -> Iterator[str]:
 
 
 def _rooms(boxes: set[_Box]) -> dict[_Box, int]:
-    """How many characters of a value find room beside where lines arrive at each box: up to the next of its row."""
+    """How many characters of a value find room next to where lines arrive at each box: up to the next of its row."""
     found: dict[_Box, int] = {}
     ordered = sorted(boxes, key=lambda box: (box.y, box.middle))
     for one, following in zip_longest(ordered, ordered[1:]):

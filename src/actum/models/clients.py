@@ -43,7 +43,7 @@ async def library_model(
 def _client(provider: str, trusted: ssl.SSLContext) -> Client:
     async def check(response: httpx2.Response) -> None:
         if (opened := _opened.get()) is None:
-            return  # what a batch is asked about is no stream
+            return  # what a batch is asked about isn't a stream
         opened.append(response)
         with suppress(httpx2.HTTPError):
             await check_content(provider, response.status_code, response.headers, response.aiter_bytes)

@@ -100,7 +100,7 @@ def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
     """The call that an approver lets run, without its condition, which has been judged, and an `_else` left as it was.
 
     Raises:
-        InvalidParameters: it is no call, or has another condition.
+        InvalidParameters: it isn't a call, or has another condition.
     """
     if WHEN in reply and (WHEN not in asked or reply[WHEN] != asked[WHEN]):
         raise InvalidParameters("its condition has been judged: leave it as it is, or out", path=WHEN)

@@ -129,7 +129,7 @@ class Memory:
         return kind in self._kinds
 
     def take(self, kind: str, other: Memory) -> None:
-        """Let a kind be what it is in another memory, whose own it is no more."""
+        """Let a kind be what it is in another memory, that it no longer belongs to."""
         if kind in other._kinds:
             self._kinds[kind] = other._kinds[kind]
         if kind in other._trails:

@@ -59,7 +59,7 @@ def source_of(marks: Marks, path: Path = ()) -> Source:
 
 
 def marks_in(message: Mapping[str, Any], value: Any) -> Marks:
-    """What a message says of where its value comes from, in its marks; what is no such mark says that calls brought it.
+    """What a message says of where its value comes from, in its marks; anything else says that calls brought it.
 
     What a model has written out itself as the result of its call is its own.
     """

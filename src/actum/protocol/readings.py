@@ -91,7 +91,7 @@ def with_filters(message: JsonObject, filters: Sequence[Filter] | None) -> JsonO
 
 
 def marks_of(filters: Sequence[Filter] | None, derived: Sequence[str]) -> JsonObject:
-    """What is marked of a call besides its place: what its filters have kept (E7), and what was derived (S10)."""
+    """What is marked of a call as well as its place: what its filters have kept (E7), and what was derived (S10)."""
     marks = with_filters({}, filters)
     return marks | ({DERIVED: list(derived)} if derived else {})
 

@@ -73,7 +73,7 @@ def registered(function: Callable[..., Any]) -> Activity | None:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise a `TypeError`, as a call of a function does, for what is no option of a decorator."""
+    """Raise a `TypeError`, as a call of a function does, for what isn't an option of a decorator."""
     for key in options:
         if key not in _OPTIONS and key[:1] != "_":
             raise TypeError(f"a tool has no option {key!r}; {instead(key, [*known_meta(), *_OPTIONS])}")

@@ -69,7 +69,7 @@ class PlannedRequest:
     passed: str = ""
     """Why there is a plan that isn't used."""
     goes_on: bool = False
-    """Whether the run was begun before: what is left of it is no example."""
+    """Whether the run was begun before: what is left of it isn't an example."""
     gate: Gate | None = None
     """What lets its requests in, where others ask the same models."""
 

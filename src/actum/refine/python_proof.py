@@ -34,8 +34,8 @@ from .sameness import as_same
 class PythonCode:
     """A plan as a Python module with a typed function, which was proved.
 
-    `tests` is a module that proves it again, empty where the Idea or a run of it is no file, and where a model reads a
-    text: what it reads there is on no record.
+    `tests` is a module that proves it again, empty where the Idea or a run of it isn't a file, and where a model reads
+    a text: what it reads there is on no record.
     """
 
     path: Path

@@ -173,7 +173,7 @@ async def prove(
         tools: as for `refine`, and so is `same`.
 
     Raises:
-        RefineError: the Idea has no plan, or a run is no example; its code says why.
+        RefineError: the Idea has no plan, or a run isn't an example; its code says why.
         IdeaError: a file can't be read.
     """
     own, agent, toolset = prepared_for(plan, tools)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..dataflow.computing.allowance import Allowance, Meter
 from ..dataflow.computing.functions import FUNCTIONS
@@ -36,7 +36,8 @@ _WORDS: Mapping[bool | None, str] = {None: "null", True: "true", False: "false"}
 
 def value_key(value: Any) -> str:
     """A value as text: 1, 1.0, "1" and true are four values."""
-    kind = type(value)  # JSON has no subclasses, and this runs for every value that a term may come to
+    # JSON has no subclasses, and this runs for every value that a term may come to.
+    kind = cast("type[object]", type(value))
     if kind is str:
         return f'"{value}'
     if kind is int or kind is float:

@@ -98,7 +98,7 @@ class Company:
         self._suspect: str | None = None
         self._met: dict[str, float] = {}
         self._left = asyncio.Event()
-        """Set whenever a run is no longer carried, or no suspect any more."""
+        """Set whenever a run is no longer carried, or is no longer a suspect."""
         self.is_closed = False
         """Whether nothing is carried any more: what still waits to be claimed is for others."""
         self.room = dict(slots)

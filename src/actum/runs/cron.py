@@ -79,7 +79,7 @@ class Cron:
         return int(offset.total_seconds()) if offset is not None else 0
 
     def _counts(self, tick: int) -> bool:
-        """Whether a tick is none that comes for the second time by its clock."""
+        """Whether a tick comes for the first time by its clock."""
         return self._is_hourly or datetime.fromtimestamp(tick, self._zone).fold == 0
 
     def _skips(self, change: int) -> bool:

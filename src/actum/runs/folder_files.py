@@ -231,7 +231,7 @@ def known_of(idea: Idea, run: str) -> list[JsonObject]:
 
 
 def _is_no_idea(path: Path) -> bool:
-    """Whether a file is JSON of something else: it is no run that can't be read, but never was one."""
+    """Whether a file is JSON of something else: not a run that can't be read, but no run at all."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

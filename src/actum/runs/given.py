@@ -64,7 +64,7 @@ def as_choice(value: Any, what: str, choices: Collection[str]) -> Any:
     """One of some names.
 
     Raises:
-        RunError: it is none of them.
+        RunError: it is neither.
     """
     return _judged(value, what, choice(f"one of {', '.join(choices)}", *choices))
 

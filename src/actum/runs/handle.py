@@ -70,7 +70,7 @@ class Run:
             wait: for how many seconds to wait for that at most.
 
         Raises:
-            RunNotFound: there is no such run any more.
+            RunNotFound: the run is gone.
         """
         if wait:
             await self._store.database.changed(self.id, wait)

@@ -214,7 +214,7 @@ class RunCarrier:
         progress.known |= {} if own.dialect is None else {"dialect": own.dialect.name}
         if (escalated := escalated_to(taken.sent)) is not None:
             progress.known["escalated"] = escalated
-        agent.plans = agent.plans if child is None else None  # what a delegate is asked, is no request of the agent
+        agent.plans = agent.plans if child is None else None  # what a delegate is asked isn't a request of the agent
         stream = streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
         return _ending(await progress.follow(stream, record, live), progress)
 
@@ -317,7 +317,7 @@ def submitted_idea(source: Submission) -> Idea:
 
 def _ending(result: Result[Any], progress: RunProgress) -> Ending:
     output = jsonable(result.output)
-    if result.waiting:  # beside an output, what an earlier turn of a conversation has left can still be decided on (M4)
+    if result.waiting:  # with an output, too: what an earlier turn has left can still be decided on (M4)
         return progress.ending("waiting", output=output, waiting=tuple(result.waiting))
     if result.output is None and result.errors:
         return progress.ending("failed", error=result.errors[0].to_dict())

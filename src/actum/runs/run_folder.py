@@ -118,7 +118,7 @@ class RunFolder(FolderDeliveries):
     async def review(self) -> None:
         """Let runs go on that wait for others which are over, and end what carries out calls of runs that have ended.
 
-        Whoever had ended those may have been killed before it came to that: here it is no part of one transaction.
+        Whoever had ended those may have been killed before it came to that: here it isn't part of one transaction.
         """
         rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
         parents = {row.parent for row in rows if not row.is_over}

@@ -32,7 +32,7 @@ class RunRecord:
         """How far the run is.
 
         Raises:
-            RunNotFound: there is none (any more).
+            RunNotFound: it doesn't exist, or no longer.
         """
         return found_run(await self._store.get(self._run), self._run)
 
@@ -94,7 +94,7 @@ def found_run(found: T | None, run: str) -> T:
     """What is known of a run, if there is one.
 
     Raises:
-        RunNotFound: there is none (any more).
+        RunNotFound: it doesn't exist, or no longer.
     """
     if found is None:
         raise RunNotFound(f"there is no run {run}")

@@ -47,7 +47,7 @@ def decision(
     """A decision on the call at a place; `parameters` replace its own, and `by` is who has decided.
 
     Raises:
-        IdeaError: one of them is no parameter, but would say what is called, or how.
+        IdeaError: one of them isn't a parameter, but would say what is called, or how.
     """
     own: JsonObject = {
         "decide": of,

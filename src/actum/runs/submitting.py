@@ -71,7 +71,7 @@ def _within(batch: timedelta, idea: SavedIdea) -> float:
     """How many seconds a request may lie in a batch.
 
     Raises:
-        RunError: it is no time, or the Idea's model takes none.
+        RunError: it isn't a time, or the Idea's model takes none.
     """
     if not isinstance(batch, timedelta) or batch <= timedelta():  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
         raise RunError("`batch` says within which time requests are answered, for example timedelta(hours=24)")

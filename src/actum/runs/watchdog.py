@@ -1,6 +1,6 @@
 """The watchdog of a worker: it asks for the leases of its runs, and cuts those that can't be confirmed for too long.
 
-So a worker that is cut off from its place begins nothing that others may have begun by then. What it cuts is no loss:
+So a worker that is cut off from its place begins nothing that others may have begun by then. What it cuts isn't a loss:
 it tells so, as soon as it can.
 """
 

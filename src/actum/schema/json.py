@@ -275,7 +275,7 @@ LEAST = 64
 """What each value counts as at least: about what holding an empty one takes."""
 
 _SHORT = LEAST // 4
-"""A text of no more characters than this is no more than the least, whatever they are."""
+"""A text of at most this many characters never exceeds the least bound, whatever they are."""
 _SMALL = 10**LEAST
 _LONG = 1_000_000
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
@@ -344,7 +344,7 @@ def weight_of_text(text: str) -> int:
 def _keys(value: Mapping[Any, Any]) -> int:
     try:
         return sum(map(len, value))
-    except TypeError:  # a key that is no text: it will be refused, or written as one
+    except TypeError:  # a key that isn't text: it will be refused, or written as one
         return 0
 
 

@@ -122,7 +122,7 @@ class _Reader:
         return judges[0] if len(judges) == 1 and judges[0] != [True] else None
 
     def _judges(self, schema: JsonObject) -> list[list[Any]]:
-        """The alternatives that each keyword beside the schema's own offers."""
+        """The alternatives that each keyword next to the schema's own offers."""
         judges: list[list[Any]] = []
         if "$ref" in schema:
             found = target_of(schema["$ref"], self._root)

@@ -91,7 +91,7 @@ def answer_to(to: Interrupt, entry: Mapping[str, Any]) -> InterruptAnswer:
     """What an interrupt was answered with.
 
     Raises:
-        Refusal: that is no answer.
+        Refusal: that isn't an answer.
     """
     payload = entry.get("payload")
     if entry["status"] == "cancelled":

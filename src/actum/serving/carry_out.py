@@ -1,7 +1,7 @@
 """A whole graph of calls as one tool, `carry_out`, over any set of tools: for models that know nothing of Actum.
 
 What they write is a plan as a model's, whoever sends it: it may add nothing to what the tools declare (S9), and its
-calls are held unless they are known to only read, since who calls here is no user. Of many tools a host is given the
+calls are held unless they are known to only read, since the caller here isn't a user. Of many tools a host is given the
 names of their groups and a second tool, `find_tools`, which tells those that it asks for.
 """
 

@@ -18,7 +18,7 @@ def turns_of(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     """Messages with a role and a content. Calls of tools and their results are left out: they were not this server's.
 
     Raises:
-        Refusal: a role, or a part of a content, is none that can be taken.
+        Refusal: a role, or a part of a content, can't be taken.
     """
     found: list[JsonObject] = []
     for index, message in enumerate(messages):
@@ -50,7 +50,7 @@ def _turn(kind: str, content: Any, index: int) -> Iterator[JsonObject]:
 
 
 def _media(part: JsonObject) -> JsonObject | None:
-    """A part that is no text, as a message; None if it can't be one."""
+    """A part that isn't text, as a message; None if it can't be one."""
     match part:
         case {"type": "image_url", "image_url": {"url": str(url)}}:
             return _located("image", url)

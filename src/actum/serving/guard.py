@@ -32,7 +32,7 @@ _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class JsonMeter:
-    """Counts the values of a text and how deep it nests. What is no JSON holds no more than what is counted, either."""
+    """Counts the values of a text and how deep it nests. What isn't JSON holds no more than what is counted, either."""
 
     def __init__(self) -> None:
         self.values = 1

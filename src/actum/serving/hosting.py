@@ -62,7 +62,7 @@ class Hosting:
         self.asking: set[str] = set()
         """The names of the Ideas for which the host's model answers."""
         self.own: dict[str, Agent] = {}
-        """The agents of what is served beside Ideas, by name."""
+        """The agents of what is served as well as Ideas, by name."""
         self._queue = f"{_QUEUE}{urandom(6).hex()}"
         self._asks = WeakValueDictionary[str, Asks]()
         """By their ids, what the runs ask that are carried out, or that a host waits for."""

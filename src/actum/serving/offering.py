@@ -1,6 +1,6 @@
 """An Idea, and whatever else is served, as a host of MCP is offered it: a name, schemas, and what its calls may do.
 
-An output that is no object travels as `{"result": …}`, since one such schema breaks the whole list for hosts of the
+An output that isn't an object travels as `{"result": …}`, since one such schema breaks the whole list for hosts of the
 protocol before 2026-07-28. Where the host's own model may be asked, a result says first whether it is one.
 """
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 _NAMES = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:$|_)", re.IGNORECASE)
 _SHORTEST = 8
-"""What is shorter is no secret that could be hidden: it would be cut out of words."""
+"""What is shorter isn't a secret that could be hidden: it would be cut out of words."""
 
 
 def secrets_of(environment: Mapping[str, str] = os.environ) -> list[str]:

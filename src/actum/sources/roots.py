@@ -14,7 +14,7 @@ _BELOW = os.open in os.supports_dir_fd
 
 
 def folders(roots: Iterable[str | Path] | str | Path) -> list[Path]:
-    """The folders that were given, or the only one: a text is no list of letters, of which `/` would be one."""
+    """The folders that were given, or the only one: a text isn't a list of letters, of which `/` would be one."""
     return [Path(root) for root in ([roots] if isinstance(roots, str | Path) else roots)]
 
 

@@ -160,7 +160,7 @@ def appended(draft: Draft, last: Any, now: int) -> StoredVersion:
     """The entry that a draft becomes behind the last of the whole store: later than it, whatever the clock says.
 
     Raises:
-        IdeaError: what is known of that last one is no sequence with its moment.
+        IdeaError: what is known of that last one isn't a sequence with its moment.
     """
     match last:
         case None:

@@ -33,10 +33,10 @@ _LASTING = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_READONLY, sqlite3.SQL
 
 
 def strange(path: str | Path, kind: Kind) -> str | None:
-    """Why a file is no store of a kind; None where it is one, or may become one.
+    """Why a file isn't a store of a kind; None where it is one, or may become one.
 
     Raises:
-        sqlite3.Error, OSError: it can't be read, or is no database at all.
+        sqlite3.Error, OSError: it can't be read, or isn't a database at all.
     """
     if os.path.isdir(path):
         return f"a folder, where a store of {kind} in SQLite would be a file"

@@ -235,7 +235,7 @@ def _message(text: str, index: int) -> JsonObject:
     """A message as it was edited.
 
     Raises:
-        IdeaError: it is no object.
+        IdeaError: it isn't an object.
     """
     value = decode(text)
     if not is_object(value):

@@ -11,7 +11,7 @@ def digits(text: str | None, longest: int = 6) -> int | None:
 
 
 def index_in(text: str | None, length: int) -> int | None:
-    """A number as the index of something of this length; None where it is none of it."""
+    """A number as the index of something of this length; None where it isn't one."""
     found = digits(text)
     return found if found is not None and found < length else None
 

@@ -75,7 +75,7 @@ async def requests_of(run: Idea, name: str) -> tuple[RequestSent, ...]:
 
 
 async def known_requests(run: Idea, name: str) -> tuple[RequestSent, ...]:
-    """The same; none where they can't be made any more, which is no reason not to show the run."""
+    """The same; none where they can no longer be made, which is no reason not to show the run."""
     try:
         return await requests_of(run, name)
     except (ActumError, ValueError):

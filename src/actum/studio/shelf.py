@@ -55,7 +55,7 @@ class Shelf:
     named: Mapping[str, Idea] = field(default_factory=dict[str, Idea])
 
     def listed(self) -> list[IdeaListed]:
-        """The Ideas, by name. A JSON file that is no Idea is none; one that means to be and can't be read says so."""
+        """The Ideas, by name. A JSON file that isn't an Idea is left out; one that can't be read says so."""
         found = [listed_as(name, idea) for name, idea in self.named.items()]
         for key, path in self._files():
             try:

@@ -54,7 +54,7 @@ def _text(value: Any) -> str:
 
 def _message(message: Mapping[str, Any]) -> JsonObject:
     parts: list[JsonObject] = [{"type": "text", "content": message["content"]}]
-    if media := message.get("media"):  # a picture itself is no text for a trace
+    if media := message.get("media"):  # a picture itself isn't text for a trace
         parts.append({"type": media["kind"], "name": media["name"], "media_type": media.get("media_type")})
     return {"role": message["role"], "parts": parts}
 

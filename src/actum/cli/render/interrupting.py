@@ -115,7 +115,7 @@ class Interruptible(Renderer):
         self._renderer.go_on()
 
     def note(self, words: str) -> None:
-        """Tell something beside the events."""
+        """Tell something between the events."""
         self._renderer.note(words)
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:

@@ -36,7 +36,7 @@ class Renderer:
         """Take it back."""
 
     def note(self, words: str) -> None:
-        """Tell something beside the events; may be called between any two lines of the program.
+        """Tell something between the events; may be called between any two lines of the program.
 
         Raises:
             RuntimeError: that is in the middle of writing another line.
@@ -99,7 +99,7 @@ def awaited(event: events.CallWaiting) -> str:
 
 
 def progress_of(event: events.CallProgress) -> str:
-    """How far a call is: `3/10 reading`, in percent where it is no count."""
+    """How far a call is: `3/10 reading`, in percent where it isn't a count."""
     done, total = event.done, event.total
     if total is None or total <= 0:
         far = f"{done:g}"

@@ -17,7 +17,7 @@ from .lines import Renderer
 
 
 class LiveMatrix(Renderer):
-    """Stands on stderr as long as the block lasts and is taken away then; where that is no terminal, nothing does."""
+    """Stands on stderr as long as the block lasts and is taken away then; where that isn't a terminal, nothing does."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._counts: dict[tuple[str, str], Counter[str]] = {}

@@ -30,7 +30,7 @@ def plan_text(graph: PlanGraph) -> str:
 
 
 def _sources(edges: Sequence[Edge], graph: PlanGraph) -> Iterator[str]:
-    """Where a vertex has its values from, and what it comes after besides."""
+    """Where a vertex has its values from, and what else it comes after."""
     read = ", ".join(
         f"{printable(edge.reference)} ({label(graph.vertices[edge.source])})" for edge in edges if edge.kind == "read"
     )

@@ -94,7 +94,7 @@ def tell(line: str, end: str = "\n") -> None:
 
 def give_up(stream: TextIO) -> None:
     """Let go of a stream that takes nothing: Python would complain when it flushes it on exit."""
-    with suppress(OSError, ValueError):  # one that is no file, or is closed, is not flushed
+    with suppress(OSError, ValueError):  # one that isn't a file, or is closed, is not flushed
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())
         os.close(nothing)

@@ -87,7 +87,7 @@ def is_json(media_type: str) -> bool:
 
 
 def _schemas(own: JsonObject) -> list[tuple[str, Any]]:
-    """The kinds of a content with their schemas; what is none is passed over."""
+    """The kinds of a content with their schemas; anything else is passed over."""
     content: Any = own.get("content")
     if not is_object(content):
         return []

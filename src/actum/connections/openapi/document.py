@@ -30,7 +30,7 @@ class Document:
         """Read a document, in JSON or YAML.
 
         Raises:
-            SchemaError: it is none of version 3; the reason quotes nothing of it.
+            SchemaError: it isn't a document of version 3; the reason quotes nothing of it.
         """
         is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
         try:
@@ -62,7 +62,7 @@ class Document:
         """A part of the document that may be given by a reference.
 
         Raises:
-            SchemaError: it can't be found, or is no object.
+            SchemaError: it can't be found, or isn't an object.
         """
         for _ in range(_MOST_STEPS):
             if not is_object(part):
@@ -98,7 +98,7 @@ def scheme_and_host(url: str) -> tuple[str, str]:
     """The scheme and the host with its port.
 
     Raises:
-        SchemaError: it is no address.
+        SchemaError: it isn't an address.
     """
     try:
         parts = urlsplit(url)

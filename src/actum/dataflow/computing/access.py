@@ -72,7 +72,7 @@ def object_key(value: Any) -> str:
     """The key of an object.
 
     Raises:
-        ComputingError: it is no text.
+        ComputingError: it isn't text.
     """
     if isinstance(value, str):
         return value

@@ -81,7 +81,7 @@ _PREFIXES = frozenset({"r", "u", "b", "t", "rb", "br", "fr", "rf", "tr", "rt"})
 
 
 def check_word(source: str, position: int, name: str) -> None:
-    """Refuse a word that is no name of the language.
+    """Refuse a word that isn't a name of the language.
 
     Raises:
         ComputingSyntax: for statements' keywords, prefixes of texts, and names that stand for something else.

@@ -170,7 +170,7 @@ class Endings:
         self.end_item(job, error)
 
     def skip(self, job: Job, why: str) -> None:
-        """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
+        """Let a call not be made, which isn't an error, and those that refer to it find out (C7, C10)."""
         if job.awaits_else:  # it has been made, and what its `_else` refers to was not
             self.refuse(job, UnresolvedReference(why, path=ELSE))
             return
@@ -307,7 +307,7 @@ class Endings:
 
 
 _NOT_ITS = (ApprovalDenied, LimitExceeded)
-"""What ends a call that is no failure of what carries it out."""
+"""What ends a call without a failure of what carries it out."""
 
 
 def _stands_for(error: ActumError, job: Job) -> bool:

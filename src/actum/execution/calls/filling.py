@@ -1,6 +1,6 @@
 """From a call as it was authored to the call that is made: its condition judged, its values in place (C3, C10, C12).
 
-Pure: what a ready call refers to goes in, so that what takes long can be worked out beside the event loop (E4). What
+Pure: what a ready call refers to goes in, so that what takes long can be worked out off the event loop (E4). What
 it would come to is counted before it is made (L5).
 """
 
@@ -102,7 +102,7 @@ def _reads_item(expression: Expression) -> bool:
 
 
 _HEAVY = 10_000
-"""How many items a computed value may read before it is worked out beside the event loop."""
+"""How many items a computed value may read before it is worked out off the event loop."""
 _LEFT_OUT = {"_tool", EACH, WITH, WHEN, ELSE, VALUE, "_outputPath", "_outputMethod"}
 _DECIDED = (WITH, WHEN, ELSE)
 """What of a call as it was authored isn't part of the call that is made."""
@@ -135,7 +135,7 @@ _Reading: TypeAlias = tuple[Job, Sequence[Any]]
 
 
 class Computing:
-    """What the calls of one run compute. `then` is given what one has come to that was worked out beside the loop."""
+    """What the calls of one run compute. `then` is given what one has come to that was worked out off the loop."""
 
     def __init__(self, budget: Budget, then: Callable[[Job, Resolved], None]) -> None:
         self._budget = budget
@@ -152,7 +152,7 @@ class Computing:
         self._beside.cancel()
 
     def resolved(self, job: Job, values: Sequence[Any]) -> Resolved | None:
-        """The next step of a ready call; None where it is being worked out beside the loop, which `then` hears of."""
+        """The next step of a ready call; None where it is being worked out off the loop, which `then` hears of."""
         if job.computes and _is_heavy(values):
             self._beside.add((job, values))
             return None

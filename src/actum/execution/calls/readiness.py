@@ -216,7 +216,7 @@ class Readiness:
             self._under_way.awaited += 1
 
     def _computed(self, job: Job, found: Resolved) -> None:
-        """Go on with a call that was worked out beside the event loop."""
+        """Go on with a call that was worked out off the event loop."""
         self._under_way.awaited -= 1
         if job.node.status is Status.READY:
             self._go_on(job, found)

@@ -225,7 +225,7 @@ twice is one run."""
 def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[str], registry: Catalog) -> Context:
     """What a run begins with that makes one call, for an item of a list: a plan of that call alone.
 
-    Its values are data beside the plan, so that nothing in them is read as a reference (E3). It was approved where the
+    Its values are data outside the plan, so that nothing in them is read as a reference (E3). It was approved where the
     list was (L6).
     """
     kind = _free_kind(scoped)

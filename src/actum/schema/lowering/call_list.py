@@ -152,7 +152,7 @@ def _is_union(items: JsonObject) -> bool:
 
 
 def _tool(call: JsonObject) -> str | None:
-    """The tool that a call names; None for an element that is no call."""
+    """The tool that a call names; None for an element that isn't a call."""
     tool = properties_of(call).get("_tool")
     if not is_object(tool):
         return None

@@ -85,7 +85,7 @@ EACH = "_each"
 SAID = (EACH, "_when", ELSE, "_outputPath")
 """The members of an object around a call that say how it is made, null where nothing is said."""
 ALONE = ("_value", "_expect")
-"""The members of an element that is no call, one of which it has."""
+"""The members of an element that isn't a call, one of which it has."""
 
 _ENDLESS = (inf, -inf)
 _SPELT = re.compile(r"null|true|false|-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?")
