@@ -9,14 +9,20 @@ from collections.abc import Generator
 from importlib import import_module
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from .effort import EFFORT, trials
 from .storage.servers import Server, is_installed, running
 
-# A busy machine is no failure, so nothing is judged by the clock. `make test` looks at the same cases every time: what
-# is red was broken since; `make chaos` looks for new ones.
-settings.register_profile("same", deadline=None, max_examples=trials(100), derandomize=True)
+# A busy machine is no failure, so nothing is judged by the clock, not even how long cases take to draw. `make test`
+# looks at the same cases every time: what is red was broken since; `make chaos` looks for new ones.
+settings.register_profile(
+    "same",
+    deadline=None,
+    max_examples=trials(100),
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.register_profile("anew", settings.get_profile("same"), derandomize=False)
 settings.load_profile("anew" if EFFORT == "all" else "same")
 
