@@ -22,6 +22,8 @@ OF_PROGRAMS = (
     "Agent(deps=…) names the type",
     "a worker serves Runs",
     "an Idea is run by `idea.run(agent)`",
+    "write `@tools.tool`, with",
+    "agent.run_sync(…) and await",
 )
 """How errors begin that only a program in Python can meet."""
 
