@@ -218,7 +218,7 @@ def seq_in(idea: Idea) -> int:
 def is_told(path: Path) -> bool:
     """Whether a run's log holds what its file doesn't."""
     log = path.with_name(path.name + ".log")
-    return log.exists() and os.path.getsize(log) > 0
+    return os.path.exists(log) and os.path.getsize(log) > 0  # False, too, where the name is too long to exist
 
 
 def known_of(idea: Idea, run: str) -> list[JsonObject]:
