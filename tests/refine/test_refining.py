@@ -358,12 +358,16 @@ async def test_runs_of_other_tools_than_these_are_no_examples(tmp_path: Path, is
     assert found.left_out == dict.fromkeys(map(str, runs), "stale")
 
 
+async def plan_and_runs(folder: Path) -> tuple[dict[str, Any], list[Path]]:
+    """A refined plan, as it is saved in `plan.json`, and the runs that it was made of."""
+    (await refined(folder)).save(folder / "plan.json")
+    runs = [folder / f"{email.split('@', maxsplit=1)[0]}.json" for email in tuple(PEOPLE)[:4]]
+    return json.loads((folder / "plan.json").read_text(encoding="utf-8")), runs
+
+
 @pytest.mark.rule("R21")
 async def test_a_reference_that_no_example_follows_is_not_proved(tmp_path: Path) -> None:
-    found = await refined(tmp_path)
-    found.save(tmp_path / "plan.json")
-    plan = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
-    runs = [tmp_path / f"{email.split('@', maxsplit=1)[0]}.json" for email in tuple(PEOPLE)[:4]]
+    plan, runs = await plan_and_runs(tmp_path)
     assert (await prove(tmp_path / "plan.json", runs, tools=desk())).proof.holds
     never = {"_tool": "remind", "id": "†calls.0.id", "note": "Come", "_when": "{†calls.1.mean > 90}"}
     plan["context"][-1]["plan"].append(never)
@@ -390,10 +394,7 @@ async def test_runs_that_were_asked_in_other_words_are_no_examples(tmp_path: Pat
 @pytest.mark.rule("R20")
 async def test_a_plan_that_leaves_out_a_call_is_not_proved(tmp_path: Path) -> None:
     """The same bytes come out, but the model may have decided by what it read."""
-    found = await refined(tmp_path)
-    found.save(tmp_path / "plan.json")
-    plan = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
-    runs = [tmp_path / f"{email.split('@', maxsplit=1)[0]}.json" for email in tuple(PEOPLE)[:4]]
+    plan, runs = await plan_and_runs(tmp_path)
     mean = "{" + " else ".join(f"{MEANS[one]} if †calls.0.city == '{one}'" for one in list(MEANS)[:4]) + " else 0.5}"
     plan["context"][-1] |= {"plan": [{"_tool": "find_customer", "email": "†input.email"}]}
     plan["context"][-1]["output"] |= {"mean": mean}
