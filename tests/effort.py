@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import pytest
-from hypothesis import seed, settings
+from hypothesis import core, seed, settings
 
 T = TypeVar("T")
 Effort: TypeAlias = Literal["little", "more", "all"]
@@ -41,13 +41,17 @@ def cases(*, little: int, more: int, most: int) -> int:
 def in_parts(
     drawing: Callable[[Callable[..., None]], Callable[[], None]], *, parts: int, examples: int
 ) -> Callable[[Callable[..., None]], Callable[[int], None]]:
-    """Splits a test of what `given` draws into parts, which processes try beside each other; each draws others."""
+    """Splits a test of what `given` draws into parts, which processes try beside each other. Each part draws others;
+    with `--hypothesis-seed` alone, all would draw the same."""
 
     def split(test: Callable[..., None]) -> Callable[[int], None]:
         @pytest.mark.parametrize("part", range(parts))
         def tried(part: int) -> None:
             own = settings(max_examples=-(-examples // parts), deadline=None)(drawing(test))
-            (own if EFFORT == "all" else seed(part)(own))()
+            chosen = core.global_force_seed
+            if EFFORT != "all" or chosen is not None:
+                own = seed(part if chosen is None else f"{chosen}-{part}")(own)
+            own()
 
         tried.__doc__ = test.__doc__
         return tried
