@@ -24,7 +24,7 @@ from .protocol.solution import Result
 from .schema.infer import jsonable
 from .schema.json import JsonObject, encode
 from .schema.quoting import printable
-from .schema.shapes import told
+from .schema.shapes import shapes_of
 
 MOST_BYTES = 50_000
 _MOST_ROWS, _MOST_CHARACTERS, _MOST_VERTICES = 60, 160, 40
@@ -99,7 +99,7 @@ def _without_type(message: JsonObject) -> JsonObject:
 
 
 def _tools(tools: Registry) -> Iterator[str]:
-    shapes = told({tool.name: tool.result for tool in tools}).lines
+    shapes = shapes_of({tool.name: tool.result for tool in tools}).lines
     rows = [
         (
             _text(tool.name),

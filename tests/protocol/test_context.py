@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actum import Context, errors
-from actum.protocol.context import told
+from actum.protocol.context import redacted
 
 MESSAGES: list[dict[str, Any]] = [
     {"type": "text", "text": "hello"},
@@ -28,7 +28,7 @@ MESSAGES: list[dict[str, Any]] = [
     ],
 )
 def test_an_address_is_told_without_what_may_be_secret(address: str, as_told: str) -> None:
-    assert told(address) == as_told
+    assert redacted(address) == as_told
 
 
 def test_a_context_is_a_sequence_of_messages() -> None:

@@ -15,7 +15,7 @@ from ..ideas.file import IdeaText, idea_of, read_idea
 from ..ideas.library import Library
 from ..ideas.store import Address, Store, parse_address
 from ..protocol.config import Config
-from ..protocol.context import Context, is_url, told
+from ..protocol.context import Context, is_url, redacted
 from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
 from ..protocol.tool import Tool
@@ -81,13 +81,13 @@ class DelegateResolver:
         if is_foreign and not reference.startswith(_IDEA) and "://" not in reference:
             return await self._fetched(joined_url(str(tool.origin), reference))
         if is_foreign:
-            raise DelegateForbidden(f"a delegate from outside can't reach {told(reference)!r}")
+            raise DelegateForbidden(f"a delegate from outside can't reach {redacted(reference)!r}")
         if reference.startswith(_IDEA):
             return await self._addressed(reference, tool)
         if reference.startswith(SCHEMES):
-            raise DelegateForbidden(f"{told(reference)!r} is carried out by its server, and can't be read here")
+            raise DelegateForbidden(f"{redacted(reference)!r} is carried out by its server, and can't be read here")
         if "://" in reference:
-            raise DelegateForbidden(f"{told(reference)!r}: delegates are read from http, https, idea: and files")
+            raise DelegateForbidden(f"{redacted(reference)!r}: delegates are read from http, https, idea: and files")
         bases = [Path(tool.origin).parent] if tool.origin else list(self.roots)
         return await asyncio.to_thread(self._local, reference, bases, ("",))
 
@@ -111,7 +111,7 @@ class DelegateResolver:
             found = await self._fetched(address.url)
         if not address.admits(found.version):
             there = found.version or "one without a number"
-            raise DelegateNotFound(f"{told(reference)!r}: that version isn't available; found {there}")
+            raise DelegateNotFound(f"{redacted(reference)!r}: that version isn't available; found {there}")
         return found
 
     async def _stored(self, address: Address) -> SavedRequest | None:
@@ -141,7 +141,7 @@ class DelegateResolver:
         try:
             return _sound(self._of_mapping(delegate), reference)
         except IdeaError as error:
-            raise DelegateError(f"the delegate {told(reference)!r} is malformed: {error}") from error
+            raise DelegateError(f"the delegate {redacted(reference)!r} is malformed: {error}") from error
 
     def _of_mapping(self, delegate: Mapping[str, Any]) -> SavedRequest:
         """What an Idea that is given as a dict says."""
@@ -162,7 +162,7 @@ class DelegateResolver:
             text = await asyncio.to_thread(read_idea, fetched.content.decode("utf-8"), url)
         except (IdeaError, UnicodeDecodeError) as error:
             # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
-            raise DelegateError(f"what was fetched from {told(url)!r} is not an Idea") from error
+            raise DelegateError(f"what was fetched from {redacted(url)!r} is not an Idea") from error
         return _saved(text, fetched.url)
 
     def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> SavedRequest:
@@ -189,7 +189,7 @@ def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
             try:
                 list(tools_of(message, index))
             except MessageError as error:
-                raise DelegateError(f"the delegate {told(reference)!r} is malformed: {error}") from error
+                raise DelegateError(f"the delegate {redacted(reference)!r} is malformed: {error}") from error
     return delegate
 
 

@@ -16,7 +16,7 @@ from ..ideas.idea_config import IdeaConfig
 from ..ideas.library import Library
 from ..ideas.store import parse_address
 from ..protocol.config import Config, Limits, Standing
-from ..protocol.context import Context, is_url, told
+from ..protocol.context import Context, is_url, redacted
 from ..protocol.declaration import parse_tool
 from ..protocol.message import instance_of
 from ..protocol.registry import Registry
@@ -154,9 +154,10 @@ class SavedIdea(Drawn):
     async def _fetched(cls, url: str) -> Self:
         try:
             fetched = await Fetcher(allow_hosts=[urlsplit(url).hostname or ""]).fetch(url)
-            return cls._of(read_idea(fetched.content.decode("utf-8"), told(url)), fetched.url)
+            return cls._of(read_idea(fetched.content.decode("utf-8"), redacted(url)), fetched.url)
         except (DelegateError, UnicodeDecodeError, ValueError) as error:
-            raise IdeaError(error.message if isinstance(error, DelegateError) else f"{told(url)}: {error}") from error
+            why = error.message if isinstance(error, DelegateError) else f"{redacted(url)}: {error}"
+            raise IdeaError(why) from error
 
     @classmethod
     async def _addressed(cls, text: str) -> Self:
@@ -260,7 +261,7 @@ class SavedIdea(Drawn):
             IdeaError: naming the file and the field that can't be used.
         """
         called = name or self.context.origin or "the Idea"
-        called = told(called) if is_url(called) else called
+        called = redacted(called) if is_url(called) else called
         config = IdeaConfig.parse(self.config, called)
         if not is_url(self.context.origin):
             return config.of(standing)

@@ -11,7 +11,7 @@ from ..errors import ApprovalDenied
 from ..events import AnyEvent, CallEvent
 from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call, Place
-from ..protocol.context import told
+from ..protocol.context import redacted
 from ..protocol.marks import caller_traceparent, traceparent_of
 from ..schema.json import JsonObject
 from ..spans import ApprovalBegun, CallBegun, Decided, Ending, Failed, RequestBegun, RunBegun, Tracer, ending_of
@@ -85,7 +85,7 @@ def _identity(messages: Sequence[JsonObject]) -> tuple[str, str]:
 
 def _delegate(call: Call) -> str:
     """A delegate as the call names it that leads to it: what it says of itself may be from outside."""
-    return told(str(call.get("_delegate") or call.tool))
+    return redacted(str(call.get("_delegate") or call.tool))
 
 
 def request_begun(run: str, place: Place | None, model: Model, request: ModelRequest) -> RequestBegun:

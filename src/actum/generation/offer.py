@@ -23,7 +23,7 @@ from ..protocol.registry import Catalog
 from ..protocol.tool import ANONYMOUS, Tool, interface_digest, owned_by, says_the_same, size_of
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
-from ..schema.shapes import MAP, told
+from ..schema.shapes import MAP, shapes_of
 from ..schema.type_reading import misfit_between, type_of
 from ..schema.types import List, Object, Type, known
 from ..schema.walk import DEFINITIONS, definitions_of
@@ -278,10 +278,10 @@ def composition(
     )
     if offer.flow and config.readers and _needs_reader(toolset):
         toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
-    told = encode(shape)
+    text = encode(shape)
     if offer.refers:
         own = tuple(toolset.tools.values())
-        offer = replace(offer, parts=_useful(own, toolset.latent, toolset.silent, told, has_data or leaves_data))
+        offer = replace(offer, parts=_useful(own, toolset.latent, toolset.silent, text, has_data or leaves_data))
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, _revealed(context) if revealed is None else revealed)
     tools, named, has = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes, toolset.silent)
@@ -295,7 +295,7 @@ def composition(
     )
     meta = "meta" in types if config.meta is None else config.meta
     toolset = replace(toolset, has_flow=offer.flow, is_upfront=config.upfront)
-    return toolset, Composition(tools, told, offer, meta, words, named)
+    return toolset, Composition(tools, text, offer, meta, words, named)
 
 
 def _kinds_of(toolset: Toolset) -> tuple[bool, bool, bool]:
@@ -369,7 +369,7 @@ def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool,
     Of a tool that the model carries out itself, whose result stands in its calls, or that gives none, no shape is told.
     """
     own = {tool.name: tool.result or _UNKNOWN for tool in tools if is_told and _has_shape(tool, latent | silent)}
-    shapes = told(own)
+    shapes = shapes_of(own)
     types = tuple(f"{name} {body}" for name, body in shapes.types.items())
     offered = tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools)
     has = {

@@ -37,7 +37,7 @@ from ..protocol.message import (
 )
 from ..protocol.scopes import data_message, notes_of
 from ..schema.json import JsonObject, encode, is_list, is_object
-from ..schema.quoting import told
+from ..schema.quoting import summary
 
 _MOST_SHOWN = 20_000
 """How many characters of a result are shown; about as many tokens as a long page has."""
@@ -120,7 +120,7 @@ class ContextView:
     def _returned(self, message: JsonObject) -> str:
         """What a call has returned that can't be used."""
         text = encode(message[RETURNED])
-        return text if len(text) <= _MOST_OF_PAST else f"{text[:_MOST_OF_PAST]}… ({told(message[RETURNED])})"
+        return text if len(text) <= _MOST_OF_PAST else f"{text[:_MOST_OF_PAST]}… ({summary(message[RETURNED])})"
 
     def output(self, message: JsonObject) -> str:
         """What is told of an output that was delivered: where it is typed, it is written as the next is to be."""
@@ -138,7 +138,7 @@ class ContextView:
         reference = f"†results.{message[NUMBER]}"
         whole = encode({VALUE: reference})
         return (
-            f"{text[:most]}…\n({told(numbered_value(message))}, {len(text)} characters, cut here; "
+            f"{text[:most]}…\n({summary(numbered_value(message))}, {len(text)} characters, cut here; "
             f"{reference} is all of it, and {whole} shows it)"
         )
 
@@ -250,15 +250,15 @@ class SealedView(ContextView):
         return message.get(TOLD, _FAILED) if OF in message else super()._of_error(message)
 
     def _returned(self, message: JsonObject) -> str:
-        return f"{told(message[RETURNED])}, which is not shown"
+        return f"{summary(message[RETURNED])}, which is not shown"
 
     def output(self, message: JsonObject) -> str:
         """An output of an earlier turn: it may hold anything that calls have brought."""
-        return f"({told(message['output'])}, delivered)" if OF in message else super().output(message)
+        return f"({summary(message['output'])}, delivered)" if OF in message else super().output(message)
 
     def clipped(self, message: JsonObject) -> str:
         """Of which kind a result is."""
-        return f"({told(numbered_value(message))}, not shown; †results.{message[NUMBER]} refers to it)"
+        return f"({summary(numbered_value(message))}, not shown; †results.{message[NUMBER]} refers to it)"
 
     def notes(self, kind: str) -> JsonObject:
         """The schema and the description that the author gave a data kind."""
@@ -274,7 +274,7 @@ class SealedView(ContextView):
         for index, message in self._left:
             write = write_of(message, index, self._context.data_kinds)
             if write is not None and write.kind == kind:
-                found |= {at: told(value) for at, value in self._parts(message, write)}
+                found |= {at: summary(value) for at, value in self._parts(message, write)}
         return [f"({at} is {what}, not shown)" for at, what in found.items()]
 
     @cached_property

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..schema.json import JsonObject, encode, is_object
-from ..schema.quoting import told
+from ..schema.quoting import summary
 from .kind import BLOCK_SIGIL, Block, Key, Kind, View, Volatility
 
 
@@ -29,7 +29,8 @@ def _show(message: JsonObject, view: View) -> Iterable[Block]:
 
 def _complaint(message: JsonObject) -> str | None:
     call = message.get("call")
-    return None if call is None or is_object(call) else f"'call' of an error must be a call, or null, not {told(call)}"
+    is_call = call is None or is_object(call)
+    return None if is_call else f"'call' of an error must be a call, or null, not {summary(call)}"
 
 
 KINDS = [

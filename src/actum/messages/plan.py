@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ..schema.drawn import Drawn
 from ..schema.json import JsonObject, encode, is_object
-from ..schema.quoting import told
+from ..schema.quoting import summary
 from .kind import BLOCK_SIGIL, Block, Key, Kind, Volatility, show_nothing
 
 
@@ -44,7 +44,7 @@ def open_calls(waiting: Sequence[JsonObject], owed: Sequence[JsonObject]) -> Ite
 def _complaint(message: JsonObject) -> str | None:
     for number, call in enumerate(message["plan"]):
         if not is_object(call):
-            return f"'plan' must hold calls, which are objects; element {number} is {told(call)}"
+            return f"'plan' must hold calls, which are objects; element {number} is {summary(call)}"
     return None
 
 

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 def raised_words(error: BaseException) -> str:
     """An exception of code that isn't ours, in words: its kind and what it says, whatever its `str()` does."""
     try:
-        said = str(error)
+        message = str(error)
     except Exception:
-        said = ""
-    words = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = ""
+    words = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return f"it would have ended the program: {words}" if isinstance(error, SystemExit) else words
 
 
 def is_uncertain(error: BaseException) -> bool:
     """Whether an exception of code that isn't ours leaves open if what it asked for was done: a timeout, a connection
     that was lost. Those of HTTP libraries are told by their names, as none is imported for that."""
-    names = {one.__name__ for one in type(error).__mro__}
+    names = {kind.__name__ for kind in type(error).__mro__}
     return not names.isdisjoint(_LOST) and names.isdisjoint(_UNSENT)
 
 
@@ -178,8 +178,9 @@ class Activity(Generic[P, R_co]):
         hints: dict[str, Any] = {}
         with suppress(SchemaError):  # what the function is never given by a call may be annotated in any way
             hints = type_hints(self.function)
-        own = {name: field_of(hints.get(name), one.default) for name, one in self.signature.parameters.items()}
-        return {name: one for name, one in own.items() if one is not None and not one.is_required()}
+        parameters = self.signature.parameters
+        declared = {name: field_of(hints.get(name), parameter.default) for name, parameter in parameters.items()}
+        return {name: info for name, info in declared.items() if info is not None and not info.is_required()}
 
     @cached_property
     def _types(self) -> dict[str, TypeAdapter[Any]]:
@@ -195,12 +196,12 @@ class Activity(Generic[P, R_co]):
             SchemaError: naming the argument that no call would fill; it is tried again, which isn't safe.
         """
         self.check_retries(tool)
-        known = tool.parameters["properties"]
+        properties = tool.parameters["properties"]
         for name, parameter in self.signature.parameters.items():
             if (
                 parameter.kind in _KEYWORD
                 and parameter.default is inspect.Parameter.empty
-                and name not in known
+                and name not in properties
                 and name != self.ctx
                 and name.lstrip("_") not in _GIVEN
             ):
@@ -225,8 +226,8 @@ class Activity(Generic[P, R_co]):
         if tool.is_delegated:
             why = f"the Activity {self.name!r} can't be tried again where it runs in a delegate's place"
             raise SchemaError(why, tool=tool.name, path="_retries")
-        own = tool.parameters["properties"]
-        takes_key = any(reserved == _KEY and name not in own for name, reserved in self._named)
+        properties = tool.parameters["properties"]
+        takes_key = any(reserved == _KEY and name not in properties for name, reserved in self._named)
         if tool.effects != "none" and not takes_key:
             raise SchemaError(
                 f"the Activity {self.name!r} can't be tried again, since it may have done something before it failed: "
@@ -260,31 +261,31 @@ class Activity(Generic[P, R_co]):
                     arguments[name] = context.key if reserved == _KEY else context.progress
             elif reserved is not None:
                 arguments[name] = {"call": call, "tool": tool, "context": context}[reserved]
-        for name, said in self._fields.items():
+        for name, info in self._fields.items():
             if name not in arguments:
-                arguments[name] = said.get_default(call_default_factory=True)
+                arguments[name] = info.get_default(call_default_factory=True)
         if self._takes_all:
             arguments |= {key: value for key, value in call.parameters.items() if key not in arguments}
         return arguments
 
     def defaults(self, call: Call, tool: Tool) -> JsonObject:
         """What the function has for the parameters of its tool that a call leaves out; nothing that isn't JSON."""
-        own = tool.parameters["properties"]
-        found: JsonObject = {}
+        properties = tool.parameters["properties"]
+        defaults: JsonObject = {}
         for name, _ in self._named:
-            said = self._fields.get(name)
-            value = said.get_default() if said is not None else self.signature.parameters[name].default
-            if name in own and name not in call and value is not inspect.Parameter.empty:
+            info = self._fields.get(name)
+            value = info.get_default() if info is not None else self.signature.parameters[name].default
+            if name in properties and name not in call and value is not inspect.Parameter.empty:
                 with suppress(ValueError):
-                    found[name] = jsonable(value)
-        return found
+                    defaults[name] = jsonable(value)
+        return defaults
 
     @cached_property
     def _named(self) -> list[tuple[str, str | None]]:
         """The arguments that can be given by name, each with which of the runtime's own it may be (A2, A7)."""
         names = [name for name, parameter in self.signature.parameters.items() if parameter.kind in _KEYWORD]
-        given = [(name, name.lstrip("_") if name.lstrip("_") in _GIVEN else None) for name in names]
-        return [(name, _CTX if name == self.ctx else reserved) for name, reserved in given]
+        reserved_names = [(name, name.lstrip("_") if name.lstrip("_") in _GIVEN else None) for name in names]
+        return [(name, _CTX if name == self.ctx else reserved) for name, reserved in reserved_names]
 
     @cached_property
     def ctx(self) -> str | None:
@@ -342,11 +343,11 @@ def _typed(adapter: TypeAdapter[Any], name: str, value: Any, tool: Tool) -> Any:
 
 def function_text(function: Callable[..., Any]) -> str:
     """The text of a function, as far as it can be read; empty for what of Actum's stands for others' code."""
-    own: Any = inspect.unwrap(function)
-    if str(getattr(own, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
+    inner: Any = inspect.unwrap(function)
+    if str(getattr(inner, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
         return ""
     with suppress(OSError, TypeError):
-        return inspect.getsource(own)
+        return inspect.getsource(inner)
     return ""
 
 
@@ -370,17 +371,17 @@ def check_function(function: Callable[..., Any], tool: str, *, takes_all: bool =
     if first and first.name in {"self", "cls"} and first.annotation is first.default is inspect.Parameter.empty:
         why = "it is a method, of which no call could fill this: register it of an object, tools.tool(desk.look)"
         raise SchemaError(why, tool=tool, path=first.name)
-    is_open = takes_all and any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
-    for one in parameters:
-        if one.kind is inspect.Parameter.POSITIONAL_ONLY:
+    is_open = takes_all and any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             why = "calls give parameters by name, and the function takes it by its position alone (before '/')"
-            raise SchemaError(why, tool=tool, path=one.name)
-        if one.kind is inspect.Parameter.VAR_POSITIONAL and not is_open:
+            raise SchemaError(why, tool=tool, path=parameter.name)
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL and not is_open:
             why = (
-                f"calls give parameters by name: take a list instead of '*{one.name}'; a decorator keeps the "
+                f"calls give parameters by name: take a list instead of '*{parameter.name}'; a decorator keeps the "
                 "parameters of its function by functools.wraps"
             )
-            raise SchemaError(why, tool=tool, path=one.name)
+            raise SchemaError(why, tool=tool, path=parameter.name)
 
 
 def is_given(name: str) -> bool:

@@ -32,12 +32,12 @@ def rank_of(place: Place) -> Rank:
 
 def moved(messages: Sequence[JsonObject]) -> dict[Place, Rank]:
     """The ranks of the calls that a corrected answer lists elsewhere than their places say (L3)."""
-    found: dict[Place, Rank] = {}
+    ranks: dict[Place, Rank] = {}
     for message in messages:
-        if message.get("type") == "plan" and PLACES in message and (own := place_of(message)) is not None:
+        if message.get("type") == "plan" and PLACES in message and (place := place_of(message)) is not None:
             for index, text in message[PLACES].items():
-                found[Place.parse(text)] = own.answer, int(index), -1
-    return found
+                ranks[Place.parse(text)] = place.answer, int(index), -1
+    return ranks
 
 
 def listed(message: JsonObject, ranks: Mapping[Place, Rank]) -> Rank | None:
@@ -53,8 +53,8 @@ def listed(message: JsonObject, ranks: Mapping[Place, Rank]) -> Rank | None:
 
 def rank_in(ranks: Mapping[Place, Rank], place: Place) -> Rank | None:
     """Where a corrected answer lists a call, or the call for an item; None where it lists it nowhere."""
-    own = ranks.get(place.parent or place) if ranks else None
-    return None if own is None else (*own[:2], -1 if place.item is None else place.item)
+    rank = ranks.get(place.parent or place) if ranks else None
+    return None if rank is None else (*rank[:2], -1 if place.item is None else place.item)
 
 
 def key_of(message: JsonObject, rank: Rank) -> Key:
@@ -109,11 +109,11 @@ class Numbering:
     @classmethod
     def of(cls, messages: Iterable[JsonObject]) -> Numbering:
         """What follows the marks of these messages."""
-        own = cls()
+        numbering = cls()
         for message in messages:
-            own.request = max(own.request, message.get(SHOWN, -1) + 1)
-            own.result = max(own.result, message.get(NUMBER, -1) + 1)
-        return own
+            numbering.request = max(numbering.request, message.get(SHOWN, -1) + 1)
+            numbering.result = max(numbering.result, message.get(NUMBER, -1) + 1)
+        return numbering
 
     def marked(self, messages: Sequence[JsonObject], start: int = 0) -> Iterator[tuple[int, JsonObject]]:
         """The messages from an index on that are shown for the first time, each with its index and its marks."""
@@ -130,18 +130,18 @@ class Numbering:
 
 def shown_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """The messages of a context as they are shown: what calls have left by the request that first showed it, then by
-    the place of the call; all others stay where they are. What failed before it was made again is history."""
+    the place of the call; all others stay where they are. Failures of calls that were made again are left out."""
     if not any("_call" in message or OF in message for message in messages):
         return list(messages)  # most often the first request: no call has left anything
     last = {message[OF]: at for at, message in enumerate(messages) if OF in message and message.get("type") != "plan"}
-    own = [one for at, one in enumerate(messages) if one.get("type") != "error" or last.get(one.get(OF), at) == at]
-    for at, marked in Numbering.of(messages).marked(own):
-        own[at] = marked
-    left = [at for at, message in enumerate(own) if SHOWN in message]
-    ordered = sorted((own[at] for at in left), key=lambda message: (message[SHOWN], _order(message)))
+    shown = [it for at, it in enumerate(messages) if it.get("type") != "error" or last.get(it.get(OF), at) == at]
+    for at, marked in Numbering.of(messages).marked(shown):
+        shown[at] = marked
+    left = [at for at, message in enumerate(shown) if SHOWN in message]
+    ordered = sorted((shown[at] for at in left), key=lambda message: (message[SHOWN], _order(message)))
     for at, message in zip(left, ordered, strict=True):
-        own[at] = message
-    return own
+        shown[at] = message
+    return shown
 
 
 def is_numbered(message: JsonObject) -> bool:

@@ -80,20 +80,20 @@ class Asked(Call):
     @classmethod
     def about(cls, call: Call, authored: Call, derived: Iterable[str] = ()) -> Asked:
         """A `call` with its values, and as it was `authored`; for `derived` see the class."""
-        own = cls({**call, **{key: authored[key] for key in _AS_AUTHORED if key in authored}})
-        own.sources = {one.at: one.text for one in readings(authored) if one.at != WHEN}
-        own.derived = tuple(derived)
-        return own
+        asked = cls({**call, **{key: authored[key] for key in _AS_AUTHORED if key in authored}})
+        asked.sources = {reading.at: reading.text for reading in readings(authored) if reading.at != WHEN}
+        asked.derived = tuple(derived)
+        return asked
 
     def shown(self, context: Iterable[JsonObject], seal: str = "") -> JsonObject:
         """What is kept of a question: the call, all of the context that would cross, and what the call was made of.
 
         `seal` are digests of what would carry it out.
         """
-        own: JsonObject = {"call": dict(self), "context": list(context)}
-        own |= {"tool": seal} if seal else {}
-        own |= {"from": dict(self.sources)} if self.sources else {}
-        return own | ({"derived": list(self.derived)} if self.derived else {})
+        shown: JsonObject = {"call": dict(self), "context": list(context)}
+        shown |= {"tool": seal} if seal else {}
+        shown |= {"from": dict(self.sources)} if self.sources else {}
+        return shown | ({"derived": list(self.derived)} if self.derived else {})
 
 
 def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
@@ -106,8 +106,8 @@ def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
         raise InvalidParameters("its condition has been judged: leave it as it is, or out", path=WHEN)
     if not nests_within(reply, MAX_WRITTEN_DEPTH):
         raise InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
-    kept = {key for key in _AS_AUTHORED if key in asked and asked[key] == reply.get(key)}
-    return Call({key: value for key, value in reply.items() if key not in kept})
+    unchanged = {key for key in _AS_AUTHORED if key in asked and asked[key] == reply.get(key)}
+    return Call({key: value for key, value in reply.items() if key not in unchanged})
 
 
 def with_else(replacement: Call, authored: Mapping[str, Any]) -> Call:
@@ -135,8 +135,8 @@ class Decision:
     def __str__(self) -> str:
         """What was decided, by whom, when and why, as far as that is known."""
         by, why, at = f" by {self.by}", f" ({self.reason})", f", at {self.date}"
-        said = [part for part, known in ((by, self.by), (why, self.reason), (at, self.date)) if known]
-        return _RULED[self.ruling] + "".join(said)
+        parts = [part for part, value in ((by, self.by), (why, self.reason), (at, self.date)) if value]
+        return _RULED[self.ruling] + "".join(parts)
 
     def is_about(self, call: Mapping[str, Any]) -> bool:
         """Whether it was said of this call, or of the one that this call replaces."""
@@ -144,15 +144,15 @@ class Decision:
 
     def is_of(self, seal: str) -> bool:
         """Whether the tool, its code and its delegate are as when it was asked about; what isn't known counts as it."""
-        known = str((self.shown or {}).get("tool", "")).split(".")
-        return all(one == other or not (one and other) for one, other in zip(known, seal.split("."), strict=False))
+        before = str((self.shown or {}).get("tool", "")).split(".")
+        return all(old == new or not (old and new) for old, new in zip(before, seal.split("."), strict=False))
 
     def holds_for(self, call: Call, context: Iterable[JsonObject]) -> bool:
         """Whether what was shown is this call with its values and this context; if nothing is known of that, it is."""
         if self.shown is None:
             return True
-        known: Any = self.shown.get("call")
-        values = {key: value for key, value in known.items() if key not in _AS_AUTHORED} if is_object(known) else known
+        shown: Any = self.shown.get("call")
+        values = {key: value for key, value in shown.items() if key not in _AS_AUTHORED} if is_object(shown) else shown
         return values == dict(call) and self.shown.get("context") == list(context)
 
 
@@ -191,12 +191,12 @@ class Decisions:
 
     def suspended(self, of: str, call: Mapping[str, Any]) -> list[JsonObject] | None:
         """What the delegate of this call had left, None if it hasn't begun."""
-        found = self._suspended.get(of)
-        return cast("list[JsonObject]", found["context"]) if found is not None and found["call"] == dict(call) else None
+        message = self._suspended.get(of)
+        return message["context"] if message is not None and message["call"] == dict(call) else None
 
     def held(self) -> Iterator[tuple[str, Decision]]:
         """The calls that wait for a decision, by place."""
-        return ((of, one) for of, one in self.by_place.items() if one.ruling == "held")
+        return ((of, decision) for of, decision in self.by_place.items() if decision.ruling == "held")
 
     def delegates(self) -> Iterator[tuple[str, JsonObject]]:
         """The messages of suspended delegates, the last of each, by place."""
@@ -232,8 +232,8 @@ def pending(context: Iterable[JsonObject]) -> list[Pending]:
 def made_elsewhere(context: Iterable[JsonObject]) -> set[str]:
     """The places of the calls that wait for their result, or have waited; in a delegate, that of the call of it."""
     decisions = Decisions(context)
-    own = {of for of, one in decisions.by_place.items() if one.wants == "result" or one.given is not None}
-    return own | {of for of, one in decisions.delegates() if made_elsewhere(one["context"])}
+    places = {of for of, message in decisions.delegates() if made_elsewhere(message["context"])}
+    return places | {of for of, it in decisions.by_place.items() if it.wants == "result" or it.given is not None}
 
 
 def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> Iterator[Pending]:
@@ -290,14 +290,14 @@ def decided(
         if held is not None and held.ruling != "held":
             raise NotWaiting(f"no call waits for a decision at {of!r}: it was {held}")
         if held is None:
-            waiting = ", ".join(one.of for one in pending(messages)) or "none"
+            waiting = ", ".join(call.of for call in pending(messages)) or "none"
             raise NotWaiting(f"no call waits for a decision at {of!r}; waiting: {waiting}")
         if given is not None and held.wants != "result":
             raise IdeaError(f"{of} waits for a decision, and not for a result")
         if given is None and held.wants == "result" and ruling == "approve":
             raise IdeaError(f"{of} is made by whoever has begun the run, who gives its result: it can only be denied")
-        own = None if replacement is None else _replacement(of, held, replacement)
-        message = approval(place, held.call, ruling, reason=reason, replacement=own, shown=held.shown, given=given)
+        instead = None if replacement is None else _replacement(of, held, replacement)
+        message = approval(place, held.call, ruling, reason=reason, replacement=instead, shown=held.shown, given=given)
         message |= {_DECIDER: by} if by else {}
         message |= {} if time is None else {_DATE: str(datetime.fromtimestamp(int(time), UTC))}
         return message
@@ -317,12 +317,12 @@ def _replacement(of: str, held: Decision, reply: Mapping[str, Any]) -> Call:
         IdeaError: it can't, and why.
     """
     try:
-        own = reply_to((held.shown or {}).get("call", held.call), reply)
+        instead = reply_to((held.shown or {}).get("call", held.call), reply)
     except InvalidParameters as error:
         raise IdeaError(f"{of}: {error.message}") from None
-    if (complaint := _complaint(held, own)) is not None:
+    if (complaint := _complaint(held, instead)) is not None:
         raise IdeaError(f"{of}: the tool doesn't take that: {complaint}")
-    return with_else(own, held.call)
+    return with_else(instead, held.call)
 
 
 def _complaint(held: Decision, replacement: Mapping[str, Any]) -> str | None:
@@ -370,10 +370,10 @@ def _appended(
     place, _, inner = of.partition("/")
     if not inner:
         return [*messages, message(messages, place)]
-    found = dict(Decisions(messages).delegates()).get(place)
-    if found is None:
+    delegate = dict(Decisions(messages).delegates()).get(place)
+    if delegate is None:
         raise IdeaError(f"no delegate waits at {place!r}")
-    return [*messages, {**found, "context": _appended(list(found["context"]), inner, message)}]
+    return [*messages, {**delegate, "context": _appended(list(delegate["context"]), inner, message)}]
 
 
 def approval(
@@ -389,7 +389,7 @@ def approval(
     given: JsonObject | None = None,
 ) -> JsonObject:
     """A decision as a message."""
-    own = None if replacement is None else dict(replacement)
-    said = {"reason": reason, "shown": shown, "takes": takes, "wants": wants, "given": given, "as": own}
+    instead = None if replacement is None else dict(replacement)
+    optional = {"reason": reason, "shown": shown, "takes": takes, "wants": wants, "given": given, "as": instead}
     message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": ruling}
-    return message | {key: value for key, value in said.items() if value not in ("", None)}
+    return message | {key: value for key, value in optional.items() if value not in ("", None)}

@@ -30,7 +30,7 @@ def is_url(reference: object) -> bool:
 _LONGEST = 200
 
 
-def told(reference: str) -> str:
+def redacted(reference: str) -> str:
     """A reference as errors may tell it: a URL without credentials, query and fragment, which may hold secrets."""
     scheme, sign, rest = reference.partition("://")
     if sign:

@@ -11,7 +11,7 @@ from ..schema.gathering import gathered
 from ..schema.json import JsonObject, is_object
 from ..schema.validator import unsatisfiable
 from ..schema.walk import definitions_of, properties_of
-from .context import told
+from .context import redacted
 from .declaration import DERIVED, parse_tool
 from .tool import Tool
 
@@ -108,5 +108,5 @@ def _check(schema: JsonObject, tool: Tool) -> None:
 def _contradiction(why: str, tool: Tool, path: str) -> SchemaError:
     delegate = tool.fixed("_delegate")
     return SchemaError(
-        f"it and its delegate {told(str(delegate))!r} contradict each other: {why}", tool=tool.name, path=path
+        f"it and its delegate {redacted(str(delegate))!r} contradict each other: {why}", tool=tool.name, path=path
     )

@@ -21,7 +21,7 @@ async def _unreachable() -> Any:
 ACTIVITY = Activity(name=ELSEWHERE, function=_unreachable)
 
 
-def given(value: Any) -> Activity:
+def returning(value: Any) -> Activity:
     """What makes a call come to a result that was given."""
 
     async def say() -> Any:

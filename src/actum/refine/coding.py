@@ -10,7 +10,7 @@ from ..dataflow.computing.functions import FUNCTIONS
 from ..dataflow.computing.places import FAILURES, failure_of
 from ..errors import PlanLeft
 from ..protocol.reader import shape_asked
-from ..schema.quoting import told
+from ..schema.quoting import summary
 
 _MISSING: Final = object()
 
@@ -57,7 +57,7 @@ def expect(value: Any, shape: str | Mapping[str, Any] | object = _MISSING) -> No
     """
     if shape is _MISSING:
         if value is not True:
-            raise PlanLeft(f"what is expected doesn't hold: it is {told(value)}")
+            raise PlanLeft(f"what is expected doesn't hold: it is {summary(value)}")
         return
     complaint = shape_asked(shape, "", "shape").complaint(value, quotes=False)
     if complaint is not None:

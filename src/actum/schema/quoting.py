@@ -31,7 +31,7 @@ def spelled(key: str, most: int | None = 60) -> str:
     return key if is_plain else quoted(key, most)
 
 
-def told(value: Any) -> str:
+def summary(value: Any) -> str:
     """What a value is, by its kind and its size; nothing of it is quoted."""
     match value:
         case None:
@@ -81,7 +81,7 @@ def printable(text: str) -> str:
     """A text without what would steer a terminal, turn its letters round or not be seen: that is spelled out."""
     if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
         return text
-    return "".join(one if one.isprintable() and not _UNSEEN.match(one) else dumps(one)[1:-1] for one in text)
+    return "".join(char if char.isprintable() and not _UNSEEN.match(char) else dumps(char)[1:-1] for char in text)
 
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def instead(key: str, names: Iterable[str]) -> str:
     bare = {_bare(name): name for name in names}
     key = _bare(key[:60])
     near = get_close_matches(key, bare, 2, 0.75) or get_close_matches(key, bare, 1, 0.6)
-    meant = " or ".join(repr(bare[one]) for one in near)
+    meant = " or ".join(repr(bare[name]) for name in near)
     return f"did you mean {meant}?" if near else f"it has {', '.join(bare.values())}"
 
 
@@ -108,34 +108,34 @@ def _bare(name: str) -> str:
 def options_nearest(of_others: Mapping[str, str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A method that, told an option that it lacks, names the near one, or what stands for that of another library."""
 
-    def telling(method: Callable[P, R]) -> Callable[P, R]:
-        known = [*signature(method).parameters][1:]
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        names = [*signature(method).parameters][1:]
 
         @wraps(method)
-        def told(*given: P.args, **named: P.kwargs) -> R:
-            for name in named.keys() - set(known):
-                of = type(given[0]).__name__
-                raise TypeError(f"{of} has no {name!r}; {of_others.get(name) or instead(name, known)}")
-            return method(*given, **named)
+        def checked(*args: P.args, **named: P.kwargs) -> R:
+            for name in named.keys() - set(names):
+                of = type(args[0]).__name__
+                raise TypeError(f"{of} has no {name!r}; {of_others.get(name) or instead(name, names)}")
+            return method(*args, **named)
 
-        return told
+        return checked
 
-    return telling
+    return decorate
 
 
 def names_nearest(cls: type[T]) -> type[T]:
     """A dataclass that names the near field, too, where it is given one that it doesn't have."""
     make: Callable[..., None] = cls.__init__
-    own = fields(cls)  # pyright: ignore[reportArgumentType] -- of a dataclass
-    known, by_name = [field.name for field in own], all(field.kw_only for field in own)
+    declared = fields(cls)  # pyright: ignore[reportArgumentType] -- of a dataclass
+    names, by_name = [field.name for field in declared], all(field.kw_only for field in declared)
 
     @wraps(make)
-    def __init__(self: T, *given: Any, **named: Any) -> None:  # noqa: N807 -- it takes the place of the class's own
-        for name in named.keys() - set(known):
-            raise TypeError(f"{type(self).__name__} has no {name!r}; {instead(name, known)}")
-        if given and by_name:
-            raise TypeError(f"{type(self).__name__} takes its fields by name: {known[0]}=…")
-        make(self, *given, **named)
+    def __init__(self: T, *args: Any, **named: Any) -> None:  # noqa: N807 -- it takes the place of the class's own
+        for name in named.keys() - set(names):
+            raise TypeError(f"{type(self).__name__} has no {name!r}; {instead(name, names)}")
+        if args and by_name:
+            raise TypeError(f"{type(self).__name__} takes its fields by name: {names[0]}=…")
+        make(self, *args, **named)
 
     cls.__init__ = __init__  # pyright: ignore[reportAttributeAccessIssue]
     return cls

@@ -28,7 +28,7 @@ from ..protocol.message import BY
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool, size_of
 from ..schema.json import JsonObject, is_list
-from ..schema.shapes import told
+from ..schema.shapes import shapes_of
 from .offering import Offered
 from .wire import decode_object
 
@@ -186,8 +186,8 @@ def _find() -> Offered:
 def tool_lines(tools: Iterable[Tool]) -> list[str]:
     """Tools in the compact notation (T13): parameters, result, and the beginning of the description."""
     own = list(tools)
-    takes = {tool.name: told({"": {"type": "object", **tool.parameters}}) for tool in own}
-    gives = told({tool.name: tool.result or None for tool in own})
+    takes = {tool.name: shapes_of({"": {"type": "object", **tool.parameters}}) for tool in own}
+    gives = shapes_of({tool.name: tool.result or None for tool in own})
     named = {key: body for shapes in (*takes.values(), gives) for key, body in shapes.types.items()}
     lines = [f"{one.name}({_inner(takes[one.name].lines[''])}) → {gives.lines[one.name]}{_about(one)}" for one in own]
     return [*lines, *(f"{name} = {body}" for name, body in named.items())]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, Outcome, PlanFailed, PlanLeft
-from ..protocol.context import told
+from ..protocol.context import redacted
 from ..schema.json import JsonObject, NotJson, decode, encode, is_object
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class Remote:
         """
         parts = urlsplit(self.address.removeprefix("actum+"))
         if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment or not self.name:
-            raise DelegateForbidden(f"{told(self.address)!r} is not an address like actum+https://host/name")
+            raise DelegateForbidden(f"{redacted(self.address)!r} is not an address like actum+https://host/name")
         if parts.scheme != "https" and not _is_named(parts.hostname, parts.netloc, self.allow_hosts):
-            raise DelegateForbidden(f"{told(self.address)!r}: without https only hosts in allow_hosts are called")
+            raise DelegateForbidden(f"{redacted(self.address)!r}: without https only hosts in allow_hosts are called")
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').rpartition('/')[0]}"
 
     @property

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError
-from ..protocol.context import told
+from ..protocol.context import redacted
 from ..schema.installing import pip_install
 from ..schema.json import JsonObject
 from .files import write_bytes, write_text
@@ -261,7 +261,7 @@ class Fetcher:
 
 def shown_url(url: object) -> str:
     """A URL as it is told in errors."""
-    return repr(told(str(url)))
+    return repr(redacted(str(url)))
 
 
 def joined_url(base: str, reference: str) -> str:

@@ -10,7 +10,7 @@ import httpx2
 from httpcore2 import AsyncConnectionPool, AsyncNetworkStream
 
 from ..errors import DelegateError, DelegateForbidden
-from ..protocol.context import told
+from ..protocol.context import redacted
 from .network import Network, is_inner_name, literal_address
 
 Client: TypeAlias = httpx2.AsyncClient
@@ -67,7 +67,7 @@ async def check_address(url: str, allow_hosts: Collection[str], *, trusts_writte
     except ValueError:
         host, port, parts = None, 0, urlsplit("")
     if parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc:
-        raise DelegateForbidden(f"{told(url)!r} is not an address of http or https without credentials")
+        raise DelegateForbidden(f"{redacted(url)!r} is not an address of http or https without credentials")
     await _network(url, allow_hosts, trusts_written=trusts_written).addresses(host, port)
 
 
@@ -86,7 +86,7 @@ def _network(url: str, allow_hosts: Collection[str], *, trusts_written: bool) ->
     # A name that can only mean a host of this network is what the user has asked for. A name of the public internet
     # isn't: where it leads is decided by whoever runs it.
     own = [host] if trusts_written and host and _is_written_private(host) else []
-    return _Network(repr(told(url)), [*allow_hosts, *own])
+    return _Network(repr(redacted(url)), [*allow_hosts, *own])
 
 
 def _is_written_private(host: str) -> bool:

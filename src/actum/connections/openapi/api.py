@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import DelegateError, IdeaError, Outcome, SchemaError, ServerError
-from ...protocol.context import Progress, is_url, told
+from ...protocol.context import Progress, is_url, redacted
 from ...schema.installing import pip_install
 from ...schema.json import JsonObject, NotJson, decode
 from ...sources.files import read_text
@@ -212,7 +212,7 @@ class Api:
         hidden = AlwaysSent(headers=headers, query=frozenset(self.server.query))
         self.found = listed_operations(document, self.server.offers, hidden, _MOST_OPERATIONS, self.server.most_bytes)
         for one in self.listed.values():
-            one["_meta"][HTTP]["at"] = told(self._base)
+            one["_meta"][HTTP]["at"] = redacted(self._base)
 
     async def _checked(self, url: str, *, has_given: bool = True, is_given: bool = True) -> Client:
         """A client for an address that may be called, `has_given` with what goes with every call.

@@ -26,7 +26,7 @@ from ...protocol.call import ELSE, EXPECT, Call, Place
 from ...protocol.message import RETURNED, SKIPPED
 from ...protocol.tool import EXPECTS
 from ...schema.json import encode, legible
-from ...schema.quoting import told
+from ...schema.quoting import summary
 from ...spans import Returned, Waits
 from ..budget import MESSAGE
 from ..emitter import end_call, fail_call
@@ -296,9 +296,9 @@ class Endings:
         if self._ground.emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             maker = "" if failure.job is None else failure.job.maker
-            told = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome, maker=maker)
+            failed = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome, maker=maker)
             is_replaced = failure.job is not None and failure.job.failure is not None
-            self._ground.emit(replace(told, is_replaced=True) if is_replaced else told)
+            self._ground.emit(replace(failed, is_replaced=True) if is_replaced else failed)
 
     def _count(self, size: int) -> None:
         """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""
@@ -337,7 +337,7 @@ def check_expected(job: Job, value: Any, graph: Graph) -> None:
         if complaint is not None:
             raise NotAsExpected(f"{expected(job)} doesn't hold: {complaint}")
     elif not isinstance(value, bool):
-        why = f"a condition comes to true or false, and this one is {told(value)}: compare it with something"
+        why = f"a condition comes to true or false, and this one is {summary(value)}: compare it with something"
         raise InvalidParameters(why, path=EXPECT)
     elif not value:
         kinds = "; ".join(_kinds(job, graph))
@@ -354,7 +354,7 @@ def _kinds(job: Job, graph: Graph) -> list[str]:
     """What each reference of it has read, by kind and size."""
     read = dict.fromkeys(one for each in job.template.expressions for one in references(each))
     values = {one: graph.known.evaluate(one, job.node.answer, job.node.instance) for one in read}
-    return [f"{one} is {told(value)}" for one, value in values.items() if value is not MISSING]
+    return [f"{one} is {summary(value)}" for one, value in values.items() if value is not MISSING]
 
 
 def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node]) -> list[Job]:

@@ -24,7 +24,7 @@ from ...errors import ActumError, CallError, InvalidParameters, UnresolvedRefere
 from ...protocol.call import EACH, ELSE, VALUE, WHEN, WITH, Call
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, NotJson, copy, is_list
-from ...schema.quoting import spelled, told
+from ...schema.quoting import spelled, summary
 from ..budget import MESSAGE, Budget
 from ..job import ERROR, ITEM, Batch, Job, Otherwise, Yield
 from .workers import Workers
@@ -288,7 +288,7 @@ def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
     value = condition.fill(list(values))
     if not isinstance(value, bool):
         raise InvalidParameters(
-            f"a condition comes to true or false, and this one is {told(value)}: compare it with something",
+            f"a condition comes to true or false, and this one is {summary(value)}: compare it with something",
             tool=job.tool.name,
             path=WHEN,
         )
@@ -306,7 +306,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Itera
     budget.take_parameters(listed, job.tool.name)
     items: Any = own.items.fill([exported(one) for one in listed])
     if not is_list(items):
-        raise InvalidParameters(f"it comes to {told(items)}, not a list", tool=job.tool.name, path=EACH)
+        raise InvalidParameters(f"it comes to {summary(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
     conditions, own_condition = own.conditions, own.condition
     outside = list(_outside(job, own, iter(values[count:]), budget))

@@ -58,7 +58,7 @@ def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carr
         if activity is elsewhere.ACTIVITY:  # whoever has begun the run says what it came to
             decided = decision(job)
             if decided is not None and decided.given is not None:
-                activity = elsewhere.given(decided.given.get("value"))
+                activity = elsewhere.returning(decided.given.get("value"))
         assert activity is not None  # the model's own calls and delegates don't come here
         context = job.crossing or ground.journal.nothing
         if activity.sees_context:

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import InvalidParameters
 from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call
-from ...protocol.context import Context, told
+from ...protocol.context import Context, redacted
 from ...protocol.contract import merge_interface
 from ...protocol.reader import Reader
 from ...protocol.tool import ANONYMOUS, Tool
@@ -68,4 +68,6 @@ class ByCode:
         if named is None or named is tool:
             return
         if (complaint := named.validator.complaint(call.parameters, quotes=False)) is not None:
-            raise InvalidParameters(f"its delegate {told(name)!r} takes other parameters: {complaint}", tool=tool.name)
+            raise InvalidParameters(
+                f"its delegate {redacted(name)!r} takes other parameters: {complaint}", tool=tool.name
+            )

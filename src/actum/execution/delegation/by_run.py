@@ -12,7 +12,7 @@ from ...generation.compile import scope_hint
 from ...ideas.file import identified, plan_of
 from ...protocol import lineage
 from ...protocol.call import Call
-from ...protocol.context import Context, carried_over, marked, told
+from ...protocol.context import Context, carried_over, marked, redacted
 from ...protocol.contract import merge_contract
 from ...protocol.declaration import tool_names
 from ...protocol.lineage import BROUGHT, Marks
@@ -69,8 +69,8 @@ class ByRun:
         `hint` are scopes that it is to be made from, where more is seen of the context (S4).
         """
         words = [_described(tool), *([scope_hint({tool.name: hint})] if hint else [])]
-        told = Context([{"type": "system", "message": one} for one in words])
-        found = SavedRequest(context=told, schema=tool.output or {})
+        prompt = Context([{"type": "system", "message": text} for text in words])
+        found = SavedRequest(context=prompt, schema=tool.output or {})
         return await self._run(ANONYMOUS, call, tool, found, context, kept)
 
     async def contract(self, name: str, tool: Tool) -> Tool:
@@ -96,7 +96,7 @@ class ByRun:
             is_apart = kept.context is None and own.spreads(tool)
             loop = None if is_apart else Loop(setup, own.budget, inner.emit)
         except DelegateError as error:
-            raise error.of(told(name), tool.name) from error
+            raise error.of(redacted(name), tool.name) from error
         except ActumError as error:
             raise unusable(name, tool, found, error) from error
         try:
@@ -115,7 +115,7 @@ class ByRun:
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
             inner_error = error if isinstance(error, DelegateError) else crossed(error.code, error.data, tool)
-            failure = inner_error.of(told(name), tool.name)
+            failure = inner_error.of(redacted(name), tool.name)
             failure.outcome = "unknown" if kept.has_effects else "failed"  # what it has begun stays done (C15)
             raise failure from error
 

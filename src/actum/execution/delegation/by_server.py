@@ -10,7 +10,7 @@ from ...errors import DelegateDepthExceeded, DelegateError, DelegateForbidden
 from ...events import CallProgress
 from ...messages.media import MEDIA
 from ...protocol.call import Call, Place
-from ...protocol.context import Context, is_url, told
+from ...protocol.context import Context, is_url, redacted
 from ...protocol.contract import merge_contract
 from ...protocol.message import DATA_KINDS, kind_of
 from ...protocol.tool import Tool
@@ -43,7 +43,7 @@ class ByServer:
             depth = own.deepest - len(own.lineage) - 1
             result = await carried_out(remote, call, context, kept.place, own.budget, own.emit, depth=depth)
         except DelegateError as error:
-            raise error.of(told(name), tool.name) from error
+            raise error.of(redacted(name), tool.name) from error
         if (doings := own.runtime.doings) is not None and (doing := doings.begin(call, tool, None)) is not None:
             doings.done(doing, result)
         return result
@@ -58,7 +58,7 @@ class ByServer:
         """The Idea there; refused where what crosses may not leave this machine (D12, S10)."""
         config = self.caller.runtime.config
         if is_url(tool.origin) and name not in config.grants:
-            raise DelegateForbidden(f"a delegate from outside can't reach {told(name)!r}", tool=tool.name)
+            raise DelegateForbidden(f"a delegate from outside can't reach {redacted(name)!r}", tool=tool.name)
         if config.sealed:
             raise DelegateForbidden(
                 "a sealed run can't be carried out elsewhere: what is sealed is shown there", tool=tool.name

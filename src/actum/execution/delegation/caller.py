@@ -29,7 +29,7 @@ from ...ideas.idea_config import IdeaConfig
 from ...protocol.approvals import approval
 from ...protocol.call import Call
 from ...protocol.config import Limits
-from ...protocol.context import Context, told
+from ...protocol.context import Context, redacted
 from ...protocol.declaration import parse_tool, tools_of
 from ...protocol.message import OF
 from ...protocol.registry import Catalog
@@ -130,18 +130,18 @@ class Linking:
         whole = (*chain, address)
         if address in chain:
             raise IdeaError(
-                f"schemas refer to each other in a circle: {' → '.join(map(told, whole[chain.index(address) :]))}"
+                f"schemas refer to each other in a circle: {' → '.join(map(redacted, whole[chain.index(address) :]))}"
             )
         if len(chain) >= self.most_depth:
             raise IdeaError(
-                f"schemas refer to each other deeper than {self.most_depth}: {' → '.join(map(told, whole))}"
+                f"schemas refer to each other deeper than {self.most_depth}: {' → '.join(map(redacted, whole))}"
             )
         key = (address, origin)
         if key not in self._known:
             found = await self._found(address, origin)
             schema: Any = found.schema
             if not isinstance(schema, dict):
-                raise IdeaError(f'{{"$ref": "{told(address)}"}}: that Idea has no schema to refer to')
+                raise IdeaError(f'{{"$ref": "{redacted(address)}"}}: that Idea has no schema to refer to')
             self._known[key] = await self._closed(schema, found.context.origin, whole)
         return self._known[key]
 
@@ -150,7 +150,7 @@ class Linking:
         try:
             return await self.resolve(address, reader)
         except DelegateError as error:
-            raise IdeaError(f'{{"$ref": "{told(address)}"}}: {error.reason}') from error
+            raise IdeaError(f'{{"$ref": "{redacted(address)}"}}: {error.reason}') from error
 
 
 def has_links(context: Context, schema: Any) -> bool:
@@ -202,12 +202,12 @@ class Ancestor:
     """Those that the messages of its context define, each with whether these are its own, or have crossed (D13)."""
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Ancestor:
+    def of(cls, record: Mapping[str, Any]) -> Ancestor:
         """The same from JSON."""
-        roots = None if told["roots"] is None else [Path(root) for root in told["roots"]]
-        origin = Context((), origin=told["origin"])
-        found = SavedRequest(context=origin, config=told["config"], is_foreign=told["is_foreign"], roots=roots)
-        return cls(told["name"], found, told.get("tools", {}))
+        roots = None if record["roots"] is None else [Path(root) for root in record["roots"]]
+        origin = Context((), origin=record["origin"])
+        found = SavedRequest(context=origin, config=record["config"], is_foreign=record["is_foreign"], roots=roots)
+        return cls(record["name"], found, record.get("tools", {}))
 
     def to_dict(self) -> JsonObject:
         """The same as JSON."""
@@ -306,7 +306,7 @@ class Caller:
         if len(self.lineage) >= most:
             chain = [*(one.name for one in self.lineage), name]
             raise DelegateDepthExceeded(
-                f"delegates nest deeper than {most}: {' → '.join(map(told, chain))}", tool=tool.name
+                f"delegates nest deeper than {most}: {' → '.join(map(redacted, chain))}", tool=tool.name
             )
 
     async def found(self, name: str, tool: Tool) -> SavedRequest:
@@ -320,10 +320,10 @@ class Caller:
         except DelegateError:
             raise
         except ActumError as error:
-            raise DelegateError(f"{told(name)!r} can't be used: {error.message}", tool=tool.name) from error
+            raise DelegateError(f"{redacted(name)!r} can't be used: {error.message}", tool=tool.name) from error
         except Exception as error:
             raise DelegateError(
-                f"{told(name)!r} could not be resolved: {type(error).__name__}", tool=tool.name
+                f"{redacted(name)!r} could not be resolved: {type(error).__name__}", tool=tool.name
             ) from error
         if found.is_foreign:
             self._check_foreign(name, tool, found)
@@ -331,7 +331,7 @@ class Caller:
             return await Linking(self.resolve, self.runtime.config.max_depth)(found)
         except IdeaError as error:
             # The words of one from outside are not for its caller's model.
-            reason = f"what {told(name)!r} refers to is not available" if found.is_foreign else error.message
+            reason = f"what {redacted(name)!r} refers to is not available" if found.is_foreign else error.message
             raise DelegateError(reason, tool=tool.name) from error
 
     def _check_foreign(self, name: str, tool: Tool, found: SavedRequest) -> None:
@@ -346,10 +346,8 @@ class Caller:
             raise unusable(name, tool, found, error) from error
         for one in filter(None, asked):
             if one not in self.runtime.config.grants:
-                raise DelegateForbidden(
-                    f"{told(name)!r} comes from outside and asks for {one!r}, which is not granted: Config(grants=[…])",
-                    tool=tool.name,
-                )
+                why = f"{redacted(name)!r} comes from outside and asks for {one!r}, which is not granted"
+                raise DelegateForbidden(f"{why}: Config(grants=[…])", tool=tool.name)
 
     def below(self, lineage: Sequence[Ancestor]) -> Caller:
         """The same of a run that these delegates led to, one by one."""
@@ -412,4 +410,4 @@ class Caller:
 def unusable(name: str, tool: Tool, found: SavedRequest, error: ActumError) -> DelegateError:
     """Why a delegate can't begin. The words of one from outside are not for its caller's model (D12)."""
     reason = f"it can't be used: {error.code if found.is_foreign else error.message}"
-    return DelegateError(reason, tool=tool.name, chain=[told(name)])
+    return DelegateError(reason, tool=tool.name, chain=[redacted(name)])

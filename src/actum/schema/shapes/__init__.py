@@ -10,6 +10,6 @@ doesn't say. Odd keys stand in quotes.
 """
 
 from .shape_reading import FORMATS, WORDS, schema_of_shape
-from .shape_telling import MAP, UNKNOWN, Shapes, free_name, told
+from .shape_telling import MAP, UNKNOWN, Shapes, free_name, shapes_of
 
-__all__ = ["FORMATS", "MAP", "UNKNOWN", "WORDS", "Shapes", "free_name", "schema_of_shape", "told"]
+__all__ = ["FORMATS", "MAP", "UNKNOWN", "WORDS", "Shapes", "free_name", "schema_of_shape", "shapes_of"]

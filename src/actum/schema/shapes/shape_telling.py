@@ -17,7 +17,7 @@ from ..walk import mapped, properties_of, unused
 from .shape_reading import FORMATS
 
 UNKNOWN = "an unknown shape"
-"""What is told of a tool that declares nothing of its results."""
+"""The shape of a tool that declares nothing of its results."""
 
 MAP = "{*: "
 """What the shape of a map begins with."""
@@ -64,23 +64,23 @@ class Shapes:
     types: Mapping[str, str]
 
 
-def told(outputs: Mapping[str, JsonObject | None]) -> Shapes:
+def shapes_of(outputs: Mapping[str, JsonObject | None]) -> Shapes:
     """The shapes of what tools return, by their names; None where a tool declares nothing."""
     parts, definitions = gathered({name: schema for name, schema in outputs.items() if schema is not None})
     identities = Identities(definitions)
     types = {name: type_of(part, root={"$defs": definitions}) for name, part in parts.items()}
-    roots = {name: _Occurrence(one, _extent(one, identities)) for name, one in types.items()}
-    found = _Telling(roots, identities).told()
-    return Shapes({name: found.lines.get(name, UNKNOWN) for name in outputs}, found.types)
+    roots = {name: _Occurrence(kind, _extent(kind, identities)) for name, kind in types.items()}
+    shapes = _Telling(roots, identities).shapes()
+    return Shapes({name: shapes.lines.get(name, UNKNOWN) for name in outputs}, shapes.types)
 
 
 def _extent(type: Type, identities: Identities) -> _Extent:
     """How much can be told of a type within the bounds; the least if nothing can."""
     for extent in _EXTENTS:
         telling = _Telling({"": _Occurrence(type, extent)}, identities)
-        alone = telling.told()
+        alone = telling.shapes()
         if (
-            telling.said <= _MOST_SAID
+            telling.described <= _MOST_SAID
             and sum(map(len, (*alone.lines.values(), *alone.types, *alone.types.values()))) <= _MOST_CHARACTERS
         ):
             return extent
@@ -109,14 +109,14 @@ class _Telling:
         self._count: dict[Identity, int] = {}
         self._bodies: dict[Identity, tuple[Object, _Extent]] = {}
         self._names: dict[Identity, str] = {}
-        self.said = 0
+        self.described = 0
         """How many characters of descriptions were told."""
         self._survey()
 
-    def told(self) -> Shapes:
+    def shapes(self) -> Shapes:
         """The lines of the roots, and the bodies of the types that they name."""
         lines = {name: self._alternatives(root) for name, root in self._roots.items()}
-        bodies = {name: self._body(*self._bodies[one]) for one, name in self._names.items()}
+        bodies = {name: self._body(*self._bodies[identity]) for identity, name in self._names.items()}
         return Shapes(lines, bodies)
 
     def _survey(self) -> None:
@@ -126,80 +126,80 @@ class _Telling:
             waiting[root.extent.depth].append(root)
         for level in waiting.values():
             for occurrence in level:  # which grows, as what lists and alternatives hold is at the same level
-                for one in _alternatives_of(occurrence.type):
-                    for inner in self._met(one, occurrence):
+                for alternative in _alternatives_of(occurrence.type):
+                    for inner in self._met(alternative, occurrence):
                         waiting[inner.extent.depth].append(inner)
-        taken: dict[str, str] = {}
-        for identity in (one for one, count in self._count.items() if count > 1):
-            self._names[identity] = free_name(identity.title, taken)
-            taken[self._names[identity]] = ""
+        types: dict[str, str] = {}
+        for identity in (identity for identity, count in self._count.items() if count > 1):
+            self._names[identity] = free_name(identity.title, types)
+            types[self._names[identity]] = ""
 
-    def _met(self, one: Alternative, at: _Occurrence) -> list[_Occurrence]:
+    def _met(self, alternative: Alternative, at: _Occurrence) -> list[_Occurrence]:
         """What an alternative holds that is to be told, too."""
         if at.nesting >= _DEEPEST_NESTING:
             return []
-        if isinstance(one, List):
-            return [at.within(one.item)]
-        if not isinstance(one, Object):
+        if isinstance(alternative, List):
+            return [at.within(alternative.item)]
+        if not isinstance(alternative, Object):
             return []
-        if _is_map(one):
-            return [at.within(one.rest)] if one.rest else []
+        if _is_map(alternative):
+            return [at.within(alternative.rest)] if alternative.rest else []
         if at.extent.depth <= 0:
             return []
-        identity = self._identities.of(one)
+        identity = self._identities.of(alternative)
         self._count[identity] = self._count.get(identity, 0) + 1
         if self._count[identity] > 1:
             return []
-        self._bodies[identity] = one, at.extent
+        self._bodies[identity] = alternative, at.extent
         inner = at.extent._replace(depth=at.extent.depth - 1)
-        return [_Occurrence(field.type, inner) for _, field in _told_fields(one, at.extent)]
+        return [_Occurrence(field.type, inner) for _, field in _told_fields(alternative, at.extent)]
 
     def _alternatives(self, at: _Occurrence, *, is_null_told: bool = True) -> str:
-        alternatives = _alternatives_of(at.type)
-        if not alternatives or at.nesting >= _DEEPEST_NESTING:
+        options = _alternatives_of(at.type)
+        if not options or at.nesting >= _DEEPEST_NESTING:
             return "any"
-        told = [self._alternative(one, at) for one in alternatives if not isinstance(one, Null)]
-        if len(told) < len(alternatives) and (is_null_told or not told):
-            told.append("null")
-        return "any" if "any" in told else "|".join(dict.fromkeys(told))
+        shapes = [self._alternative(option, at) for option in options if not isinstance(option, Null)]
+        if len(shapes) < len(options) and (is_null_told or not shapes):
+            shapes.append("null")
+        return "any" if "any" in shapes else "|".join(dict.fromkeys(shapes))
 
-    def _alternative(self, one: Alternative, at: _Occurrence) -> str:
-        match one:
+    def _alternative(self, alternative: Alternative, at: _Occurrence) -> str:
+        match alternative:
             case Text():
-                return _text(one)
+                return _text(alternative)
             case List():
-                return f"[{self._alternatives(at.within(one.item))}]"
-            case Object() if _is_map(one):
-                if one.rest is None:
+                return f"[{self._alternatives(at.within(alternative.item))}]"
+            case Object() if _is_map(alternative):
+                if alternative.rest is None:
                     return "{}"
-                return f"{MAP}{self._alternatives(at.within(one.rest))}}}"
+                return f"{MAP}{self._alternatives(at.within(alternative.rest))}}}"
             case Object():
-                name = self._names.get(self._identities.of(one))
-                return name or self._body(one, at.extent)
+                name = self._names.get(self._identities.of(alternative))
+                return name or self._body(alternative, at.extent)
             case _:
-                return _WORDS[one.__class__]
+                return _WORDS[alternative.__class__]
 
-    def _body(self, one: Object, extent: _Extent) -> str:
+    def _body(self, object: Object, extent: _Extent) -> str:
         if extent.depth <= 0:
             return "{…}"
         inner = extent._replace(depth=extent.depth - 1)
-        told = _told_fields(one, extent)
-        fields = [self._field(key, field, inner) + self._said(one, key, extent) for key, field in told]
-        if len(told) < len(one.fields) or one.rest is not None:
+        shown = _told_fields(object, extent)
+        fields = [self._field(key, field, inner) + self._description(object, key, extent) for key, field in shown]
+        if len(shown) < len(object.fields) or object.rest is not None:
             fields.append("…")
         return f"{{{', '.join(fields)}}}"
 
     def _field(self, key: str, field: DeclaredField, extent: _Extent) -> str:
-        is_null = any(isinstance(one, Null) for one in field.type.alternatives or ())
+        is_null = any(isinstance(alternative, Null) for alternative in field.type.alternatives or ())
         shape = self._alternatives(_Occurrence(field.type, extent), is_null_told=False)
         mark = "?" if (is_null and shape != "null") or not (field.is_required or field.has_default) else ""
         name = spelled(key, None) + mark
         return name if shape == "text" else f"{name}: {shape}"
 
-    def _said(self, one: Object, key: str, extent: _Extent) -> str:
+    def _description(self, object: Object, key: str, extent: _Extent) -> str:
         """What a field's description says beyond its name, where that is told."""
-        words = saying(properties_of(one.schema or {}).get(key), key) if extent.says else ""
-        self.said += len(words)
+        words = saying(properties_of(object.schema or {}).get(key), key) if extent.says else ""
+        self.described += len(words)
         return f" ({words})" if words else ""
 
 
@@ -217,23 +217,23 @@ def _alternatives_of(type: Type) -> tuple[Alternative, ...]:
     return tuple(named) if len(named) <= _MOST_ALTERNATIVES else ()
 
 
-def _is_map(one: Object) -> bool:
-    return not one.fields
+def _is_map(object: Object) -> bool:
+    return not object.fields
 
 
-def _told_fields(one: Object, extent: _Extent) -> list[tuple[str, DeclaredField]]:
+def _told_fields(object: Object, extent: _Extent) -> list[tuple[str, DeclaredField]]:
     """The fields to tell; of many the addresses and foreign ids of APIs last."""
-    fields = [(key, field) for key, field in one.fields.items() if len(key) <= _LONGEST_KEY]
+    fields = [(key, field) for key, field in object.fields.items() if len(key) <= _LONGEST_KEY]
     if len(fields) > extent.fields:
         fields.sort(key=lambda field: field[0].endswith(("_url", "node_id")))
     return list(islice(fields, extent.fields))
 
 
-def _text(one: Text) -> str:
-    values = one.values or ()
+def _text(text: Text) -> str:
+    values = text.values or ()
     if 0 < len(values) <= _MOST_VALUES and sum(map(len, values)) <= _LONGEST_VALUES:
         return "|".join(map(quoted, values))
-    return FORMATS.get(one.format, "text")
+    return FORMATS.get(text.format, "text")
 
 
 _LONGEST = 60
@@ -254,12 +254,12 @@ def saying(schema: Any, key: str) -> str:
     sentence = re.split(r"(?<=\w)[.;](?:\s|$)", " ".join(description.split()), maxsplit=1)[0].rstrip(".")
     if not 0 < len(sentence) <= _LONGEST or not sentence.isprintable() or re.search(r"[(){}\[\]\"†¶]", sentence):
         return ""
-    own = {part.lower() for part in _PARTS.findall(key)}
+    parts = {part.lower() for part in _PARTS.findall(key)}
     words = [word.lower() for word in _WORD.findall(sentence)]
-    if "of" in words and own >= {word for word in words[: words.index("of")] if not _EMPTY.match(word)}:
+    if "of" in words and parts >= {word for word in words[: words.index("of")] if not _EMPTY.match(word)}:
         return ""  # the status of the order
-    told = {word for word in words if not _EMPTY.match(word)}
-    is_known = all(any(word.startswith(part) or part.startswith(word) for part in own) for word in told)
+    telling = {word for word in words if not _EMPTY.match(word)}
+    is_known = all(any(word.startswith(part) or part.startswith(word) for part in parts) for word in telling)
     return "" if is_known else sentence
 
 
@@ -278,16 +278,16 @@ class Identities:
 
     def __init__(self, definitions: JsonObject) -> None:
         self._of: dict[int, tuple[Object, Identity]] = {}
-        self._defined = {id(one): name for name, one in definitions.items()}
-        self._called = {_content(one): name for name, one in reversed(list(definitions.items())) if is_object(one)}
+        self._defined = {id(schema): name for name, schema in definitions.items()}
+        self._called = {_content(part): name for name, part in reversed(list(definitions.items())) if is_object(part)}
 
-    def of(self, one: Object) -> Identity:
+    def of(self, object: Object) -> Identity:
         """The identity of an object; one without a title is called as the definition that says the same."""
-        if id(one) not in self._of:
-            content = _content(one.schema or {})
-            title = one.title or self._defined.get(id(one.schema)) or self._called.get(content, "")
-            self._of[id(one)] = one, Identity(title, content)
-        return self._of[id(one)][1]
+        if id(object) not in self._of:
+            content = _content(object.schema or {})
+            title = object.title or self._defined.get(id(object.schema)) or self._called.get(content, "")
+            self._of[id(object)] = object, Identity(title, content)
+        return self._of[id(object)][1]
 
 
 def free_name(title: str, taken: Mapping[str, Any]) -> str:
