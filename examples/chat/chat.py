@@ -54,8 +54,8 @@ async def main(model: models.Model | str, said: Iterable[Any] = SAID) -> Convers
             {"type": "state", "today": f"{date.today():%A, %Y-%m-%d}"},
         ]
     )
-    for one in said:
-        async for piece in talk.say(one if isinstance(one, str) else [message.to_dict() for message in one]):
+    for words in said:
+        async for piece in talk.say(words if isinstance(words, str) else [message.to_dict() for message in words]):
             print(piece, end="", flush=True)
         print()
     return talk

@@ -135,7 +135,7 @@ def write_report(
 ) -> Report:
     """Write the report into a folder: the panels as one chart (SVG), and a page of HTML around it."""
     title = f"{len(order)} texts by their style"
-    total = sum(one["words"] for one in vocabulary.values())
+    total = sum(book["words"] for book in vocabulary.values())
     scope = f"“{Path(shelf['folder']).resolve().name}”: {total:,} words in all"
     note = f"{scope}, compared by {len(compared_by)} little words"
     chart = poster(title, note, panels)

@@ -67,13 +67,13 @@ KINDS: Mapping[str, Kind] = {
 def tickets_of(day: int) -> list[tuple[str, dict[str, str]]]:
     """The tickets of a day: three of each kind that has values, and a letter."""
     draw = Random(day)
-    found: list[tuple[str, dict[str, str]]] = []
+    tickets: list[tuple[str, dict[str, str]]] = []
     for number in (draw.randrange(1_000) for _ in range(A_DAY)):
         email = f"c{number}@mail.example"
-        found.append(("order", {"email": email, "order": f"k-{number}-{draw.randrange(4)}"}))
-        found.append(("late", {"email": email}))
-        found.append(("visit", {"email": email, "day": f"2026-11-{day:02d}"}))
-    return [*found, ("other", {"letter": f"Thank you for day {day}!"})]
+        tickets.append(("order", {"email": email, "order": f"k-{number}-{draw.randrange(4)}"}))
+        tickets.append(("late", {"email": email}))
+        tickets.append(("visit", {"email": email, "day": f"2026-11-{day:02d}"}))
+    return [*tickets, ("other", {"letter": f"Thank you for day {day}!"})]
 
 
 async def played(kind: str, given: Mapping[str, str]) -> models.Scripted:
@@ -88,28 +88,28 @@ async def played(kind: str, given: Mapping[str, str]) -> models.Scripted:
     else:
         second = {"_tool": "find_orders", "customer": customer["id"]}
         orders = await tools(second)
-        output = {"late": sum(one["price"] for one in orders if one["state"] == "late")}
+        output = {"late": sum(order["price"] for order in orders if order["state"] == "late")}
         if kind == "order":
-            (own,) = [one for one in orders if one["order"] == given["order"]]
-            output = {"state": own["state"], "price": own["price"]}
+            (order,) = [order for order in orders if order["order"] == given["order"]]
+            output = {"state": order["state"], "price": order["price"]}
     answers = [{"calls": [call], "output": None} for call in (first, second)]
     return models.Scripted([*answers, {"calls": [], "output": output}])
 
 
 async def main(model: str | None = None, place: str | Path = "plans.db", days: int = DAYS) -> list[tuple[float, int]]:
     """Answer the tickets of some days; for each day, how many requests a ticket took, and how many plans answered."""
-    plans, found = Plans(place), list[tuple[float, int]]()
+    plans, figures = Plans(place), list[tuple[float, int]]()
     for day in range(1, days + 1):
         requests = hits = 0
         tickets = tickets_of(day)
         for kind, given in tickets:
-            one = model or await played(kind, given)
-            agent = Agent(one, tools=tools, plans=plans)
+            player = model or await played(kind, given)
+            agent = Agent(player, tools=tools, plans=plans)
             result = await agent.run(KINDS[kind].context, input=given)
-            requests += len(one.requests) if isinstance(one, models.Scripted) else result.usage.requests
+            requests += len(player.requests) if isinstance(player, models.Scripted) else result.usage.requests
             hits += result.plan is not None and result.plan.how == "hit"
-        found.append((requests / len(tickets), hits))
-    return found
+        figures.append((requests / len(tickets), hits))
+    return figures
 
 
 if __name__ == "__main__":

@@ -70,16 +70,16 @@ def master(tracks: list[dict[str, Any]], name: str, folder: str, fade: float = 3
 
 @tools.activity("drawWaveform")
 def draw_waveform(file: str, sections: list[dict[str, Any]], title: str, start: float = 0.0) -> str:
-    path = _here(Path(file).with_suffix(".svg"))
+    path = _in_folder(Path(file).with_suffix(".svg"))
     moved = [{**section, "start": section["start"] + start} for section in sections]
-    path.write_text(waveform(files.read(_here(Path(file))), moved, title), encoding="utf-8")
+    path.write_text(waveform(files.read(_in_folder(Path(file))), moved, title), encoding="utf-8")
     return path.as_posix()
 
 
 def _mixed(tracks: list[dict[str, Any]]) -> Audio:
     laid: list[tuple[Audio, float, float]] = []
-    for track in sorted(tracks, key=lambda one: bool(one.get("loop"))):
-        stereo = files.read(_here(Path(track["file"])))
+    for track in sorted(tracks, key=lambda track: bool(track.get("loop"))):
+        stereo = files.read(_in_folder(Path(track["file"])))
         if "pan" in track:
             stereo = placed(stereo.mean(axis=0) * np.sqrt(2), track["pan"])
         start = track.get("start", 0.0)
@@ -89,7 +89,7 @@ def _mixed(tracks: list[dict[str, Any]]) -> Audio:
     return summed(laid)
 
 
-def _here(path: Path) -> Path:
+def _in_folder(path: Path) -> Path:
     """A path below the current folder: a model names files, and must not reach others.
 
     Raises:
@@ -101,7 +101,7 @@ def _here(path: Path) -> Path:
 
 
 def _saved(stereo: Audio, name: str, folder: str) -> Made:
-    path = _here(Path(folder) / f"{Path(name).name}.wav")
+    path = _in_folder(Path(folder) / f"{Path(name).name}.wav")
     files.write(path, stereo)
     return {
         "file": path.as_posix(),

@@ -30,8 +30,8 @@ class ByHand:
     async def stream(self, request: models.ModelRequest) -> AsyncGenerator[str | models.Usage]:
         shown = "\n".join(message["content"] for message in request.messages)
         agent = next(name for name, words in _WORDS.items() if words in shown)
-        own = next((f"{agent}: {name}" for name, words in _INPUTS.items() if words in shown), agent)
-        yield json.dumps(self._answers.get(own, self._answers[agent]), ensure_ascii=False)
+        agent_input = next((f"{agent}: {name}" for name, words in _INPUTS.items() if words in shown), agent)
+        yield json.dumps(self._answers.get(agent_input, self._answers[agent]), ensure_ascii=False)
         yield models.Usage()
 
 

@@ -22,15 +22,17 @@ os.environ.setdefault("PYTHON", sys.executable)
 def played() -> models.Model:
     """A model that plays the answers: of readers by their passage, of the researcher one after the other."""
     answers = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))
-    own = iter(answers["researcher"])
+    plans = iter(answers["researcher"])
 
     def answer(request: models.ModelRequest) -> Any:
         is_reader = "You read one passage" in request.messages[0]["content"]
         if not is_reader:
-            return next(own)
+            return next(plans)
         shown = request.messages[-1]["content"]
-        said = next((said for words, said in answers["readers"].items() if words in shown), "It says nothing of it.")
-        return {"calls": [], "output": said}
+        sentence = next(
+            (sentence for words, sentence in answers["readers"].items() if words in shown), "It says nothing of it."
+        )
+        return {"calls": [], "output": sentence}
 
     return models.Scripted([answer], repeat_last=True)
 

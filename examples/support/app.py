@@ -43,10 +43,10 @@ def made(customers: Mapping[str, Customer], path: str = "desk.db") -> FastAPI:
         row = kept.execute("select context from talks where customer = ?", (name,)).fetchone()
         return Context(json.loads(row[0]) if row else [])
 
-    async def turn(name: str, context: Context, said: str | None = None) -> AsyncIterator[str]:
+    async def turn(name: str, context: Context, text: str | None = None) -> AsyncIterator[str]:
         talk = agent.conversation(context, Answer, member="text", deps=customers[name])
         try:
-            async with talk.stream(said) as run:
+            async with talk.stream(text) as run:
                 async for event in run:
                     match event:
                         case events.TextDelta(member="text", provisional=False, depth=0):
@@ -65,18 +65,18 @@ def made(customers: Mapping[str, Customer], path: str = "desk.db") -> FastAPI:
             kept.execute("insert or replace into talks values (?, ?)", (name, json.dumps(talk.context.messages)))
 
     @app.post("/talks/{name}")
-    async def say(name: str, said: Said) -> StreamingResponse:
-        return StreamingResponse(turn(name, talk_of(name), said.text), media_type="text/event-stream")
+    async def say(name: str, message: Said) -> StreamingResponse:
+        return StreamingResponse(turn(name, talk_of(name), message.text), media_type="text/event-stream")
 
     @app.get("/talks/{name}/pending")
     async def waiting(name: str) -> list[dict[str, Any]]:
         return pending(talk_of(name))
 
     @app.post("/talks/{name}/decisions")
-    async def decide(name: str, one: Decision) -> StreamingResponse:
+    async def decide(name: str, decision: Decision) -> StreamingResponse:
         try:
-            ruling = "approve" if one.approve else "deny"
-            context = approvals.decided(talk_of(name), one.of, ruling, reason=one.reason)
+            ruling = "approve" if decision.approve else "deny"
+            context = approvals.decided(talk_of(name), decision.of, ruling, reason=decision.reason)
         except errors.ActumError as error:
             raise HTTPException(409, error.to_dict()) from error
         return StreamingResponse(turn(name, context), media_type="text/event-stream")
@@ -85,7 +85,7 @@ def made(customers: Mapping[str, Customer], path: str = "desk.db") -> FastAPI:
 
 
 def pending(context: Context) -> list[dict[str, Any]]:
-    return [{"of": one.of, "call": dict(one.call)} for one in approvals.pending(context)]
+    return [{"of": waiting.of, "call": dict(waiting.call)} for waiting in approvals.pending(context)]
 
 
 def sent(event: str, data: Any) -> str:
@@ -97,8 +97,8 @@ def played() -> models.Model:
     answers = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))
 
     def answer(request: models.ModelRequest) -> Any:
-        said = [one["content"] for one in request.messages if one["role"] == "user"]
-        return next(one for word, one in answers.items() if word in str(said[-1]))
+        words = [message["content"] for message in request.messages if message["role"] == "user"]
+        return next(answer for word, answer in answers.items() if word in str(words[-1]))
 
     return models.Scripted([answer], chunk=8, repeat_last=True)
 

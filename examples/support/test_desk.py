@@ -27,20 +27,20 @@ class Desk:
         self.client = TestClient(made(self.customers, ":memory:"))
 
     def say(self, name: str, text: str) -> dict[str, list[Any]]:
-        return told(self.client.post(f"/talks/{name}", json={"text": text}).text)
+        return events_of(self.client.post(f"/talks/{name}", json={"text": text}).text)
 
     def decide(self, name: str, *, approve: bool, reason: str = "") -> dict[str, list[Any]]:
         of = self.client.get(f"/talks/{name}/pending").json()[0]["of"]
         decision = {"of": of, "approve": approve, "reason": reason}
-        return told(self.client.post(f"/talks/{name}/decisions", json=decision).text)
+        return events_of(self.client.post(f"/talks/{name}/decisions", json=decision).text)
 
 
-def told(text: str) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+def events_of(text: str) -> dict[str, list[Any]]:
+    events: dict[str, list[Any]] = {}
     for block in text.strip().split("\n\n"):
         event, data = block.split("\n", 1)
-        found.setdefault(event.removeprefix("event: "), []).append(json.loads(data.removeprefix("data: ")))
-    return found
+        events.setdefault(event.removeprefix("event: "), []).append(json.loads(data.removeprefix("data: ")))
+    return events
 
 
 @pytest.fixture(autouse=True)
@@ -51,18 +51,18 @@ def no_real_requests() -> Iterator[None]:
 
 def test_an_answer_is_typed_and_streams() -> None:
     with agent.override(model=models.Scripted([HELLO], chunk=4)):
-        found = Desk().say("ana", "hi")
-    assert found["answer"] == [HELLO["output"]]
-    assert "".join(found["text"]) == HELLO["output"]["text"]
+        events = Desk().say("ana", "hi")
+    assert events["answer"] == [HELLO["output"]]
+    assert "".join(events["text"]) == HELLO["output"]["text"]
 
 
 def test_a_refund_waits_runs_once_and_the_conversation_goes_on() -> None:
     desk = Desk()
     with agent.override(model=models.Scripted([REFUND, HELLO])):
-        found = desk.say("ana", "My lamp is late.")
-        assert found["waiting"][0][0]["call"] == {"_tool": "refund", "order": "o1", "amount": 40}
+        events = desk.say("ana", "My lamp is late.")
+        assert events["waiting"][0][0]["call"] == {"_tool": "refund", "order": "o1", "amount": 40}
         assert desk.customers["ana"].paid == {}
-        of = found["waiting"][0][0]["of"]
+        of = events["waiting"][0][0]["of"]
         assert desk.decide("ana", approve=True)["answer"][0]["text"] == "Refunded lamp: 40.00 for o1 to ana"
         assert [*desk.customers["ana"].paid.values()] == ["40.00 for o1 to ana"]
         again = desk.client.post("/talks/ana/decisions", json={"of": of, "approve": True})
@@ -85,8 +85,8 @@ def test_customers_do_not_see_each_other() -> None:
         desk.say("ana", "My code is 1234.")
         desk.say("bob", "Hello.")
         desk.say("ana", "And again.")
-    assert ["1234" in json.dumps(one.messages) for one in model.requests] == [True, False, True]
-    assert ["customer is bob" in json.dumps(one.messages) for one in model.requests] == [False, True, False]
+    assert ["1234" in json.dumps(request.messages) for request in model.requests] == [True, False, True]
+    assert ["customer is bob" in json.dumps(request.messages) for request in model.requests] == [False, True, False]
 
 
 def test_a_provider_that_is_down_is_an_event() -> None:

@@ -23,12 +23,12 @@ TICKETS: list[dict[str, Any]] = json.loads((HERE / "tickets.json").read_text(enc
 def played() -> models.Model:
     """A model that plays the answers: of the delegates by their ticket, of the desk one after the other."""
     answers = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))
-    own = iter(answers["desk"])
+    plans = iter(answers["desk"])
 
     def answer(request: models.ModelRequest) -> Any:
         shown = request.messages[-1]["content"]
         topics = [topic for text, topic in answers["sorted"].items() if text in shown]
-        return {"calls": [], "output": topics[0]} if len(topics) == 1 else next(own)
+        return {"calls": [], "output": topics[0]} if len(topics) == 1 else next(plans)
 
     return models.Scripted([answer], repeat_last=True)
 
@@ -45,16 +45,16 @@ async def begin(model: models.Model | str) -> Result[Any]:
 
 def decide(context: Context, most: float) -> Context:
     """What a person would do: let pass what is small, refuse the rest. It may happen in another process, tomorrow."""
-    for one in approvals.pending(context):
-        ruling = "approve" if one.call["amount"] <= most else "deny"
-        context = approvals.decided(context, one.of, ruling, reason=f"more than {most:.0f} is for the manager")
+    for waiting in approvals.pending(context):
+        ruling = "approve" if waiting.call["amount"] <= most else "deny"
+        context = approvals.decided(context, waiting.of, ruling, reason=f"more than {most:.0f} is for the manager")
     return context
 
 
 async def main(model: models.Model | str) -> Result[Any]:
     held = await begin(model)
-    for one in approvals.pending(held.context):
-        print(f"waits: {one.call['amount']:.2f} back for ticket {one.call['ticket']}")
+    for waiting in approvals.pending(held.context):
+        print(f"waits: {waiting.call['amount']:.2f} back for ticket {waiting.call['ticket']}")
     decided = decide(held.context, most=50)
     return await Agent(model, approve=approve).resume(replace(IDEA, context=decided))
 

@@ -115,8 +115,8 @@ def _cost(label: Label, frame: Frame) -> float:
     return 10_000 * outside + 2_000 * covered + 20 * crossed + 0.5 * label.gap + (label.side == 0)
 
 
-def _crossed(label: Label, one: Spot, other: Spot) -> int:
+def _crossed(label: Label, start: Spot, end: Spot) -> int:
     """How much of a line a label covers, in steps of about six units."""
-    steps = max(1, math.ceil(math.dist(one, other) / 6))
-    across, down = (other[0] - one[0]) / steps, (other[1] - one[1]) / steps
-    return sum(label.holds((one[0] + across * step, one[1] + down * step)) for step in range(steps + 1))
+    steps = max(1, math.ceil(math.dist(start, end) / 6))
+    across, down = (end[0] - start[0]) / steps, (end[1] - start[1]) / steps
+    return sum(label.holds((start[0] + across * step, start[1] + down * step)) for step in range(steps + 1))

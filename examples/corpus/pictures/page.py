@@ -66,7 +66,7 @@ def _row(name: str, vocabulary: Vocabulary, sentences: Sentences) -> str:
 def _left_out(skipped: Sequence[Skipped]) -> str:
     if not skipped:
         return ""
-    files = "".join(f"<li>{safe(one['name'])}: {safe(one['why'])}</li>" for one in skipped)
+    files = "".join(f"<li>{safe(file['name'])}: {safe(file['why'])}</li>" for file in skipped)
     return f"<h2>Left out</h2>\n<ul>{files}</ul>"
 
 

@@ -30,8 +30,8 @@ def rows(
     bottom = _TOP + _ROW * len(order)
     marks = _heads(bottom)
     crowd = _crowd(vocabulary)
-    peak = max(max(one["density"]) for one in sentences.values()) or 1.0
-    grades = [one["grade"] for one in sentences.values()]
+    peak = max(max(book["density"]) for book in sentences.values()) or 1.0
+    grades = [book["grade"] for book in sentences.values()]
     for row, name in enumerate(order):
         floor = _TOP + _ROW * (row + 1) - 12
         marks.append(curve([(0, floor + 12), (_WIDTH, floor + 12)], LINE, width=1))
@@ -39,7 +39,7 @@ def rows(
         marks += _growth(vocabulary[name], crowd, colours[name], floor)
         marks += _lengths(sentences[name], peak, colours[name], floor)
         marks += _grade(sentences[name]["grade"], (min(grades), max(grades)), colours[name], floor)
-        marks += _own(own_words[name], floor)
+        marks += _own_words(own_words[name], floor)
     note = "In the order of the tree; grey curves are the other texts."
     return {"title": "Text by text", "note": note, "width": _WIDTH, "height": bottom + 20, "marks": marks}
 
@@ -73,12 +73,16 @@ def _name(name: str, vocabulary: Vocabulary, fill: str, floor: float) -> list[st
 
 def _crowd(vocabulary: Mapping[str, Vocabulary]) -> tuple[list[list[tuple[int, int]]], int, int]:
     """All curves of growth, and the largest numbers on them."""
-    curves = [one["growth"] for one in vocabulary.values()]
-    return curves, max(one["words"] for one in vocabulary.values()), max(one["distinct"] for one in vocabulary.values())
+    curves = [book["growth"] for book in vocabulary.values()]
+    return (
+        curves,
+        max(book["words"] for book in vocabulary.values()),
+        max(book["distinct"] for book in vocabulary.values()),
+    )
 
 
 def _growth(
-    one: Vocabulary, crowd: tuple[list[list[tuple[int, int]]], int, int], stroke: str, floor: float
+    vocabulary: Vocabulary, crowd: tuple[list[list[tuple[int, int]]], int, int], stroke: str, floor: float
 ) -> list[str]:
     left, width = _GROWTH
     curves, most_words, most_distinct = crowd
@@ -87,23 +91,23 @@ def _growth(
     def fitted(points: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
         return [(left, floor), *((left + x * across, floor - y * up) for x, y in points)]
 
-    end_x, end_y = fitted(one["growth"])[-1]
+    end_x, end_y = fitted(vocabulary["growth"])[-1]
     return [
         *(curve(fitted(points), LINE, width=1.2) for points in curves),
-        curve(fitted(one["growth"]), stroke, width=2.4),
+        curve(fitted(vocabulary["growth"]), stroke, width=2.4),
         dot(end_x, end_y, 3.5, stroke),
-        text(end_x + 7, end_y + 4, f"{one['distinct']:,}", size=11, fill=INK),
+        text(end_x + 7, end_y + 4, f"{vocabulary['distinct']:,}", size=11, fill=INK),
     ]
 
 
-def _lengths(one: Sentences, peak: float, fill: str, floor: float) -> list[str]:
+def _lengths(sentences: Sentences, peak: float, fill: str, floor: float) -> list[str]:
     left, width = _LENGTH
-    step = width / (len(one["density"]) - 1)
+    step = width / (len(sentences["density"]) - 1)
     up = (_ROW - 6) / peak
-    ridge = [(left + index * step, floor - value * up) for index, value in enumerate(one["density"])]
+    ridge = [(left + index * step, floor - value * up) for index, value in enumerate(sentences["density"])]
     area = [(left, floor), *ridge, (left + width, floor)]
-    middle = left + width * min(one["median"], LONGEST) / LONGEST
-    words = f"{one['median']:g}"
+    middle = left + width * min(sentences["median"], LONGEST) / LONGEST
+    words = f"{sentences['median']:g}"
     return [
         curve(area, "none", fill=fill, more=' fill-opacity="0.28"'),
         curve(ridge, fill, width=1.8),
@@ -125,7 +129,7 @@ def _grade(grade: float, spread: tuple[float, float], fill: str, floor: float) -
     ]
 
 
-def _own(words: Sequence[str], floor: float) -> list[str]:
+def _own_words(words: Sequence[str], floor: float) -> list[str]:
     left, width = _OWN
     if not words:
         return [text(left, floor - 10, "none that stand out", size=12, fill=FAINT)]

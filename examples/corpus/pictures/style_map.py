@@ -24,7 +24,7 @@ def style_map(distances: Distances, places: Places, colours: Mapping[str, str]) 
     crowd = max(0, len(names) - _ROOMY)
     spots, height = _fitted([places["points"][name] for name in names], _HEIGHT + _MORE * crowd)
     links = _links(distances)
-    lines = [(spots[one], spots[other]) for one, other, _ in links]
+    lines = [(spots[start], spots[end]) for start, end, _ in links]
     frame = Frame(width=_WIDTH, height=height, spots=spots, radius=_RADIUS, lines=lines)
     labels = (
         labels_for(names, frame, width=106, size=10.5, lines=1)
@@ -58,8 +58,8 @@ def _links(distances: Distances) -> list[tuple[int, int, float]]:
     joined, rest = [0], list(range(1, len(matrix)))
     links: list[tuple[int, int, float]] = []
     while rest:
-        length, one, other = min((matrix[one][other], one, other) for one in joined for other in rest)
-        links.append((one, other, length))
-        joined.append(other)
-        rest.remove(other)
+        length, start, end = min((matrix[start][end], start, end) for start in joined for end in rest)
+        links.append((start, end, length))
+        joined.append(end)
+        rest.remove(end)
     return links

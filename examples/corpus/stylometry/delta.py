@@ -48,11 +48,11 @@ def distances_between(profiles: Profiles) -> Distances:
     """Compare all profiles, each with each: the mean difference of the standardised rates."""
     names = list(profiles["rates"])
     scores = _standardised([profiles["rates"][name] for name in names])
-    return {"names": names, "matrix": [[round(_delta(one, other), 4) for other in scores] for one in scores]}
+    return {"names": names, "matrix": [[round(_delta(left, right), 4) for right in scores] for left in scores]}
 
 
-def _delta(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(abs(a - b) for a, b in zip(one, other, strict=True)) / max(1, len(one))
+def _delta(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(abs(a - b) for a, b in zip(left, right, strict=True)) / max(1, len(left))
 
 
 def _standardised(rows: Sequence[Sequence[float]]) -> list[list[float]]:

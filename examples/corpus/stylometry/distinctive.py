@@ -23,13 +23,13 @@ def distinctive_words(texts: Mapping[str, str], most: int) -> dict[str, list[str
     for counter in counts.values():
         everywhere.update(counter)
     little = {word for word, _ in everywhere.most_common(_COMMON) if _is_shared(word, counts.values())}
-    found: dict[str, list[str]] = {}
+    distinctive: dict[str, list[str]] = {}
     for name, counter in counts.items():
         strengths = _strengths(counter, everywhere, little)
         spellings = spellings_of(texts[name])
         ranked = sorted(strengths, key=lambda word: (-strengths[word], word))
-        found[name] = [spellings[word] for word in ranked[:most]]
-    return found
+        distinctive[name] = [spellings[word] for word in ranked[:most]]
+    return distinctive
 
 
 def _is_shared(word: str, counters: Collection[Counter[str]]) -> bool:
@@ -37,14 +37,14 @@ def _is_shared(word: str, counters: Collection[Counter[str]]) -> bool:
 
 
 def _strengths(counter: Counter[str], everywhere: Counter[str], little: set[str]) -> dict[str, float]:
-    here, everything = counter.total(), everywhere.total()
+    own, everything = counter.total(), everywhere.total()
     return {
-        word: log_likelihood(count, here, everywhere[word] - count, everything - here)
+        word: log_likelihood(count, own, everywhere[word] - count, everything - own)
         for word, count in counter.items()
         if count >= _RAREST
         and len(word) >= _SHORTEST
         and word not in little
-        and count * everything > everywhere[word] * here
+        and count * everything > everywhere[word] * own
     }
 
 

@@ -29,19 +29,19 @@ def findings_from(
         *_stranger(distances, profiles),
         _between(
             sentences,
-            lambda one: one["median"],
+            lambda text: text["median"],
             "“{high}” builds the longest sentences, half of them beyond {high_value:.0f} words; "
             "“{low}” the shortest, half of them within {low_value:.0f}.",
         ),
         _between(
             vocabulary,
-            lambda one: one["per_thousand"],
+            lambda text: text["per_thousand"],
             "“{high}” has the richest vocabulary, {high_value:.0f} distinct words in a thousand; "
             "“{low}” makes do with {low_value:.0f}.",
         ),
         _between(
             sentences,
-            lambda one: one["grade"],
+            lambda text: text["grade"],
             "“{high}” takes about {high_value:.0f} years of school to follow, “{low}” {low_value:.0f}.",
         ),
     ]
@@ -50,12 +50,12 @@ def findings_from(
 def _extremes(distances: Distances) -> list[str]:
     names, matrix = distances["names"], distances["matrix"]
     pairs = sorted((matrix[i][j], i, j) for j in range(len(names)) for i in range(j))
-    (least, one, other), (most, this, that) = pairs[0], pairs[-1]
+    (least, near, near_to), (most, far, far_from) = pairs[0], pairs[-1]
     if len(pairs) == 1:
-        return [f"“{names[one]}” and “{names[other]}” are {least:.2f} apart (Burrows's Delta)."]
+        return [f"“{names[near]}” and “{names[near_to]}” are {least:.2f} apart (Burrows's Delta)."]
     return [
-        f"Most alike are “{names[one]}” and “{names[other]}” (Delta {least:.2f}), "
-        f"least alike “{names[this]}” and “{names[that]}” ({most:.2f})."
+        f"Most alike are “{names[near]}” and “{names[near_to]}” (Delta {least:.2f}), "
+        f"least alike “{names[far]}” and “{names[far_from]}” ({most:.2f})."
     ]
 
 
@@ -88,13 +88,13 @@ def _stranger(distances: Distances, profiles: Profiles) -> list[str]:
     if len(names) < 3:
         return []
     lonely = max(range(len(names)), key=lambda index: sum(matrix[index]))
-    own = profiles["rates"][names[lonely]]
+    rates = profiles["rates"][names[lonely]]
     others = [rates for name, rates in profiles["rates"].items() if name != names[lonely]]
     usual = [sum(column) / len(others) for column in zip(*others, strict=True)]
-    gaps = [abs(rate - mean) for rate, mean in zip(own, usual, strict=True)]
+    gaps = [abs(rate - mean) for rate, mean in zip(rates, usual, strict=True)]
     word = gaps.index(max(gaps))
     return [
-        f"“{names[lonely]}” is the stranger among them: of a thousand words {own[word]:.0f} are "
+        f"“{names[lonely]}” is the stranger among them: of a thousand words {rates[word]:.0f} are "
         f"‘{profiles['words'][word]}’, in the others {usual[word]:.0f}."
     ]
 

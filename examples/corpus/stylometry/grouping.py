@@ -34,27 +34,27 @@ def tree_of(distances: Distances) -> Tree:
     joins: list[Join] = []
     while len(members) > 1:
         height, left, right = min(
-            (_mean_distance(matrix, members[one], members[other]), one, other)
-            for one in members
-            for other in members
-            if one < other
+            (_mean_distance(matrix, members[left], members[right]), left, right)
+            for left in members
+            for right in members
+            if left < right
         )
         joins.append({"left": left, "right": right, "height": round(height, 4)})
         members[size + len(joins) - 1] = _side_by_side(matrix, members.pop(left), members.pop(right))
     (order,) = members.values()
     return {
         "order": [distances["names"][index] for index in order],
-        "steps": [matrix[one][other] for one, other in pairwise(order)],
+        "steps": [matrix[above][below] for above, below in pairwise(order)],
         "joins": joins,
     }
 
 
-def _mean_distance(matrix: Sequence[Sequence[float]], one: Sequence[int], other: Sequence[int]) -> float:
-    return round(sum(matrix[a][b] for a in one for b in other) / (len(one) * len(other)), 9)
+def _mean_distance(matrix: Sequence[Sequence[float]], left: Sequence[int], right: Sequence[int]) -> float:
+    return round(sum(matrix[a][b] for a in left for b in right) / (len(left) * len(right)), 9)
 
 
-def _side_by_side(matrix: Sequence[Sequence[float]], one: list[int], other: list[int]) -> list[int]:
+def _side_by_side(matrix: Sequence[Sequence[float]], first: list[int], second: list[int]) -> list[int]:
     """Both groups in one row, each turned so that their nearest ends meet; on a tie as they are."""
-    ways = [(left, right) for left in (one, one[::-1]) for right in (other, other[::-1])]
-    left, right = min(ways, key=lambda way: matrix[way[0][-1]][way[1][0]])
+    orders = [(left, right) for left in (first, first[::-1]) for right in (second, second[::-1])]
+    left, right = min(orders, key=lambda order: matrix[order[0][-1]][order[1][0]])
     return left + right

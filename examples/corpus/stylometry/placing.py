@@ -43,7 +43,7 @@ def _classical(matrix: Sequence[Sequence[float]]) -> list[Point]:
     return list(zip(first, second, strict=True))
 
 
-def _axis(matrix: Sequence[Sequence[float]], found: Sequence[Sequence[float]]) -> list[float]:
+def _axis(matrix: Sequence[Sequence[float]], axes: Sequence[Sequence[float]]) -> list[float]:
     """The coordinates along the strongest axis that is square to those found, by power iteration."""
     size = len(matrix)
     # Adding the largest row to the diagonal makes every eigenvalue positive: the largest one is the strongest then.
@@ -51,7 +51,7 @@ def _axis(matrix: Sequence[Sequence[float]], found: Sequence[Sequence[float]]) -
     vector = [1.0 + (index * 7 % 5) / 5 for index in range(size)]
     for _ in range(_ROUNDS):
         vector = [lift * part + _dot(row, vector) for part, row in zip(vector, matrix, strict=True)]
-        for axis in found:
+        for axis in axes:
             share = _dot(axis, vector) / max(_dot(axis, axis), _TINY)
             vector = [part - share * other for part, other in zip(vector, axis, strict=True)]
         length = math.sqrt(_dot(vector, vector))
@@ -91,5 +91,5 @@ def _deviations(values: Sequence[float]) -> list[float]:
     return [value - mean for value in values]
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))

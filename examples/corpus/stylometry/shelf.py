@@ -38,7 +38,7 @@ def shelf_of(folder: str, beside: Path) -> Shelf:
     Raises:
         ValueError: where there is none, or it holds too little to compare.
     """
-    base = _found(folder, beside)
+    base = _resolved(folder, beside)
     names: list[str] = []
     skipped: list[Skipped] = []
     for path in sorted(path for path in base.iterdir() if not path.name.startswith(".") and not path.is_dir()):
@@ -59,7 +59,7 @@ def read(folder: str, files: Mapping[str, str]) -> dict[str, str]:
     return {title: (Path(folder) / name).read_text(encoding="utf-8-sig") for title, name in files.items()}
 
 
-def _found(folder: str, beside: Path) -> Path:
+def _resolved(folder: str, beside: Path) -> Path:
     tried = (Path(folder).expanduser(), beside / folder)
     for path in tried:
         if folder and path.is_dir():
@@ -106,7 +106,7 @@ def _printable(name: str) -> str:
 
 def _listed(skipped: Sequence[Skipped]) -> str:
     def few() -> Iterator[str]:
-        yield from (f"{one['name']}, {one['why']}" for one in skipped[:3])
+        yield from (f"{file['name']}, {file['why']}" for file in skipped[:3])
         if len(skipped) > 3:
             yield f"and {len(skipped) - 3} more"
 

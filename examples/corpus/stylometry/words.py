@@ -21,7 +21,7 @@ def spellings_of(text: str) -> dict[str, str]:
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for word in _WORD.findall(_plain(text)):
         forms[word.lower()][word] += 1
-    return {word: min(found, key=lambda form: (-found[form], form)) for word, found in forms.items()}
+    return {word: min(counts, key=lambda form: (-counts[form], form)) for word, counts in forms.items()}
 
 
 def sentences_of(text: str) -> list[list[str]]:

@@ -42,9 +42,11 @@ def _sounding(patch: Patch, note: Note, index: int) -> Audio:
     time = seconds_of(note["seconds"] + shape["release"] + 0.05)
     tone = np.zeros_like(time)
     highest = 4 * patch.get("filter", {}).get("high", 14_000)
-    for one in patch.get("oscillators", []):
-        frequency = pitch(note["pitch"], one.get("cents", 0))
-        tone += one.get("level", 0.5) * oscillator(one["wave"], frequency, time, patch.get("brightness", 0.0), highest)
+    for part in patch.get("oscillators", []):
+        frequency = pitch(note["pitch"], part.get("cents", 0))
+        tone += part.get("level", 0.5) * oscillator(
+            part["wave"], frequency, time, patch.get("brightness", 0.0), highest
+        )
     if patch.get("noise"):
         tone += patch["noise"] * noise(time, index)
     return tone * envelope(time, note["seconds"], **shape) * note.get("velocity", 0.8)
@@ -62,18 +64,18 @@ def _add(stereo: Audio, mono: Audio, start: float, side: float) -> None:
 
 def _grains(patch: Patch, length: float) -> Audio:
     """Many short sounds: at random they are rain, at regular times steps."""
-    own = patch["grains"]
+    grains = patch["grains"]
     rng = random.Random(crc32(patch.get("name", "").encode()))
     stereo = np.zeros((2, round(length * RATE)))
-    gap = 1 / own["rate"]
-    time = seconds_of(own["seconds"])
-    fading = np.exp(-6 * time / own["seconds"])
-    latest = max(0.0, length - own["seconds"])
-    for index in range(int(latest * own["rate"])):
-        start = (index + 0.5) * gap + (1 - own["regularity"]) * rng.uniform(-gap, gap)
-        tone = np.sin(2 * np.pi * rng.uniform(own["low"], own["high"]) * time)
-        tone = tone + own.get("crunch", 0.0) * noise(time, index) * fading
-        side = rng.uniform(-1, 1) if own["regularity"] < 0.5 else (1 if index % 2 else -1)
-        grain = own["level"] * rng.uniform(0.4, 1) * tone * fading
+    gap = 1 / grains["rate"]
+    time = seconds_of(grains["seconds"])
+    fading = np.exp(-6 * time / grains["seconds"])
+    latest = max(0.0, length - grains["seconds"])
+    for index in range(int(latest * grains["rate"])):
+        start = (index + 0.5) * gap + (1 - grains["regularity"]) * rng.uniform(-gap, gap)
+        tone = np.sin(2 * np.pi * rng.uniform(grains["low"], grains["high"]) * time)
+        tone = tone + grains.get("crunch", 0.0) * noise(time, index) * fading
+        side = rng.uniform(-1, 1) if grains["regularity"] < 0.5 else (1 if index % 2 else -1)
+        grain = grains["level"] * rng.uniform(0.4, 1) * tone * fading
         _add(stereo, grain, min(max(start, 0.0), latest), patch.get("spread", 0) * side)
     return stereo

@@ -55,5 +55,7 @@ def chords_of(form: Form) -> list[Chord]:
 def _led(triad: list[int], before: list[int]) -> list[int]:
     """The triad with each voice as near as it can be to where the voices were."""
     centre = sum(before) / len(before) if before else 58.0
-    near = [min((note + 12 * octave for octave in (-1, 0, 1, 2)), key=lambda one: abs(one - centre)) for note in triad]
+    near = [
+        min((note + 12 * octave for octave in (-1, 0, 1, 2)), key=lambda pitch: abs(pitch - centre)) for note in triad
+    ]
     return sorted(near)

@@ -32,18 +32,18 @@ def melody_over(form: Form, chords: list[Chord], seed: int) -> list[Note]:
     scale = [form["tonic"] + 12 * octave + step for octave in (1, 2) for step in MODES[form["mode"]]]
     beat = form["bar"] / 4
     notes: list[Note] = []
-    here = len(scale) // 2
+    last = len(scale) // 2
     for number, chord in enumerate(chords):
         is_breath = number % 4 == 3 and chord["section"] == "verse"
         motif = _MOTIFS[chord["section"]][: 2 if is_breath else None]
         for place, length in motif:
             is_strong = place in (0, 2)
-            here = _next(scale, here, chord, rng, is_strong=is_strong)
+            last = _next(scale, last, chord, rng, is_strong=is_strong)
             notes.append(
                 {
                     "start": round(chord["start"] + place * beat, 4),
                     "seconds": round(length * beat * 0.92, 4),
-                    "pitch": scale[here],
+                    "pitch": scale[last],
                     "velocity": round(0.78 if is_strong else 0.62, 2),
                 }
             )
@@ -51,13 +51,13 @@ def melody_over(form: Form, chords: list[Chord], seed: int) -> list[Note]:
     return notes
 
 
-def _next(scale: list[int], here: int, chord: Chord, rng: random.Random, *, is_strong: bool) -> int:
-    lowest, highest = max(0, here - 3), min(len(scale) - 1, here + 3)
+def _next(scale: list[int], last: int, chord: Chord, rng: random.Random, *, is_strong: bool) -> int:
+    lowest, highest = max(0, last - 3), min(len(scale) - 1, last + 3)
     if not is_strong:
-        return min(highest, max(lowest, here + rng.choice((-1, 1, 1, -1, 2, -2))))
+        return min(highest, max(lowest, last + rng.choice((-1, 1, 1, -1, 2, -2))))
     names = {pitch % 12 for pitch in chord["pitches"]}
     return min(
         (index for index in range(lowest, highest + 1) if scale[index] % 12 in names),
-        key=lambda index: (abs(index - here - rng.choice((-1, 0, 1))), index),
-        default=here,
+        key=lambda index: (abs(index - last - rng.choice((-1, 0, 1))), index),
+        default=last,
     )
