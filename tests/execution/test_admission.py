@@ -8,7 +8,7 @@ from actum import Call, Context, Limits, Tools, errors
 from actum.dataflow.node import Answer, Node
 from actum.execution.budget import Budget
 from actum.execution.calls.admission import admit
-from actum.execution.calls.filling import resolved
+from actum.execution.calls.filling import resolve_call
 from actum.execution.ground import Ground
 from actum.execution.job import Job
 from actum.execution.record.journal import Journal
@@ -51,7 +51,7 @@ def test_scopes_are_reads_of_code_and_delegates_alone() -> None:
 
 def test_references_beside_the_parameters_are_put_in_their_places() -> None:
     job = judged({"_tool": "plain", "_with": {"to": "†calls.1"}})
-    assert resolved(job, ["ana"], Budget(Limits())) == {"_tool": "plain", "to": "ana"}
+    assert resolve_call(job, ["ana"], Budget(Limits())) == {"_tool": "plain", "to": "ana"}
 
 
 @pytest.mark.parametrize(

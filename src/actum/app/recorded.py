@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ActivityError, ActumError, ApprovalDenied
 from ..execution.approver import Approve, decide
-from ..execution.calls.invoking import judged
+from ..execution.calls.invoking import judge_result
 from ..execution.ground import Ground
 from ..execution.isolated import Suspension
 from ..execution.job import Carried, Carry, Job, Yield
@@ -185,7 +185,7 @@ class Besides:
         key = call_key(job.tool.name, call.parameters)
         async with self._locks[key]:
             if key in self.known:
-                return judged(self.known[key], job.tool, ground.budget)
+                return judge_result(self.known[key], job.tool, ground.budget)
             carried = await carry(job, call)
             if isinstance(carried, Yield) and not carried.messages:
                 self.known[key] = carried.value
@@ -253,7 +253,7 @@ class RecordedTools:
             if found.error is not None:
                 return ActivityError(found.error, tool=job.tool.name)
             try:
-                return judged(found.value, job.tool, ground.budget)
+                return judge_result(found.value, job.tool, ground.budget)
             except ActumError as error:
                 return error
 
@@ -338,7 +338,7 @@ class RecordedTools:
         context = Context(shown if told else [])
         delegation = self._assembly.delegation(context, ground.budget, ground.emit)
         kept = Suspension(place=job.place, call=job.call)
-        return judged(await delegation.latent(call, job.tool, context, kept), job.tool, ground.budget)
+        return judge_result(await delegation.latent(call, job.tool, context, kept), job.tool, ground.budget)
 
     def _nearest(self, tool: str, arguments: JsonObject) -> JsonObject | None:
         """The arguments on record that differ least."""

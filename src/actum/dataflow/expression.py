@@ -6,7 +6,7 @@ The caller says what a reference holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -228,6 +228,10 @@ class Template(NamedTuple):
     paths: tuple[Path, ...]
     is_flat: bool = False
     """Whether it is an object of literal scalars: nothing can change in it, so nobody needs a copy."""
+
+    def with_paths(self) -> Iterable[tuple[Expression, Path]]:
+        """The expressions, each with where it stands."""
+        return zip(self.expressions, self.paths, strict=True)
 
     def fill(self, values: list[Any]) -> Any:
         """The value with each expression replaced by the value of the same number; always a fresh copy."""

@@ -54,9 +54,9 @@ class Emitter:
         within = place if self.within is None else self.within.below(place)
         return Emitter(self.sink, self.depth + 1, (*self.path, call), within, self.trace)
 
-    def place(self, own: Place) -> Place:
+    def place(self, place: Place) -> Place:
         """A place of this run, told from the outermost one."""
-        return own if self.within is None else self.within.below(own)
+        return place if self.within is None else self.within.below(place)
 
 
 def run_begun(run: str, model: Model | None, messages: Sequence[JsonObject], emit: Emitter) -> RunBegun:
@@ -103,7 +103,7 @@ def begin_call(job: Job, call: Call, trace: Tracer, emit: Emitter, *, is_refused
             run=emit.run,
             place=emit.place(job.place),
             call=call,
-            how="nobody" if is_refused else _how(job),
+            how="nobody" if is_refused else _carrier(job),
             description=job.tool.description,
             key=job.key,
             asked_by=job.script.asked_by if above is None else "",
@@ -111,7 +111,7 @@ def begin_call(job: Job, call: Call, trace: Tracer, emit: Emitter, *, is_refused
     )
 
 
-def _how(job: Job) -> Literal["code", "model", "delegate"]:
+def _carrier(job: Job) -> Literal["code", "model", "delegate"]:
     return "model" if job.is_latent else "delegate" if job.tool.is_delegated else "code"
 
 
@@ -138,10 +138,10 @@ def fail_call(failure: Failure, offered: Container[str], trace: Tracer, emit: Em
     end_call(job, Failed(failure.error))
 
 
-def traced(trace: Tracer, emit: Emitter, carry: Carry) -> Carry:
-    """Has a span current while a call is carried out; how that ends is seen where its result is written."""
+def with_span(trace: Tracer, emit: Emitter, carry: Carry) -> Carry:
+    """Keep a span current while a call is carried out; the span ends where the result is written."""
 
-    async def carried(job: Job, call: Call) -> Carried:
+    async def carry_in_span(job: Job, call: Call) -> Carried:
         begin_call(job, call, trace, emit)
         assert job.span is not None
         try:
@@ -151,10 +151,10 @@ def traced(trace: Tracer, emit: Emitter, carry: Carry) -> Carry:
             end_call(job, ending_of(error))
             raise
 
-    return carried
+    return carry_in_span
 
 
-async def asked(job: Job, call: Call, asking: Awaitable[Call | None], emit: Emitter) -> Call | None:
+async def ask_in_span(job: Job, call: Call, asking: Awaitable[Call | None], emit: Emitter) -> Call | None:
     """Ask an approver in a span of its own, below that of the call."""
     assert job.span is not None
     span = job.span.begin(ApprovalBegun(run=emit.run, place=emit.place(job.place), tool=job.tool.name))

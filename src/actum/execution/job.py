@@ -176,43 +176,43 @@ class Job(_Seldom):
     def marks(self) -> JsonObject:
         """What is marked on what it leaves, as well as its place."""
         is_derived = self.came is not None and source_of(self.came).is_derived
-        own = marks_of(self.filters, (*self.derived, *("",) * is_derived))
+        marks = marks_of(self.filters, (*self.derived, *("",) * is_derived))
         if (failed := self._failed()) is not None:
-            own[FAILED] = failed
+            marks[FAILED] = failed
         is_plain = self.came is None or (self.is_latent if not self.came else list(self.came) == [()])
-        return own if is_plain else {**own, BROUGHT: lineage.lineage_mark(self.came or {})}
+        return marks if is_plain else {**marks, BROUGHT: lineage.lineage_mark(self.came or {})}
 
     def _failed(self) -> JsonObject | None:
         """How it has failed, or those for some of its items, where its `_else` stands for that (C14)."""
         if self.failure is not None:
             words, outcome = legible(self.failure.message), outcome_of(self.failure, self)
             return {"code": code_of(self.failure), "error": words, "outcome": outcome}
-        own: JsonObject = {"outcome": "unknown"} if self.node.is_uncertain else {}
+        uncertain: JsonObject = {"outcome": "unknown"} if self.node.is_uncertain else {}
         items = () if self.batch is None else self.batch.jobs
         failed = [item.node.index for item in items if item.failure is not None or item.replaced]
-        return {"items": failed, **own} if failed else self.replaced
+        return {"items": failed, **uncertain} if failed else self.replaced
 
     @property
     def authored(self) -> Iterator[tuple[Expression, Path]]:
         """All expressions that it was written with, with where they stand."""
         if self.condition is not None:
-            yield from ((one, (WHEN,)) for one in self.condition.expressions)
+            yield from ((expression, (WHEN,)) for expression in self.condition.expressions)
         if self.batch is not None:
-            yield from ((one, (EACH,)) for one in self.batch.items.expressions)
+            yield from ((expression, (EACH,)) for expression in self.batch.items.expressions)
             if self.batch.condition is not None:
-                yield from ((one, (WHEN,)) for one in self.batch.condition.expressions)
-        yield from zip(self.template.expressions, self.template.paths, strict=True)
+                yield from ((expression, (WHEN,)) for expression in self.batch.condition.expressions)
+        yield from self.template.with_paths()
 
     @property
     def reads(self) -> Iterator[Expression]:
         """All expressions that may refer to other calls, in its `_else`, too."""
-        yield from (one for one, _ in self.authored)
+        yield from (expression for expression, _ in self.authored)
         yield from () if self.otherwise is None else self.otherwise.outside
 
     def path_of(self, computed: Computed) -> str:
         """Where an expression of it stands."""
-        found = (path for one, path in self.authored if isinstance(one, Computed) and one.text == computed.text)
-        return print_path(next(found, ())).lstrip(".")
+        paths = (path for expr, path in self.authored if isinstance(expr, Computed) and expr.text == computed.text)
+        return print_path(next(paths, ())).lstrip(".")
 
     @property
     def alternatives(self) -> tuple[Reference, ...]:
@@ -237,11 +237,11 @@ class Job(_Seldom):
 
     def hold(self) -> None:
         """Let it wait for a later run, and with it the same calls of corrected answers (L3, L6)."""
-        held: list[Job] = [self]
-        while held:
-            job = held.pop()
+        jobs: list[Job] = [self]
+        while jobs:
+            job = jobs.pop()
             job.node.status = Status.HELD
-            held += job.followers
+            jobs += job.followers
 
     @property
     def has_failed_running(self) -> bool:
@@ -274,7 +274,7 @@ class Otherwise:
     is_put_off: bool = False
     """Whether the attempt that says it begins again, so that what it refers to hasn't come yet (L3)."""
 
-    def taken(self) -> list[Job]:
+    def take_failed(self) -> list[Job]:
         """The calls that wait for it, which wait no more."""
         failed, self.failed = self.failed, []
         return failed
@@ -305,16 +305,16 @@ class Batch:
     def failure(self, tool: str) -> ActivityError:
         """The failed items as one error, with the first failure of a delegate among them as its cause (D11)."""
         errors = sorted(self.errors.items())[:_MOST_TOLD]
-        told = [f"item {number}: {error.message.removeprefix(f'tool {tool!r}: ')}" for number, error in errors]
-        more = len(self.errors) - len(told)
+        described = [f"item {number}: {error.message.removeprefix(f'tool {tool!r}: ')}" for number, error in errors]
+        more = len(self.errors) - len(described)
         rest = f"; and {more} more" if more else ""
         cause = next((error.to_dict() for _, error in errors if isinstance(error, DelegateError)), None)
         outcomes = {outcome_of(error, self.jobs[number]) for number, error in self.errors.items()}
         return ActivityError(
-            f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}",
+            f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(described)}{rest}",
             tool=tool,
             data=None if cause is None else {"cause": cause},
-            outcome=next(one for one in OUTCOMES if one in outcomes),
+            outcome=next(outcome for outcome in OUTCOMES if outcome in outcomes),
         )
 
 
@@ -386,25 +386,25 @@ class Failure(NamedTuple):
     @property
     def marks(self) -> JsonObject:
         """What is marked on the error that is left of it (C15)."""
-        own: JsonObject = {} if self.outcome == "failed" or self.call is None else {OUTCOME: self.outcome}
+        marks: JsonObject = {} if self.outcome == "failed" or self.call is None else {OUTCOME: self.outcome}
         if self.job is not None and (instance := self.job.node.instance) not in (None, self.job.call.instance):
-            own["_instance"] = instance
+            marks["_instance"] = instance
         if self.outcome != "unusable" or self.returned is MISSING:
-            return own
+            return marks
         # What nests too deep could not be read again.
-        return own | ({RETURNED: self.returned} if nests_within(self.returned, MAX_WRITTEN_DEPTH) else {})
+        return marks | ({RETURNED: self.returned} if nests_within(self.returned, MAX_WRITTEN_DEPTH) else {})
 
     @property
     def kept(self) -> JsonObject:
         """What is marked on the record of a call for an item that was made, so that it isn't made again (C15, L8)."""
-        own = {"code": code_of(self.error), "error": legible(self.error.message), "outcome": self.outcome}
-        return {OUTCOME: self.outcome, FAILED: own}
+        failure = {"code": code_of(self.error), "error": legible(self.error.message), "outcome": self.outcome}
+        return {OUTCOME: self.outcome, FAILED: failure}
 
     @property
     def told(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
-        is_own = self.refused is not None or isinstance(self.error, NotAsExpected)
-        return self.error.message if is_own else f"it failed: {code_of(self.error)}"
+        is_safe = self.refused is not None or isinstance(self.error, NotAsExpected)
+        return self.error.message if is_safe else f"it failed: {code_of(self.error)}"
 
 
 def outcome_of(error: ActumError, job: Job) -> Outcome:

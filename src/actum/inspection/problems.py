@@ -13,7 +13,7 @@ from ..app.loading import Code, config_of
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference, overlaps
 from ..errors import ActumError, InvalidParameters, MessageError, ScopeDenied
-from ..execution.calls.admission import said_to_write
+from ..execution.calls.admission import announced_writes
 from ..execution.calls.diagnosis import hint
 from ..execution.delegation.caller import Linking
 from ..execution.record.journal import Journal
@@ -245,7 +245,7 @@ def _inspect_scopes(solution: Any, around: Premises, found: Findings) -> None:
     for calls, _, path, _ in _plans(around.context, solution):
         planned = enumerate(calls if is_list(calls) else ())
         told += [(Call.of(one), (*path, index)) for index, one in planned if is_object(one)]
-    may_write = [path for call, _ in told for path in said_to_write(call, around.toolset)]
+    may_write = [path for call, _ in told for path in announced_writes(call, around.toolset)]
     journal = Journal(around.context)
     for call, at in told:
         for scope in map(str, call["_scopes"] if is_list(call.get("_scopes")) else ()):

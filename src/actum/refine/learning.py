@@ -21,7 +21,7 @@ from ..app.stream import Stream
 from ..errors import ActumError, IdeaError, PlanFailed, RefineError
 from ..events import AnyEvent, PlanPassed
 from ..execution.budget import Budget
-from ..execution.calls.invoking import judged
+from ..execution.calls.invoking import judge_result
 from ..execution.delegation.caller import Ancestor
 from ..execution.ground import Ground
 from ..execution.job import Carried, Carry, Job, Yield
@@ -393,7 +393,7 @@ def _not_again(begins: Context, ground: Ground, carry: Carry) -> Carry:
     async def carried(job: Job, call: Call) -> Carried:
         key = call_key(job.tool.name, call.parameters)
         if key in made and not job.script.is_given:
-            return judged(made[key], job.tool, ground.budget)
+            return judge_result(made[key], job.tool, ground.budget)
         result = await carry(job, call)
         is_effect = job.tool.effects != "none" and job.script.is_given
         if is_effect and isinstance(result, Yield) and not result.messages:

@@ -70,8 +70,8 @@ def admit(
     toolset, instances, reading = ground.toolset, ground.journal.instances, ground.reading
     tool = _tool_of(call, toolset, script)
     if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
-        own = _parsed(parameters, tool, reading)
-        return _plain(call, tool, own, node, script, is_latent=toolset.is_latent(tool))
+        template = _parsed(parameters, tool, reading)
+        return _plain(call, tool, template, node, script, is_latent=toolset.is_latent(tool))
     if script.is_authored and tool is not VALUES:
         tool = _added(tool, call, toolset)
     _check_meta(call, tool, instances)
@@ -97,8 +97,8 @@ def admit(
     if condition is not None and (job.batch is None or job.batch.condition is None):
         job.condition = condition
     if ELSE in call:
-        own = reading._replace(kinds=_Kinds(reading.kinds))
-        job.otherwise = judge_else(call, _parsed(call[ELSE], tool, own, ELSE))
+        with_error = reading._replace(kinds=_Kinds(reading.kinds))
+        job.otherwise = judge_else(call, _parsed(call[ELSE], tool, with_error, ELSE))
     job.computes = any(isinstance(expression, Computed) for expression, _ in job.authored)
     _enter(job)
     return job
@@ -109,32 +109,32 @@ def _expectation(call: Call, node: Node, script: Script, reading: TextBounds) ->
     node.has_value = False
     if len(call) > 1:
         raise InvalidParameters(ONLY_EXPECT, path=EXPECT)
-    said, shape = call[EXPECT], None
-    if is_object(said):
-        said, shape = _shaped(said)
+    value, shape = call[EXPECT], None
+    if is_object(value):
+        value, shape = _value_and_shape(value)
     else:
-        _condition(Call.of({WHEN: said}), EXPECTS, reading, EXPECT)
-    own = _parsed({EXPECT: said}, EXPECTS, reading)
+        _condition(Call.of({WHEN: value}), EXPECTS, reading, EXPECT)
+    template = _parsed({EXPECT: value}, EXPECTS, reading)
     job = Job(
         call=call,
         tool=EXPECTS,
-        template=own,
+        template=template,
         node=node,
         script=script,
         is_value=True,
         shape=shape,
-        computes=any(isinstance(expression, Computed) for expression in own.expressions),
+        computes=any(isinstance(expression, Computed) for expression in template.expressions),
     )
     _enter(job)
     return job
 
 
-def _shaped(said: Mapping[str, Any]) -> tuple[Any, Validator]:
-    if set(said) != {"of", "as"}:
+def _value_and_shape(value: Mapping[str, Any]) -> tuple[Any, Validator]:
+    if set(value) != {"of", "as"}:
         raise InvalidParameters('with a shape it is {"of": reference, "as": shape}', path=EXPECT)
-    if not isinstance(said["of"], str) or SIGIL not in said["of"]:
+    if not isinstance(value["of"], str) or SIGIL not in value["of"]:
         raise InvalidParameters("it is a reference, such as †calls.0", path=f"{EXPECT}.of")
-    return said["of"], shape_asked(said["as"], "", f"{EXPECT}.as")
+    return value["of"], shape_asked(value["as"], "", f"{EXPECT}.as")
 
 
 class _Kinds(Container[str]):
@@ -186,18 +186,18 @@ def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:
         raise InvalidParameters(error.message, tool=tool.name, path=error.path) from None
 
 
-def _plain(call: Call, tool: Tool, own: Template, node: Node, script: Script, *, is_latent: bool) -> Job:
+def _plain(call: Call, tool: Tool, template: Template, node: Node, script: Script, *, is_latent: bool) -> Job:
     """A call that is a name and parameters, of a tool that says no more: there is nothing else to judge."""
-    node.expressions = own.expressions
+    node.expressions = template.expressions
     return Job(
         call=call,
         tool=tool,
-        template=own,
+        template=template,
         is_latent=is_latent,
         node=node,
         script=script,
-        is_final=own.is_flat,
-        computes=any(isinstance(one, Computed) for one in own.expressions),
+        is_final=template.is_flat,
+        computes=any(isinstance(expression, Computed) for expression in template.expressions),
     )
 
 
@@ -233,10 +233,10 @@ def _check_instance(value: Any, tool: Tool, instances: Sequence[str]) -> None:
     if not isinstance(value, str):
         raise InvalidParameters(f"an instance is named by a text, not {value!r}", tool=tool.name, path="_instance")
     if value not in instances:
-        there = ", ".join(instances) or "none"
+        names = ", ".join(instances) or "none"
         whose = ", which its tool names" if tool.instances else ""
         raise InvalidParameters(
-            f"there is no instance {value!r}{whose}; there are: {there}", tool=tool.name, path="_instance"
+            f"there is no instance {value!r}{whose}; there are: {names}", tool=tool.name, path="_instance"
         )
 
 
@@ -245,11 +245,11 @@ def _instance(call: Call, tool: Tool, instances: Sequence[str]) -> str | None:
     if call.instance is not None or not tool.instances:
         return call.instance
     if len(tool.instances) > 1:
-        there = ", ".join(tool.instances)
-        raise InvalidParameters(f"it is for one of {there}: choose in '_instance'", tool=tool.name, path="_instance")
-    (own,) = tool.instances
-    _check_instance(own, tool, instances)
-    return own
+        names = ", ".join(tool.instances)
+        raise InvalidParameters(f"it is for one of {names}: choose in '_instance'", tool=tool.name, path="_instance")
+    (instance,) = tool.instances
+    _check_instance(instance, tool, instances)
+    return instance
 
 
 def _check_choices(call: Call, tool: Tool) -> None:
@@ -288,7 +288,7 @@ def _output_path(call: Call, tool: Tool) -> Expression | None:
     return path
 
 
-def said_to_write(call: Call, toolset: Toolset) -> tuple[Reference, ...]:
+def announced_writes(call: Call, toolset: Toolset) -> tuple[Reference, ...]:
     """The paths that a call says it is to write, whatever else is wrong with it; none where that can't be read."""
     tool = toolset.tools.get(str(call.get("_tool")))
     path, text = None if tool is None else tool.output_path, call.get("_outputPath")
@@ -345,7 +345,7 @@ def _parsed(value: Any, tool: Tool, reading: TextBounds, path: str | None = None
             raise InvalidParameters(
                 f"an expression stands in braces: {{{clip(value)}}}", tool=tool.name, path=path
             ) from None
-        where = ".".join(one for one in (path, error.at) if one)
+        where = ".".join(part for part in (path, error.at) if part)
         raise UnresolvedReference(error.reason, tool=tool.name, path=where or None) from None
 
 
@@ -356,13 +356,13 @@ def _authored(call: Call, tool: Tool, reading: TextBounds) -> dict[str, Any]:
 
 def _with_references(call: Call, tool: Tool, reading: TextBounds) -> dict[str, Any]:
     """The parameters with the references that stand beside them in their places (T9)."""
-    aside: Any = call.get(WITH)
-    if aside is None:
+    references: Any = call.get(WITH)
+    if references is None:
         return call.parameters
-    if not is_object(aside):
+    if not is_object(references):
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
     parameters, reading = Fold(copy(call.parameters)), TextBounds(allowance=reading.allowance)
-    for path, reference in aside.items():
+    for path, reference in references.items():
         if not isinstance(reference, str) or not _parsed(reference, tool, reading, f"{WITH}.{path}").expressions:
             raise InvalidParameters(f"{reference!r} is not a reference", tool=tool.name, path=f"{WITH}.{path}")
         try:

@@ -17,14 +17,14 @@ from ...protocol.elsewhere import is_elsewhere
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, encode
 from ..approver import decide
-from ..emitter import asked
+from ..emitter import ask_in_span
 from ..ground import Ground
 from ..isolated import Delegate
 from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
 from .admission import admit
 from .attempts import authored_digest
-from .filling import resolved
+from .filling import resolve_call
 
 
 class Approvals:
@@ -40,12 +40,12 @@ class Approvals:
         decisions = self._ground.journal.decisions
         if not decisions.by_place:
             return None
-        found = decisions.find(job.of, job.call)
-        if found is None and job.parent is not None:  # a plan that was judged as a whole, its items unseen
+        decision = decisions.find(job.of, job.call)
+        if decision is None and job.parent is not None:  # a plan that was judged as a whole, its items unseen
             whole = decisions.find(job.parent.of, job.parent.call)
             if whole is not None and (whole.ruling == "deny" or (whole.ruling == "approve" and whole.shown is None)):
                 return whole
-        return found
+        return decision
 
     def is_about(self, job: Job) -> bool:
         """Whether a call is decided on before it runs."""
@@ -73,11 +73,11 @@ class Approvals:
         if is_elsewhere(job.tool):
             return None  # who makes it decides on it, too
         if self.approve is not None:
-            asking = decide(self.approve, self._ground.budget.threads, _asked(job, call), job.tool, context)
-            answer = await (asking if job.span is None else asked(job, call, asking, self._ground.emit))
+            asking = decide(self.approve, self._ground.budget.threads, _question(job, call), job.tool, context)
+            answer = await (asking if job.span is None else ask_in_span(job, call, asking, self._ground.emit))
             if answer is not None:
-                other = None if answer == call else dict(answer)
-                job.approval = Decision(call=dict(call), ruling="approve", replacement=other)
+                replacement = None if answer == call else dict(answer)
+                job.approval = Decision(call=dict(call), ruling="approve", replacement=replacement)
             return answer
         if job.tool.is_held:
             return None
@@ -94,14 +94,14 @@ class Approvals:
         serving = registry.serving(tool, str(call.get("_delegate", "")) or None)
         code = "" if serving is None else function_text(serving.of(call).function)
         delegate = await self._delegate.digest(call, tool) if serving is None and tool.is_delegated else ""
-        told = encode([tool.name, tool.schema], sort_keys=True)
-        return ".".join(one and sha256(one.encode(errors="replace")).hexdigest()[:16] for one in (told, code, delegate))
+        parts = (encode([tool.name, tool.schema], sort_keys=True), code, delegate)
+        return ".".join(part and sha256(part.encode(errors="replace")).hexdigest()[:16] for part in parts)
 
     def hold(self, job: Job, shown: JsonObject | None) -> None:
         """Note that a call waits for a decision; `shown` is what it is about, None where that is known already."""
         decision = self.decision(job)
         if shown is not None:
-            shown = _asked(job, Call.of(shown["call"])).shown(shown["context"], shown["tool"])
+            shown = _question(job, Call.of(shown["call"])).shown(shown["context"], shown["tool"])
         if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
             wants = "result" if is_elsewhere(job.tool) else ""
             self._ground.journal.add(
@@ -109,16 +109,16 @@ class Approvals:
             )
         job.hold()
 
-    def replace(self, job: Job, decided: Call) -> Sequence[Any]:
+    def replace(self, job: Job, replacement: Call) -> Sequence[Any]:
         """Let another call run in the place of the planned one, and record that; return what it refers to (L6).
 
         Raises:
             CallError: the other call is not one that can run here.
         """
-        decided = with_else(decided, job.call)
-        changed = self._judged(decided, job, Node(-1, job.node.answer, job.node.index))
+        replacement = with_else(replacement, job.call)
+        changed = self._admit(replacement, job, Node(-1, job.node.answer, job.node.index))
         known = self._ground.graph.known
-        values = [known.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
+        values = [known.evaluate(expr, job.node.answer, changed.node.instance) for expr in changed.node.expressions]
         if any(value is MISSING for value in values):
             raise UnresolvedReference(
                 "what was approved in its place refers to what doesn't exist", tool=changed.tool.name
@@ -127,25 +127,25 @@ class Approvals:
         authored_digest(job, self._ground.jobs)  # before it is another: a corrected answer repeats what was planned
         if changed.node.instance != job.node.instance:
             self._ground.graph.withdraw(job.node)  # nobody waits any more for what it would have written there
-        _become(job, changed)
+        _replace_call(job, changed)
         return values
 
     def as_decided(self, item: Job) -> Job:
         """The call for an item, or the one that was approved in its place before this run."""
         decision = self.decision(item)
         if decision is not None and decision.replacement is not None:
-            _become(item, self._judged(Call(decision.replacement), item, item.node))
+            _replace_call(item, self._admit(Call(decision.replacement), item, item.node))
             item.node.writes = ()
         return item
 
-    def _judged(self, call: Call, job: Job, node: Node) -> Job:
+    def _admit(self, call: Call, job: Job, node: Node) -> Job:
         return admit(call, self._ground, node, job.script)
 
 
-def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
+def with_approval(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
     """Holds calls until they are decided on; what was approved in the place of one is made instead (L6)."""
 
-    async def decided(job: Job, call: Call) -> Carried:
+    async def carry_approved(job: Job, call: Call) -> Carried:
         context = job.crossing or ground.journal.nothing
         approved = await approvals.approved(job, call, context)
         if approved is None:
@@ -154,20 +154,20 @@ def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
             return Held((f"approval {job.of}",), shown)
         if approved != call:
             before = (job.scopes, job.node.instance)
-            call = resolved(job, approvals.replace(job, approved), ground.budget)
+            call = resolve_call(job, approvals.replace(job, approved), ground.budget)
             if before != (job.scopes, job.node.instance):  # else exactly what was approved crosses
                 job.crossing = ground.crossing(job) if job.scopes else None
         return await carry(job, call)
 
-    return decided
+    return carry_approved
 
 
-def _asked(job: Job, call: Call) -> Asked:
+def _question(job: Job, call: Call) -> Asked:
     """A call with its values as an approver is asked about it; one for an item was authored for all of them."""
     return Asked.about(call, (job.parent or job).call, job.derived)
 
 
-def _become(job: Job, changed: Job) -> None:
+def _replace_call(job: Job, changed: Job) -> None:
     if changed.batch is not None:
         raise InvalidParameters("a call for every item can't take the place of one", tool=changed.tool.name)
     job.is_edited = True

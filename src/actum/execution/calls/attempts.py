@@ -45,40 +45,40 @@ class Attempts:
                 if job.otherwise is not None and job.otherwise.values is None:
                     self._put_off_else(job, job.otherwise)
 
-    def _put_off_else(self, job: Job, own: Otherwise) -> None:
+    def _put_off_else(self, job: Job, otherwise: Otherwise) -> None:
         """What an `_else` refers to is the correction's: it is waited for when that lists the call, or has ended."""
-        own.is_put_off = True
+        otherwise.is_put_off = True
         self._without_else.append(job)
         if job.awaits_else:
             self._ground.graph.take(job.node)
 
-    def await_else(self, job: Job, own: Otherwise) -> None:
+    def await_else(self, job: Job, otherwise: Otherwise) -> None:
         """Let what stands for a call that has failed wait for what it refers to, where the call is listed last."""
         while job.followers:
             job = job.followers[-1]
-        node, own.is_put_off = job.node, False
-        node.expressions, node.scopes, node.after, node.awaits_else = own.outside, (), (), True
+        node, otherwise.is_put_off = job.node, False
+        node.expressions, node.scopes, node.after, node.awaits_else = otherwise.outside, (), (), True
         self._ground.graph.again(node)
 
     def put_aside(self, failure: Failure) -> None:
         """Why a call was not made counts only in an attempt that repeats it: a denial, what wasn't as expected."""
         self._not_made[failure.of] = failure
 
-    def kept(self) -> dict[Place, Call]:
+    def unclaimed(self) -> dict[Place, Call]:
         """The calls that no later attempt has named yet, by place."""
         return {job.place: job.call for jobs in self._started.values() for job in jobs}
 
     def begin(self, script: Script) -> None:
-        """Let this be the attempt whose calls may have been started."""
+        """Make this the attempt whose calls may have been started already."""
         self._script = script if self._started else None
         self._ground.is_corrected = self._script is not None
-        self._ground.journal.begin_again(self.kept(), script.number)
+        self._ground.journal.begin_again(self.unclaimed(), script.number)
 
     def take_over(self, job: Job) -> bool:
         """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
         if job.script is not self._script:
             return False
-        targets = (_target(one, job, self._ground.jobs) for one in _calls_read(job))
+        targets = (_target(reference, job, self._ground.jobs) for reference in _calls_read(job))
         job.refers_back = all(target is not None and target.refers_back for target in targets)
         return job.refers_back and self._adopt(job)
 
@@ -109,11 +109,11 @@ class Attempts:
                 self._go_on_without(job, job.otherwise)
         self._without_else.clear()
 
-    def _go_on_without(self, job: Job, own: Otherwise) -> None:
+    def _go_on_without(self, job: Job, otherwise: Otherwise) -> None:
         """Let an `_else` wait no more for a correction to list its call."""
-        own.is_put_off = False
+        otherwise.is_put_off = False
         if job.awaits_else:
-            self.await_else(job, own)
+            self.await_else(job, otherwise)
 
     def is_undecided(self, job: Job) -> bool:
         """Whether a call refers to later ones of an attempt that is not the first."""
@@ -146,8 +146,8 @@ class Attempts:
                 self._ground.failures.append(failure)
         return True
 
-    def lead(self, job: Job) -> None:
-        """Let the same calls of later attempts end as this one has."""
+    def settle_followers(self, job: Job) -> None:
+        """End the same calls of later attempts as this one has ended."""
         followers = list(job.followers)
         while followers:  # a third attempt follows the second
             follower = followers.pop()
@@ -176,20 +176,20 @@ def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job]
     """
     if job.is_edited and job.digest:
         return job.digest
-    left = [job]
-    while left:
-        if missing := [target for target in _targets(left[-1], jobs) if not target.digest]:
-            left += missing
+    stack = [job]
+    while stack:
+        if missing := [target for target in _targets(stack[-1], jobs) if not target.digest]:
+            stack += missing
         else:
-            one = left.pop()
-            one.digest = sha256(_meaning(one, jobs, is_placed).encode()).hexdigest()
+            top = stack.pop()
+            top.digest = sha256(_meaning(top, jobs, is_placed).encode()).hexdigest()
     return job.digest
 
 
 def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool]) -> str:
-    choices = {one for each, _ in job.authored if isinstance(each, First) for one in references(each)}
+    choices = {reference for expr, _ in job.authored if isinstance(expr, First) for reference in references(expr)}
 
-    def meant(reference: Reference) -> Reference:
+    def resolve(reference: Reference) -> Reference:
         target = _target(reference, job, jobs)
         if target is None or (reference in choices and _is_behind(target, job)):
             return reference  # a choice may have been made before that call has come
@@ -199,20 +199,20 @@ def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool]
         meaning = f"{target.digest} {target.place}" if is_placed(target) else target.digest
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
-    own = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}
+    meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}
     items = None if job.batch is None else job.batch.items
     condition = job.condition if job.batch is None else job.batch.condition or job.condition
-    templates = [None if one is None else _filled(one, meant) for one in (items, condition, job.template)]
-    return encode([own, *templates], sort_keys=True)
+    templates = [None if part is None else _fill(part, resolve) for part in (items, condition, job.template)]
+    return encode([meta, *templates], sort_keys=True)
 
 
-def _filled(template: Template, meant: Callable[[Reference], Reference]) -> Any:
-    return template.fill([_spelled(one, meant) for one in template.expressions])
+def _fill(template: Template, resolve: Callable[[Reference], Reference]) -> Any:
+    return template.fill([_spell(expr, resolve) for expr in template.expressions])
 
 
-def _spelled(expression: Expression, meant: Callable[[Reference], Reference]) -> str:
+def _spell(expression: Expression, resolve: Callable[[Reference], Reference]) -> str:
     """An expression with its references as what they mean."""
-    changed = with_changed_references(expression, meant)
+    changed = with_changed_references(expression, resolve)
     if not isinstance(changed, Computed):
         return str(changed)
     parts = [part if isinstance(part, str) else f"{ast.dump(part.tree)}:{part.format}" for part in changed.parts]
@@ -222,7 +222,7 @@ def _spelled(expression: Expression, meant: Callable[[Reference], Reference]) ->
 def _calls_read(job: Job) -> Iterator[Reference]:
     """The references of a call that name calls of its answer."""
     for expression, _ in job.authored:
-        yield from (one for one in references(expression) if one.kind == CALLS)
+        yield from (reference for reference in references(expression) if reference.kind == CALLS)
 
 
 def _targets(job: Job, jobs: Mapping[int, Job]) -> Iterator[Job]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from ...dataflow.computing.checker import ComputingMismatch, check_types
@@ -29,7 +29,7 @@ from .diagnosis import hint, hint_of_results
 
 
 class Declared:
-    """What is declared of the results and the data kinds of one run."""
+    """Knows what is declared of the results and the data kinds of one run."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -58,7 +58,7 @@ class Declared:
     def _is_known_to_fit(self, job: Job) -> bool:
         """Whether a call refers only to whole results, or parts of them, that were judged for it before."""
         nodes, types = job.script.nodes, job.script.types
-        for expression, path in zip(job.template.expressions, job.template.paths, strict=True):
+        for expression, path in job.template.with_paths():
             if not isinstance(expression, Reference) or expression.kind != CALLS:
                 return False
             index = call_index(expression)
@@ -78,7 +78,7 @@ class Declared:
             CallError: as `check`.
         """
         reading = _Reading(self, script)
-        for expression, path in zip(output.expressions, output.paths, strict=True):
+        for expression, path in output.with_paths():
             reading.type_of(expression, ("output", *path))
         return frozenset(reading.optional)
 
@@ -91,26 +91,26 @@ class Declared:
         path = reference.path
         if reference.kind == CALLS:
             index = call_index(reference)
-            found, path = self._of_call(index, script), path[1:]
+            declared, path = self._of_call(index, script), path[1:]
             if index in script.nodes and not script.nodes[index].has_value:
                 raise Misfit(hint(reference, script, None, self._ground.journal))
         elif reference.kind == RESULTS:
-            found, path = self._of_number(reference), path[1:]
+            declared, path = self._of_number(reference), path[1:]
         elif reference.kind == ITEM:
             if item is None:
                 raise Misfit(f"†{ITEM} is the item of a call with {EACH!r}, and this call has no {EACH!r}")
-            found = item
+            declared = item
         elif reference.kind == ERROR.kind:
             raise Misfit(
                 f"†{ERROR.kind} is the kind of the failure in {ELSE!r}, a text without parts, and nothing else"
             )
         else:
-            found = self._of_kind(reference.kind)
+            declared = self._of_kind(reference.kind)
         for depth, segment in enumerate(path, len(reference.path) - len(path)):
-            if _is_list(found) and (meant := with_position(reference, depth)) is not None:
-                raise Misfit(f"a list has positions: write {meant}")
-            found = member(found, segment)
-        return found
+            if _is_list(declared) and (better := with_position(reference, depth)) is not None:
+                raise Misfit(f"a list has positions: write {better}")
+            declared = member(declared, segment)
+        return declared
 
     def _of_call(self, index: int | None, script: Script) -> Type:
         if index in script.types:
@@ -139,8 +139,8 @@ class Declared:
         return self._kinds[kind]
 
 
-def _is_list(type: Type) -> bool:
-    return bool(known := type.apart_from_null) and all(isinstance(one, List) for one in known)
+def _is_list(declared: Type) -> bool:
+    return bool(types := declared.apart_from_null) and all(isinstance(alternative, List) for alternative in types)
 
 
 class _Reading:
@@ -149,7 +149,7 @@ class _Reading:
     def __init__(self, declared: Declared, script: Script, job: Job | None = None) -> None:
         self._declared = declared
         self._script = script
-        self._own = None if job is None else job.node.index
+        self._index = None if job is None else job.node.index
         self._tool = None if job is None else job.tool.name
         self._item: Type | None = None
         self._has_failed = False
@@ -163,8 +163,8 @@ class _Reading:
         condition = job.condition if job.batch is None else job.batch.condition or job.condition
         for expression in () if condition is None else condition.expressions:
             self._fitting(expression, (WHEN,), BOOLEAN)
-        own = zip(job.template.expressions, job.template.paths, strict=True)
-        types = [self._fitting(expression, path, _wanted(job, path)) for expression, path in own]
+        parts = job.template.with_paths()
+        types = [self._fitting(expression, path, _wanted(job, path)) for expression, path in parts]
         otherwise = None if job.otherwise is None else self._of_else(job.otherwise)
         job.optional = frozenset(self.optional)
         return _of_result(job, types, otherwise)
@@ -172,24 +172,23 @@ class _Reading:
     def _of_else(self, otherwise: Otherwise) -> Type:
         """What is declared of what stands for a failure: any value may (C14)."""
         self._has_failed = True
-        own = otherwise.template
-        read = zip(own.expressions, own.paths, strict=True)
-        return _of_template(own.value, [self.type_of(one, (ELSE, *at)) for one, at in read])
+        template = otherwise.template
+        return _of_template(template.value, [self.type_of(expr, (ELSE, *path)) for expr, path in template.with_paths()])
 
-    def _items(self, own: Batch) -> Type:
-        types = [self.type_of(one, (EACH,)) for one in own.items.expressions]
-        items = _of_template(own.items.value, types) if types else _of_literals(own.items.value)
+    def _items(self, batch: Batch) -> Type:
+        types = [self.type_of(expr, (EACH,)) for expr in batch.items.expressions]
+        items = _of_template(batch.items.value, types) if types else _of_literals(batch.items.value)
         self._judge(items, list_of(ANYTHING), (EACH,), "what it comes to")
         return _item_of(items)
 
     def _fitting(self, expression: Expression, path: Path, wanted: Type) -> Type:
-        found = self.type_of(expression, path)
-        self._judge(found, wanted, path, str(expression))
-        return found
+        declared = self.type_of(expression, path)
+        self._judge(declared, wanted, path, str(expression))
+        return declared
 
-    def _judge(self, found: Type, wanted: Type, path: Path, what: str) -> None:
-        if (misfit := misfit_between(found, wanted)) is not None:
-            raise InvalidParameters(f"{what}: {misfit}", tool=self._tool, path=print_path(path).lstrip("."))
+    def _judge(self, type: Type, wanted: Type, path: Path, subject: str) -> None:
+        if (misfit := misfit_between(type, wanted)) is not None:
+            raise InvalidParameters(f"{subject}: {misfit}", tool=self._tool, path=print_path(path).lstrip("."))
 
     def type_of(self, expression: Expression, path: Path) -> Type:
         """What an expression comes to.
@@ -219,43 +218,41 @@ class _Reading:
         return UnresolvedReference(words, tool=self._tool, path=print_path(path).lstrip("."))
 
     def _of(self, reference: Reference) -> Type:
-        if self._own is not None and reference.kind == CALLS and call_index(reference) == self._own:
-            raise CyclicPlan(f"it waits for itself: †calls.{self._own} is its own result")
+        if self._index is not None and reference.kind == CALLS and call_index(reference) == self._index:
+            raise CyclicPlan(f"it waits for itself: †calls.{self._index} is its own result")
         if reference == ERROR and self._has_failed:
             return TEXT
         return self._declared.of_reference(reference, self._script, self._item)
 
     def _of_options(self, options: Sequence[Expression], path: Path) -> Type:
         """Of alternatives, those that can be: only where none can be, it is an error."""
-        found: list[Type] = []
+        types: list[Type] = []
         problem: CallError | None = None
         for option in options:
             try:
-                found.append(self.type_of(option, path))
+                types.append(self.type_of(option, path))
             except CallError as error:
                 problem = problem or error
-        if not found and problem is not None:
+        if not types and problem is not None:
             raise problem
-        return union(*found)
+        return union(*types)
 
 
 @lru_cache(maxsize=4096)
 def _suits(source: Tool, part: Path, reader: Tool, path: Path) -> bool:
     """Whether what one tool returns may be what another takes; calls of the same tools are judged once."""
-    found = source.returns
     try:
-        for segment in part:
-            found = member(found, segment)
+        returned = reduce(member, part, source.returns)
     except Misfit:
         return False
-    return misfit_between(found, _taken(reader, path)) is None
+    return misfit_between(returned, _type_taken(reader, path)) is None
 
 
 def _wanted(job: Job, path: Path) -> Type:
     """What the tool takes there."""
     if job.tool is EXPECTS and job.shape is None:
         return BOOLEAN
-    return _taken(job.tool, path)
+    return _type_taken(job.tool, path)
 
 
 @lru_cache(maxsize=1024)
@@ -264,36 +261,31 @@ def _parameters_of(tool: Tool) -> Type:
     return type_of(tool.parameters, is_open=True)
 
 
-def _taken(tool: Tool, path: Path) -> Type:
-    wanted = _parameters_of(tool)
+def _type_taken(tool: Tool, path: Path) -> Type:
     try:
-        for segment in path:
-            wanted = member(wanted, segment)
+        return reduce(member, path, _parameters_of(tool))
     except Misfit:
         return ANYTHING  # that nothing may be there, its validator says
-    return wanted
 
 
 def _of_result(job: Job, types: list[Type], otherwise: Type | None) -> Type:
     if job.tool is EXPECTS:
         return ANYTHING
-    result = _of_template(job.template.value, types, VALUE) if job.is_value else job.tool.returns
+    result = _of_template(job.template.value[VALUE], types) if job.is_value else job.tool.returns
     result = result if otherwise is None else union(result, otherwise)
     if job.batch is not None:
         result = list_of(result if job.batch.condition is None else union(result, NULL))
     return result if job.condition is None else union(result, NULL)
 
 
-def _of_template(value: Any, types: list[Type], key: str | None = None) -> Type:
-    """The type of JSON with holes; of one of its members, where a key is named."""
-    if key is not None:
-        return _of_template(value[key], types)
+def _of_template(value: Any, types: list[Type]) -> Type:
+    """The type of JSON with holes."""
     if isinstance(value, Hole):
         return types[value.number]
     if is_object(value):
-        return record_of({name: _of_template(one, types) for name, one in value.items()})
+        return record_of({name: _of_template(item, types) for name, item in value.items()})
     if is_list(value):
-        return list_of(union(*(_of_template(one, types) for one in value)) if value else ANYTHING)
+        return list_of(union(*(_of_template(item, types) for item in value)) if value else ANYTHING)
     return type_of_value(value)
 
 
@@ -308,6 +300,6 @@ def _of_literals(items: Any) -> Type:
 def _item_of(items: Type) -> Type:
     """What is declared of any item of a list."""
     lists = items.apart_from_null
-    if lists is None or not all(isinstance(one, List) for one in lists):
+    if lists is None or not all(isinstance(alternative, List) for alternative in lists):
         return ANYTHING
-    return union(*(one.item for one in lists if isinstance(one, List)))
+    return union(*(alternative.item for alternative in lists if isinstance(alternative, List)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from difflib import get_close_matches
+from functools import reduce
 from itertools import islice
 from typing import Any, cast
 
@@ -31,39 +32,39 @@ _MOST_LOOKED_AT = 32
 _MOST_COMPARED = 1_000
 
 
-def complaint(verdict: CallFate, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
+def stall_error(verdict: CallFate, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
     """The structural error of a call whose references will not resolve."""
     tool = job.tool.name if job.call.tool else None
     match verdict.fate:
         case Fate.CYCLE:
             elements = [node for node in verdict.nodes if node.index != NO_ELEMENT]
-            names = [_named(node, jobs) for node in elements[:_MOST_NAMED]]
+            names = [_name_of(node, jobs) for node in elements[:_MOST_NAMED]]
             if (unnamed := len(elements) - len(names)) > 0:
                 names.append(f"{unnamed} more")
             return CyclicPlan(f"these calls wait for each other: {' → '.join([*names, names[0]])}", tool=tool)
         case Fate.FAILED:
             cause = _cause(verdict.nodes[0])
-            ended = f"{_named(cause, jobs)}, {_ended(cause)}"
+            ended = f"{_name_of(cause, jobs)}, {_how_ended(cause)}"
             if verdict.references:
                 return UnresolvedReference(f"{verdict.references[0]} was to come from {ended}", tool=tool).behind()
             advice = "; mend that call and list both again" if cause.is_refused else ""
             return UnresolvedReference(f"it was to start after {ended}: it was not made{advice}", tool=tool).behind()
         case _:
             reference = verdict.references[0]
-            near = _meant(reference, job, jobs) or hint(reference, job.node.answer, job.node.instance, journal)
+            near = _suggest_kind(reference, job, jobs) or hint(reference, job.node.answer, job.node.instance, journal)
             return UnresolvedReference(f"nothing fills {reference}; {near}", tool=tool)
 
 
 _ITEMS = frozenset({"item", "element", "it", "this", "x", "i", "each_item", "row"})
 
 
-def _meant(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> str:
+def _suggest_kind(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> str:
     """What a kind that doesn't exist was written for: the item of a call for each, or a tool's result."""
     if job.batch is not None and reference.kind in _ITEMS:
         return f"the item is †{ITEM}"
     for index, node in islice(job.node.answer.nodes.items(), _MOST_LOOKED_AT):
-        if (one := jobs.get(node.number)) is not None and one.tool.name == reference.kind:
-            return f"the result of {one.tool.name} is {Reference(CALLS, (index,))}"
+        if (writer := jobs.get(node.number)) is not None and writer.tool.name == reference.kind:
+            return f"the result of {writer.tool.name} is {Reference(CALLS, (index,))}"
     return ""
 
 
@@ -86,7 +87,7 @@ def check_scopes(job: Job, failed: Sequence[Node]) -> None:
             continue
         for scope in job.node.scopes:
             if any(written.covers(scope) for written in writer.writes):
-                cause = f"{called(writer, None)}, {_ended(writer)}"
+                cause = f"{describe_element(writer, None)}, {_how_ended(writer)}"
                 raise UnresolvedReference(
                     f"its scope {str(scope)[1:]!r} was to come from {cause}", tool=job.tool.name
                 ).behind()
@@ -95,29 +96,29 @@ def check_scopes(job: Job, failed: Sequence[Node]) -> None:
 def _cause(node: Node) -> Node:
     """The call that has failed, behind a `_then` or a turn that did not let others start."""
     while node.is_barrier and (
-        failed := [one for one in node.after if one.status is Status.FAILED or one.is_uncertain]
+        failed := [before for before in node.after if before.status is Status.FAILED or before.is_uncertain]
     ):
         node = failed[0]
     return node
 
 
-def _named(node: Node, jobs: Mapping[int, Job]) -> str:
+def _name_of(node: Node, jobs: Mapping[int, Job]) -> str:
     job = jobs.get(node.number)
     if node.is_barrier:
         return f"element {node.index} (_then)"
     if job is not None and job.parent is not None:
         return f"item {node.index}"
-    return called(node, None if job is None else job.tool.name)
+    return describe_element(node, None if job is None else job.tool.name)
 
 
-def _ended(node: Node) -> str:
-    """How what others were to come after has ended."""
+def _how_ended(node: Node) -> str:
+    """How a call ended that others were to come after."""
     if node.is_uncertain:
         return "of which nobody knows whether it had its effect"
     return "which was refused" if node.is_refused else "which failed"
 
 
-def called(node: Node, tool: str | None) -> str:
+def describe_element(node: Node, tool: str | None) -> str:
     """An element of an answer in words: its index, and its tool where it names one."""
     if tool is None and isinstance(node.answer, Script) and node.index < len(node.answer.calls):
         tool = node.answer.calls[node.index].tool
@@ -126,7 +127,7 @@ def called(node: Node, tool: str | None) -> str:
 
 def missing_in_output(expression: Expression, answer: Answer, graph: Graph, journal: Journal) -> UnresolvedReference:
     """What is wrong with an output that refers to what isn't there (O7)."""
-    absent = next(one for one in references(expression) if graph.known.evaluate(one, answer, None) is MISSING)
+    absent = next(ref for ref in references(expression) if graph.known.evaluate(ref, answer, None) is MISSING)
     return UnresolvedReference(f"'output' refers to {absent}; {hint(absent, answer, None, journal)}", path="output")
 
 
@@ -145,9 +146,9 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
         kinds = ", ".join(f"†{kind}" for kind in journal.folding.memory.kinds() if kind != RESULT) or "none"
         return f"the data kinds that exist: {kinds}; results are †{CALLS}.N and †{RESULTS}.N"
     wanted = reference.path[depth] if depth < len(reference.path) else ""
-    named = _named_keys(nearest, value, instance, journal) if is_object(value) else set[str]()
-    told = _contents(value, wanted, named | _declared_keys(nearest, journal))
-    return f"{nearest} {told}{_as_position(reference, depth, value)}"
+    tellable = _named_keys(nearest, value, instance, journal) if is_object(value) else set[str]()
+    contents = _contents(value, wanted, tellable | _declared_keys(nearest, journal))
+    return f"{nearest} {contents}{_as_position(reference, depth, value)}"
 
 
 def _named_keys(place: Reference, value: JsonObject, instance: str | None, journal: Journal) -> Set[str]:
@@ -158,13 +159,11 @@ def _named_keys(place: Reference, value: JsonObject, instance: str | None, journ
 
 def _declared_keys(place: Reference, journal: Journal) -> Set[str]:
     schema = notes_of(journal.messages, place.kind, journal.data_kinds).get("schema")
-    found = ANYTHING if schema is None else type_of(schema, is_open=True)
     try:
-        for segment in place.path:
-            found = member(found, segment)
+        declared = reduce(member, place.path, ANYTHING if schema is None else type_of(schema, is_open=True))
     except Misfit:
         return frozenset()
-    return {key for one in found.alternatives or () if isinstance(one, Object) for key in one.fields}
+    return {key for record in declared.alternatives or () if isinstance(record, Object) for key in record.fields}
 
 
 def hint_of_results(numbers: Collection[int]) -> str:
@@ -193,14 +192,14 @@ def _hint_of_calls(reference: Reference, answer: Answer) -> str:
 
 def _as_position(reference: Reference, depth: int, value: Any) -> str:
     """What to write instead of a key of digits in a list."""
-    meant = with_position(reference, depth) if is_list(value) else None
-    return "" if meant is None else f": write {meant}"
+    better = with_position(reference, depth) if is_list(value) else None
+    return "" if better is None else f": write {better}"
 
 
-def _contents(value: Any, wanted: object, told: Set[str] = frozenset()) -> str:
+def _contents(value: Any, wanted: object, tellable: Set[str] = frozenset()) -> str:
     """What a value is, with no keys but those that may be told: others may have written them (E6)."""
     if is_object(value):
-        keys = [key for key in islice(value, _MOST_COMPARED) if key in told]
+        keys = [key for key in islice(value, _MOST_COMPARED) if key in tellable]
         near = get_close_matches(str(wanted), keys, n=3, cutoff=0.6)
         if keys:
             named = ", ".join(clip(key, 40) for key in (near or keys)[:_MOST_NAMED])

@@ -87,10 +87,10 @@ class Endings:
             self._ground.graph.wrote(reference, job.node.instance, job.node)
         self._ground.graph.settle(job.node, Status.DONE, left.value, written)
         if job.followers:
-            self._attempts.lead(job)
+            self._attempts.settle_followers(job)
         if job.is_latent and job.tool.output is not None:
             for paid in self._results.latent.pay(job):
-                self._attempts.lead(paid)
+                self._attempts.settle_followers(paid)
         if job.parent is not None:
             self.end_item(job)
 
@@ -110,27 +110,27 @@ class Endings:
 
     def _fail_to_write(self, job: Job, error: ActumError, value: Any) -> None:
         if job.is_latent:
-            self.failed(job, error)
+            self.fail_or_replace(job, error)
         else:
             error.outcome = "unusable"
-            self.failed(job, error, value)
+            self.fail_or_replace(job, error, value)
 
-    def failed(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
+    def fail_or_replace(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
         """Let a call end that has failed when it was made, or when its values were known: by its `_else` (C14).
 
         That is worked out when what it refers to is there; without one, the call fails.
         """
-        own = job.head.otherwise
-        if own is None or job.failure is not None or not _stands_for(error, job):
+        otherwise = job.head.otherwise
+        if otherwise is None or job.failure is not None or not _stands_for(error, job):
             self.refuse(job, error, returned)
             return
         job.failure = error
         job.node.is_uncertain = outcome_of(error, job) == "unknown"
-        is_first = own.values is None and not own.failed
-        own.failed.append(job)
-        if is_first and not own.is_put_off:
-            self._attempts.await_else(job.head, own)
-        elif own.values is not None:
+        is_first = otherwise.values is None and not otherwise.failed
+        otherwise.failed.append(job)
+        if is_first and not otherwise.is_put_off:
+            self._attempts.await_else(job.head, otherwise)
+        elif otherwise.values is not None:
             self._ground.graph.ready.append(job.head.node)
 
     def expect(self, job: Job, value: Any) -> None:
@@ -145,16 +145,16 @@ class Endings:
     def refuse(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
         """Let a call fail, and those that wait for it find out; `returned` is what it came to and can't be used."""
         if job.awaits_else and job.otherwise is not None:  # what that refers to will never be there
-            waiting = job.otherwise.taken()
+            waiting = job.otherwise.take_failed()
             if job not in waiting:  # they are items, or the call in the attempt that has started it
                 self._ground.graph.take(job.node)
-                for one in waiting:
-                    self.refuse(one, error)
+                for failed in waiting:
+                    self.refuse(failed, error)
                 return
         if job.tool is EXPECTS and isinstance(error, UnresolvedReference):  # what it reads will not be there
-            error = NotAsExpected(f"{expected(job)} doesn't hold: {error.message}")
+            error = NotAsExpected(f"{expectation(job)} doesn't hold: {error.message}")
         if job.failure is not None:
-            error, job.failure = _unhelped(job.failure, error), None
+            error, job.failure = _with_else_error(job.failure, error), None
         if job.node.writes:
             self._ground.failed.append(job.node)
         self._ground.graph.settle(job.node, Status.FAILED)
@@ -164,9 +164,9 @@ class Endings:
         if job.parent is not None and failure.outcome == "unusable" and job.tool.effects != "none":
             data = {"result": failure.marks.get(RETURNED)}
             self._ground.journal.record(job.call, job.of, data, failure.kept)
-        self.fail(failure)
+        self.note_failure(failure)
         if job.followers:
-            self._attempts.lead(job)
+            self._attempts.settle_followers(job)
         self.end_item(job, error)
 
     def skip(self, job: Job, why: str) -> None:
@@ -175,39 +175,39 @@ class Endings:
             self.refuse(job, UnresolvedReference(why, path=ELSE))
             return
         if job.tool is EXPECTS:
-            self.refuse(job, NotAsExpected(f"{expected(job)} doesn't hold: {why}"))
+            self.refuse(job, NotAsExpected(f"{expectation(job)} doesn't hold: {why}"))
             return
         job.is_started = True  # as above
         self._ground.graph.settle(job.node, Status.SKIPPED)
         self._count(MESSAGE)
         self._ground.journal.record(job.call, job.of, dict(SKIPPED), job.marks)
         if job.followers:
-            self._attempts.lead(job)
+            self._attempts.settle_followers(job)
         if self._ground.emit.sink:
             self._ground.emit(CallSkipped(call=job.call, place=job.place, why=why))
         self.end_item(job)
 
     def begin_items(self, job: Job, items: Sequence[Item]) -> None:
         """Make a call for each item; those that were made before this run stand for themselves (L8)."""
-        own = job.batch
-        assert own is not None  # nothing else leads to items
-        made = _jobs(job, items, self._ground.graph.node)
+        batch = job.batch
+        assert batch is not None  # nothing else leads to items
+        jobs = _jobs(job, items, self._ground.graph.node)
         before = self.before.pop(job.place, None) or ItemResults()
-        own.jobs += map(self._approvals.as_decided, made) if self._ground.journal.decisions.by_place else made
-        own.open, own.told = len(own.jobs), before.told
-        for item, as_filled in zip(own.jobs, items, strict=True):
-            if self._stands(item, own, before):
-                own.open -= 1
+        batch.jobs += map(self._approvals.as_decided, jobs) if self._ground.journal.decisions.by_place else jobs
+        batch.open, batch.told = len(batch.jobs), before.told
+        for item, as_filled in zip(batch.jobs, items, strict=True):
+            if self._stands(item, batch, before):
+                batch.open -= 1
             elif as_filled.is_skipped:
                 self.skip(item, "its condition is false")
             elif as_filled.error is not None:
-                self.failed(item, as_filled.error)
+                self.fail_or_replace(item, as_filled.error)
             else:
                 self._ground.jobs[item.node.number] = item
                 self._ground.graph.enter(item.node)
                 self._ground.graph.again(item.node)
-        if not own.open and job.node.status is Status.READY:
-            self.gather(job, own)
+        if not batch.open and job.node.status is Status.READY:
+            self.gather(job, batch)
 
     def _stands(self, item: Job, batch: Batch, before: ItemResults) -> bool:
         """Whether the call for an item had ended before this run; then it is settled."""
@@ -237,24 +237,24 @@ class Endings:
         if not job.batch.open:
             self.gather(job, job.batch)
 
-    def gather(self, job: Job, own: Batch) -> None:
+    def gather(self, job: Job, batch: Batch) -> None:
         """End the call for all items: its result is the list of theirs; where one failed, the model is told the others.
 
         Where an item was skipped, its place in the list is null (C10).
         """
-        if any(item.node.status is Status.HELD for item in own.jobs):
+        if any(item.node.status is Status.HELD for item in batch.jobs):
             job.hold()
             end_call(job, Waits())
             return
-        if not own.errors:
-            job.node.is_uncertain = job.otherwise is not None and any(item.node.is_uncertain for item in own.jobs)
-            values = [item.node.value if item.node.status is Status.DONE else None for item in own.jobs]
+        if not batch.errors:
+            job.node.is_uncertain = job.otherwise is not None and any(item.node.is_uncertain for item in batch.jobs)
+            values = [item.node.value if item.node.status is Status.DONE else None for item in batch.jobs]
             self.finish(job, Yield(value=values))
             return
-        for item, node in ((item, item.node) for item in own.jobs):
-            if node.status is Status.DONE and item.has_result and node.index not in own.told:
+        for item, node in ((item, item.node) for item in batch.jobs):
+            if node.status is Status.DONE and item.has_result and node.index not in batch.told:
                 self._ground.journal.write(item.call, item.of, node.value, RETURNS, "set", node.instance, item.marks)
-        self.refuse(job, own.failure(job.tool.name))
+        self.refuse(job, batch.failure(job.tool.name))
 
     def hold(self, job: Job, held: Held) -> None:
         """Keep a call for a later run; those that read what it will write wait with it (L6)."""
@@ -265,7 +265,7 @@ class Endings:
             self._ground.emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
         self.end_item(job)
 
-    def fail(self, failure: Failure) -> None:
+    def note_failure(self, failure: Failure) -> None:
         """Note a failure for the model, and emit it."""
         job = failure.job
         # What only reads and has no result can fail without anybody missing it; who refers to it fails then (C8).
@@ -296,9 +296,9 @@ class Endings:
         if self._ground.emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             maker = "" if failure.job is None else failure.job.maker
-            failed = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome, maker=maker)
+            event = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome, maker=maker)
             is_replaced = failure.job is not None and failure.job.failure is not None
-            self._ground.emit(replace(failed, is_replaced=True) if is_replaced else failed)
+            self._ground.emit(replace(event, is_replaced=True) if is_replaced else event)
 
     def _count(self, size: int) -> None:
         """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""
@@ -315,7 +315,7 @@ def _stands_for(error: ActumError, job: Job) -> bool:
     return not isinstance(error, _NOT_ITS) and not job.is_cut
 
 
-def _unhelped(failure: ActumError, problem: ActumError) -> ActumError:
+def _with_else_error(failure: ActumError, problem: ActumError) -> ActumError:
     """A failure for which an `_else` was to stand that can't: the failure, which says why."""
     failure.add(f"; its '_else' failed, too: {problem.message}")
     return failure
@@ -329,45 +329,45 @@ def check_expected(job: Job, value: Any, graph: Graph) -> None:
         InvalidParameters: it is neither true nor false.
     """
     answer = job.node.answer
-    direct = (one for one in job.template.expressions if isinstance(one, Computed | Reference))
-    if any(answer.has_skipped(reference) for one in direct for reference in references(one)):
-        raise NotAsExpected(f"{expected(job)} doesn't hold: what it reads was skipped")
+    direct = (expr for expr in job.template.expressions if isinstance(expr, Computed | Reference))
+    if any(answer.has_skipped(reference) for expr in direct for reference in references(expr)):
+        raise NotAsExpected(f"{expectation(job)} doesn't hold: what it reads was skipped")
     if job.shape is not None:
         complaint = job.shape.complaint(value, quotes=False)
         if complaint is not None:
-            raise NotAsExpected(f"{expected(job)} doesn't hold: {complaint}")
+            raise NotAsExpected(f"{expectation(job)} doesn't hold: {complaint}")
     elif not isinstance(value, bool):
         why = f"a condition comes to true or false, and this one is {summary(value)}: compare it with something"
         raise InvalidParameters(why, path=EXPECT)
     elif not value:
-        kinds = "; ".join(_kinds(job, graph))
-        raise NotAsExpected(f"{expected(job)} doesn't hold{f': {kinds}' if kinds else ''}")
+        described = "; ".join(_describe_read(job, graph))
+        raise NotAsExpected(f"{expectation(job)} doesn't hold{f': {described}' if described else ''}")
 
 
-def expected(job: Job) -> str:
+def expectation(job: Job) -> str:
     """What is expected, as it was authored."""
-    said = job.call[EXPECT]
-    return clip(said if isinstance(said, str) else encode(said))
+    value = job.call[EXPECT]
+    return clip(value if isinstance(value, str) else encode(value))
 
 
-def _kinds(job: Job, graph: Graph) -> list[str]:
+def _describe_read(job: Job, graph: Graph) -> list[str]:
     """What each reference of it has read, by kind and size."""
-    read = dict.fromkeys(one for each in job.template.expressions for one in references(each))
-    values = {one: graph.known.evaluate(one, job.node.answer, job.node.instance) for one in read}
-    return [f"{one} is {summary(value)}" for one, value in values.items() if value is not MISSING]
+    refs = dict.fromkeys(ref for expr in job.template.expressions for ref in references(expr))
+    values = {ref: graph.known.evaluate(ref, job.node.answer, job.node.instance) for ref in refs}
+    return [f"{ref} is {summary(value)}" for ref, value in values.items() if value is not MISSING]
 
 
 def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node]) -> list[Job]:
     """The call for each item as a job of its own; its result is written by the call for all of them."""
     answer = Answer()
-    made: list[Job] = []
-    before: Node | None = None
+    jobs: list[Job] = []
+    previous: Node | None = None
     for number, item in enumerate(items):
         node = node_of(answer, number)
         node.instance = job.node.instance
         if job.tool.effects == "ordered" and not item.is_skipped:
-            node.after, before = () if before is None else (before,), node
-        made.append(
+            node.after, previous = () if previous is None else (previous,), node
+        jobs.append(
             Job(
                 call=item.call,
                 tool=job.tool,
@@ -383,4 +383,4 @@ def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node
                 came=job.came,
             )
         )
-    return made
+    return jobs

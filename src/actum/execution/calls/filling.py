@@ -51,20 +51,20 @@ def judge_each(
         )
     if any(_reads_item(expression) for expression in items.expressions):
         raise UnresolvedReference(f"†{ITEM} is an item, it can't name the items", tool=call.tool, path=EACH)
-    own = condition if condition is not None and any(map(_reads_item, condition.expressions)) else None
-    expressions = (*(() if own is None else own.expressions), *parameters.expressions)
+    item_condition = condition if condition is not None and any(map(_reads_item, condition.expressions)) else None
+    expressions = (*(() if item_condition is None else item_condition.expressions), *parameters.expressions)
     check_alone(expressions, (ITEM,), call)
-    return Batch(items, expressions, own)
+    return Batch(items, expressions, item_condition)
 
 
-def judge_else(call: Call, own: Template) -> Otherwise:
-    """Judge what a call says under `_else`, which is `own` (C14).
+def judge_else(call: Call, template: Template) -> Otherwise:
+    """Judge what a call says under `_else` (C14).
 
     Raises:
         UnresolvedReference: `†error` or `†each` is part of an expression such as `a <|> b`.
     """
-    check_alone(own.expressions, _KNOWN, call)
-    return Otherwise(own, tuple(apart_from(_KNOWN, own.expressions)))
+    check_alone(template.expressions, _KNOWN, call)
+    return Otherwise(template, tuple(apart_from(_KNOWN, template.expressions)))
 
 
 def check_alone(expressions: Iterable[Expression], known: Collection[str], call: Call) -> None:
@@ -76,29 +76,29 @@ def check_alone(expressions: Iterable[Expression], known: Collection[str], call:
     for expression in expressions:
         if isinstance(expression, Reference | Computed):
             continue
-        if (found := next((one.kind for one in references(expression) if one.kind in known), None)) is not None:
+        if (kind := next((ref.kind for ref in references(expression) if ref.kind in known), None)) is not None:
             raise UnresolvedReference(
-                f"†{found} must be a reference by itself, or computed with; not part of {expression}", tool=call.tool
+                f"†{kind} must be a reference by itself, or computed with; not part of {expression}", tool=call.tool
             )
 
 
-def outside(own: Batch) -> Iterator[Expression]:
+def outside(batch: Batch) -> Iterator[Expression]:
     """What must be there before any item's call can run."""
-    yield from own.items.expressions
-    yield from apart_from((ITEM,), own.expressions)
+    yield from batch.items.expressions
+    yield from apart_from((ITEM,), batch.expressions)
 
 
 def apart_from(known: Collection[str], expressions: Iterable[Expression]) -> Iterator[Expression]:
     """What expressions wait for: not the kinds that are `known` of one call alone."""
     for expression in expressions:
         if isinstance(expression, Computed):
-            yield replace(expression, references=tuple(one for one in expression.references if one.kind not in known))
-        elif not any(one.kind in known for one in references(expression)):
+            yield replace(expression, references=tuple(ref for ref in expression.references if ref.kind not in known))
+        elif not any(reference.kind in known for reference in references(expression)):
             yield expression
 
 
 def _reads_item(expression: Expression) -> bool:
-    return any(one.kind == ITEM for one in references(expression))
+    return any(reference.kind == ITEM for reference in references(expression))
 
 
 _HEAVY = 10_000
@@ -140,7 +140,7 @@ class Computing:
     def __init__(self, budget: Budget, then: Callable[[Job, Resolved], None]) -> None:
         self._budget = budget
         self._beside: Workers[_Reading, Resolved] = Workers(
-            partial(_compute, budget), lambda reading, found: then(reading[0], found)
+            partial(_compute, budget), lambda reading, step: then(reading[0], step)
         )
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
@@ -151,12 +151,12 @@ class Computing:
         """Begin nothing more, and cut what is under way."""
         self._beside.cancel()
 
-    def resolved(self, job: Job, values: Sequence[Any]) -> Resolved | None:
+    def next_step(self, job: Job, values: Sequence[Any]) -> Resolved | None:
         """The next step of a ready call; None where it is being worked out off the loop, which `then` hears of."""
         if job.computes and _is_heavy(values):
             self._beside.add((job, values))
             return None
-        return _resolve(job, values, self._budget)
+        return _next_step(job, values, self._budget)
 
     async def output(self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]) -> list[Any]:
         """What the expressions of an output come to; `values` are what they read (O7, E4).
@@ -165,7 +165,7 @@ class Computing:
             InvalidParameters: one of them can't be computed.
             LimitExceeded: the run can't afford them.
         """
-        if all(type(one) in SCALARS for one in values):
+        if all(type(value) in SCALARS for value in values):
             return _output_values(values, optional, filters, self._budget)
         work = partial(_output_values, values, optional, filters, self._budget)
         return await self._budget.threads.run(work) if _is_heavy(values) else work()
@@ -173,17 +173,17 @@ class Computing:
 
 async def _compute(budget: Budget, reading: _Reading) -> Resolved:
     try:
-        return await budget.threads.run(partial(_resolve, *reading, budget))
+        return await budget.threads.run(partial(_next_step, *reading, budget))
     except ActumError as error:  # there is no thread
         return error
 
 
 def _is_heavy(values: Sequence[Any]) -> bool:
     """Whether computing with what a call or an output refers to would keep the event loop waiting (E4)."""
-    return any(items_within(one.values.values() if isinstance(one, Bound) else [one]) > _HEAVY for one in values)
+    return any(items_within(item.values.values() if isinstance(item, Bound) else [item]) > _HEAVY for item in values)
 
 
-def _resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
+def _next_step(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
     """The next step of a ready call; `values` are those of its node's expressions."""
     try:
         if job.failure is not None:
@@ -192,12 +192,12 @@ def _resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
             return _condition(job, job.condition, _computed(job, values, budget))
         if job.batch is not None:
             return list(_items(job, job.batch, values, budget))
-        return resolved(job, _computed(job, values, budget) if job.computes else values, budget)
+        return resolve_call(job, _computed(job, values, budget) if job.computes else values, budget)
     except ActumError as error:
         return error
 
 
-def resolved(job: Job, values: Sequence[Any], budget: Budget) -> Call:
+def resolve_call(job: Job, values: Sequence[Any], budget: Budget) -> Call:
     """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3).
 
     Raises:
@@ -210,7 +210,7 @@ def resolved(job: Job, values: Sequence[Any], budget: Budget) -> Call:
     if job.is_value:
         return Call.of(parameters)
     if (problem := job.tool.validator.complaint(parameters, quotes=job.is_final or not _holds_data(job))) is not None:
-        raise InvalidParameters(f"{problem}{_taught(parameters, job.tool)}", tool=job.tool.name)
+        raise InvalidParameters(f"{problem}{_hint(parameters, job.tool)}", tool=job.tool.name)
     if job.is_final:
         return job.call
     written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key not in _DECIDED}
@@ -225,14 +225,14 @@ def _holds_data(job: Job) -> bool:
 _WITHOUT_SIGN = re.compile(r"\{\s*(?P<path>(?:calls|results|each)\b[\w.]*)")
 
 
-def _taught(parameters: JsonObject, tool: Tool) -> str:
+def _hint(parameters: JsonObject, tool: Tool) -> str:
     """What more is told of parameters that don't fit: those that the tool takes, or a † that was forgotten."""
-    taken: Any = tool.parameters.get("properties", {})
-    if tool.parameters.get("additionalProperties") is False and not parameters.keys() <= taken.keys():
-        return f"; it takes {', '.join(spelled(name) for name in islice(taken, 12)) or 'no parameters'}"
+    known: Any = tool.parameters.get("properties", {})
+    if tool.parameters.get("additionalProperties") is False and not parameters.keys() <= known.keys():
+        return f"; it takes {', '.join(spelled(name) for name in islice(known, 12)) or 'no parameters'}"
     for value in parameters.values():
-        if isinstance(value, str) and (found := _WITHOUT_SIGN.match(value)):
-            return f"; a group refers by †: {{†{clip(found['path'], 40)}}}"
+        if isinstance(value, str) and (match := _WITHOUT_SIGN.match(value)):
+            return f"; a group refers by †: {{†{clip(match['path'], 40)}}}"
     return ""
 
 
@@ -248,21 +248,21 @@ def _output_values(
         InvalidParameters: one of them can't be computed.
         LimitExceeded: the run can't afford them.
     """
-    found: list[Any] = []
-    for one in values:
+    results: list[Any] = []
+    for value in values:
         try:
-            found.append(_worked_out(one, optional, filters, budget) if isinstance(one, Bound) else one)
+            results.append(_evaluate(value, optional, filters, budget) if isinstance(value, Bound) else value)
         except ComputingError as error:
             raise InvalidParameters(str(error), path="output") from None
     try:
-        for value in found:
+        for value in results:
             budget.take(budget.weight(value))
     except NotJson as error:
         raise InvalidParameters(f"what it refers to {error}", path="output") from None
-    return found
+    return results
 
 
-def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], budget: Budget) -> Any:
+def _evaluate(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], budget: Budget) -> Any:
     read = bound.values.__getitem__
     return computed_value(bound.computed, read, budget.allowance(), optional=optional, filters=filters)
 
@@ -271,14 +271,14 @@ def _computed(job: Job, values: Sequence[Any], budget: Budget) -> Sequence[Any]:
     """The values with the computed ones worked out."""
     if not job.computes:
         return values
-    return [_value(job, one, budget) if isinstance(one, Bound) else one for one in values]
+    return [_value(job, value, budget) if isinstance(value, Bound) else value for value in values]
 
 
 def _value(job: Job, bound: Bound, budget: Budget, path: str | None = None) -> Any:
     try:
         if job.filters is None:
             job.filters = []
-        return _worked_out(bound, job.optional, job.filters, budget)
+        return _evaluate(bound, job.optional, job.filters, budget)
     except ComputingError as error:
         where = job.path_of(bound.computed) if path is None else path
         raise InvalidParameters(str(error), tool=job.tool.name, path=where) from None
@@ -295,40 +295,40 @@ def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
     return value
 
 
-def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Iterator[Item]:
+def _items(job: Job, batch: Batch, values: Sequence[Any], budget: Budget) -> Iterator[Item]:
     """The call for each item; `values` are those of what is outside of the items.
 
     Raises:
         InvalidParameters: what `_each` comes to isn't a list, or what doesn't read the item comes to nothing.
     """
-    count = len(own.items.expressions)
+    count = len(batch.items.expressions)
     listed = _computed(job, values[:count], budget)
     budget.take_parameters(listed, job.tool.name)
-    items: Any = own.items.fill([exported(one) for one in listed])
+    items: Any = batch.items.fill([exported(value) for value in listed])
     if not is_list(items):
         raise InvalidParameters(f"it comes to {summary(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
-    conditions, own_condition = own.conditions, own.condition
-    outside = list(_outside(job, own, iter(values[count:]), budget))
+    conditions, item_condition = batch.conditions, batch.condition
+    parts = list(_outside(job, batch, iter(values[count:]), budget))
     literal = budget.weight(job.template.value)
-    named = ({} if job.is_value else {"_tool": job.tool.name}) | meta
+    fixed = ({} if job.is_value else {"_tool": job.tool.name}) | meta
     for number, item in enumerate(items):
         budget.take(MESSAGE)
         try:
-            filled = [_of_own(one, {ITEM: item}, number, job, value, budget) for one, value in outside]
-            is_skipped = own_condition is not None and not _condition(job, own_condition, filled[:conditions])
+            filled = [_value_of(expr, {ITEM: item}, number, job, value, budget) for expr, value in parts]
+            is_skipped = item_condition is not None and not _condition(job, item_condition, filled[:conditions])
         except CallError as error:
-            yield Item(Call.of(named), {}, item, error=error)
+            yield Item(Call.of(fixed), {}, item, error=error)
             continue
         budget.take(2 * literal)  # the call as it is kept, and as it is made
         budget.take_parameters(filled, job.tool.name, times=2)
-        parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[conditions:]])
-        yield Item(Call.of({**named, **escaped(parameters)}), parameters, item, is_skipped)
+        parameters: Any = {} if is_skipped else job.template.fill([exported(value) for value in filled[conditions:]])
+        yield Item(Call.of({**fixed, **escaped(parameters)}), parameters, item, is_skipped)
 
 
-def _outside(job: Job, own: Batch, values: Iterator[Any], budget: Budget) -> Iterator[tuple[Expression, Any]]:
+def _outside(job: Job, batch: Batch, values: Iterator[Any], budget: Budget) -> Iterator[tuple[Expression, Any]]:
     """The expressions of a call for every item, each with its value, or with what it reads besides the item."""
-    for expression in own.expressions:
+    for expression in batch.expressions:
         if isinstance(expression, Reference) and expression.kind == ITEM:
             yield expression, None
             continue
@@ -337,9 +337,9 @@ def _outside(job: Job, own: Batch, values: Iterator[Any], budget: Budget) -> Ite
         yield expression, _value(job, value, budget) if is_same else value
 
 
-def _of_own(
+def _value_of(
     expression: Expression,
-    own: Mapping[str, Any],
+    known: Mapping[str, Any],
     number: int,
     job: Job,
     value: Any,
@@ -347,15 +347,15 @@ def _of_own(
     path: str | None = None,
 ) -> Any:
     """What an expression comes to with what is known of one call alone: its item, how it has failed."""
-    if isinstance(expression, Reference) and expression.kind in own:
-        part = Fold(own[expression.kind]).read(expression.path)
+    if isinstance(expression, Reference) and expression.kind in known:
+        part = Fold(known[expression.kind]).read(expression.path)
         if part is MISSING:
             raise UnresolvedReference(f"item {number} has no {expression}", tool=job.tool.name, path=path)
         return copy(part)
     if not isinstance(value, Bound):
         return value
-    known = {_KNOWN[kind]: one for kind, one in own.items()}
-    return _value(job, Bound(value.computed, {**value.values, **known}), budget, path)
+    by_reference = {_KNOWN[kind]: item for kind, item in known.items()}
+    return _value(job, Bound(value.computed, {**value.values, **by_reference}), budget, path)
 
 
 def _instead(job: Job, failure: ActumError, values: Sequence[Any], budget: Budget) -> Any:
@@ -366,15 +366,15 @@ def _instead(job: Job, failure: ActumError, values: Sequence[Any], budget: Budge
         UnresolvedReference: the item lacks what it names.
         LimitExceeded: the run can't afford it.
     """
-    head, known = job.head, {ERROR.kind: code_of(failure)}
+    head = job.head
     assert head.otherwise is not None  # nothing else stands for a call
-    own: dict[str, Any] = known if job.parent is None else {**known, ITEM: job.item}
-    if job.parent is None and any(_ITEM in references(one) for one in head.otherwise.template.expressions):
+    known = {ERROR.kind: code_of(failure)} | ({} if job.parent is None else {ITEM: job.item})
+    if job.parent is None and any(_ITEM in references(expr) for expr in head.otherwise.template.expressions):
         raise UnresolvedReference(f"†{ITEM} names an item: it is the list that failed", tool=job.tool.name, path=ELSE)
-    coming, filled = iter(values), list[Any]()
+    rest, filled = iter(values), list[Any]()
     for expression in head.otherwise.template.expressions:
-        is_known = isinstance(expression, Reference) and expression.kind in own
-        value = None if is_known else next(coming)
-        filled.append(_of_own(expression, own, job.node.index, head, value, budget, ELSE))
+        is_known = isinstance(expression, Reference) and expression.kind in known
+        value = None if is_known else next(rest)
+        filled.append(_value_of(expression, known, job.node.index, head, value, budget, ELSE))
     budget.take_parameters(filled, job.tool.name)
-    return head.otherwise.template.fill([exported(one) for one in filled])
+    return head.otherwise.template.fill([exported(value) for value in filled])

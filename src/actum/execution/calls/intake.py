@@ -13,7 +13,7 @@ from ...schema.json import MAX_WRITTEN_DEPTH, nests_within
 from ..job import Failure, Job
 from ..record.plans import Standing
 from ..script import Script
-from .admission import admit, check_offered, is_offered, said_to_write
+from .admission import admit, announced_writes, check_offered, is_offered
 from .declared import Declared
 from .readiness import Readiness
 
@@ -91,7 +91,7 @@ class Intake:
         script.arrived(node.index, self._ground.journal)
         self._note_writes(node, call)
         self._ground.graph.refuse(node)
-        self._readiness.endings.fail(Failure(error, f"{script.number}.{node.index}", call, refused=node))
+        self._readiness.endings.note_failure(Failure(error, f"{script.number}.{node.index}", call, refused=node))
         if call is not None and self._keeps_order(call):
             self._take_turns(script, node)
         self._readiness.pump()
@@ -99,7 +99,7 @@ class Intake:
     def _note_writes(self, node: Node, call: Call | None) -> None:
         """Note what a call was to write that was refused: whoever is handed that can't be made either (S8)."""
         if call is not None:
-            node.writes = said_to_write(call, self._ground.toolset)
+            node.writes = announced_writes(call, self._ground.toolset)
             node.instance = self._ground.toolset.instance_of(call)
         if node.writes:
             self._ground.failed.append(node)
@@ -187,16 +187,16 @@ class Intake:
                 self._ground.graph.settle(job.node, Status.SKIPPED)
                 del self._ground.jobs[job.node.number]
         failures, self._ground.failures = self._ground.failures, []
-        for one in failures:
-            if one.job is not None and one.job.has_begun:
-                self._ground.failures.append(one)
-            elif one.job is not None:
-                attempts.put_aside(one)
+        for failure in failures:
+            if failure.job is not None and failure.job.has_begun:
+                self._ground.failures.append(failure)
+            elif failure.job is not None:
+                attempts.put_aside(failure)
         self._ground.graph.close(script)
         # The places of what has started are taken: the next attempt is an answer of its own.
-        kept = attempts.kept()
-        number = script.number + bool(kept)
-        again = Script(number=number, run=script.run, start=script.start, turn=script.turn, kept=kept)
+        unclaimed = attempts.unclaimed()
+        number = script.number + bool(unclaimed)
+        again = Script(number=number, run=script.run, start=script.start, turn=script.turn, kept=unclaimed)
         attempts.begin(again)
         return again
 

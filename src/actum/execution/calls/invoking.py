@@ -50,8 +50,8 @@ class Output:
     beside: tuple[Media, ...] = ()
 
 
-def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carry:
-    """Has code carry calls out, tried again where the tool says so, with the key of the call where it asks (C9)."""
+def code_carry(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carry:
+    """Carry calls out by code, again where the tool says so, with the key of the call where it asks (C9)."""
 
     def carry(job: Job, call: Call) -> Awaitable[Carried]:
         activity = ground.toolset.activity(job.tool, call)
@@ -63,13 +63,13 @@ def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carr
         context = job.crossing or ground.journal.nothing
         if activity.sees_context:
             context = context.keyed(
-                job.key, ground.journal.lease, _Telling(job, ground.emit) if ground.emit.sink else None
+                job.key, ground.journal.lease, _Reporter(job, ground.emit) if ground.emit.sink else None
             )
         again = None
         if retries := activity.retries_of(job.tool):
             registry = ground.toolset.registry
             backoff = Backoff() if registry is None else registry.backoff
-            again = _Again(job=job, retries=retries, backoff=backoff, ground=ground)
+            again = _Retrying(job=job, retries=retries, backoff=backoff, ground=ground)
         return invoke(
             call,
             job.tool,
@@ -122,8 +122,8 @@ async def invoke(
         ctx = Ctx(deps, place, context.key, budget.usage, context.progress, approval)
     while True:
         # Each attempt has arguments of its own: the function may have changed those of the last one.
-        given = call if again is None else Call(call)
-        function = partial(activity.function, **activity.arguments(given, tool, context, ctx))
+        own_call = call if again is None else Call(call)
+        function = partial(activity.function, **activity.arguments(own_call, tool, context, ctx))
         doing = None if doings is None else doings.begin(call, tool, activity)
         if doings is not None and doing is not None:
             function = doings.noting(function, doing, is_async=activity.is_async)
@@ -136,7 +136,7 @@ async def invoke(
             finally:
                 CARRYING.reset(token)
         if not isinstance(returned, _Raised):
-            return judged(returned, tool, budget, doing)
+            return judge_result(returned, tool, budget, doing)
         outcome = "unknown" if is_uncertain(returned.error) else None
         failure = ActivityError(raised_words(returned.error), tool=tool.name, outcome=outcome)
         if again is None or not await again(failure):
@@ -167,7 +167,7 @@ async def _returned(function: Callable[[], Any], tool: Tool, budget: Budget, *, 
         return _Raised(error)
 
 
-def judged(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None) -> Yield:
+def judge_result(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None) -> Yield:
     """What an Activity returned, as JSON that fits the tool's `_output` (A4); its undo is told the same.
 
     Where one has run in a delegate's place, that was judged before.
@@ -184,34 +184,34 @@ def judged(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None
         beside, returned = returned.beside, returned.value
     if type(returned) not in _SCALARS and (messages := _messages(returned)):
         if doing is not None:
-            told = [message.to_dict() for message in messages]
-            doing.result = told[0] if len(told) == 1 else told
+            results = [message.to_dict() for message in messages]
+            doing.result = results[0] if len(results) == 1 else results
         return Yield(messages=messages, path=path)
     value, size = _json(returned, tool, budget)
     if doing is not None:
         doing.result = value
-    if (message := misfit(value, tool)) is not None:
-        raise InvalidResult(message + _there(value, tool), tool=tool.name, path="_output", returned=(value,))
+    if (message := describe_misfit(value, tool)) is not None:
+        raise InvalidResult(message + _keys_there(value, tool), tool=tool.name, path="_output", returned=(value,))
     return Yield(value=value, path=path, weight=size, beside=beside)
 
 
-def misfit(value: Json, tool: Tool) -> str | None:
+def describe_misfit(value: Json, tool: Tool) -> str | None:
     """How a result doesn't fit the tool's `_output`, None where it does."""
     complaint = tool.output_validator.complaint(value, quotes=False) if tool.output_validator is not None else None
     return f"the result doesn't fit '_output': {complaint}" if complaint else None
 
 
-def _there(value: Json, tool: Tool) -> str:
+def _keys_there(value: Json, tool: Tool) -> str:
     """Which keys an object has that misses one: those who made the result act on them."""
-    found = () if tool.output_validator is None else tool.output_validator.problems(value)
-    for path, _, missing in found:
+    problems = () if tool.output_validator is None else tool.output_validator.problems(value)
+    for path, _, missing in problems:
         if missing is None:
             continue
-        held: Any = value
+        holder: Any = value
         for step in path:
-            held = held[step]
-        keys = ", ".join(repr(clip(key)) for key in [*held][:_MOST_KEYS]) or "none"
-        return f"; it has {keys}{', …' if len(held) > _MOST_KEYS else ''}"
+            holder = holder[step]
+        keys = ", ".join(repr(clip(key)) for key in [*holder][:_MOST_KEYS]) or "none"
+        return f"; it has {keys}{', …' if len(holder) > _MOST_KEYS else ''}"
     return ""
 
 
@@ -251,8 +251,8 @@ def _named_path(path: str, tool: Tool) -> Reference:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Again:
-    """Is asked after every failure of one call's Activity, and waits before the next attempt.
+class _Retrying:
+    """Decides after each failure of one call's Activity whether to try again, and waits before the next attempt.
 
     An attempt spends a call of the limits, as the first has. There is none where the wait would outlast the run or
     what the tool may take: what is known by then is better told at once.
@@ -275,8 +275,8 @@ class _Again:
         self.tried += 1
         if self.ground.emit.sink:
             job = self.job
-            told = CallRetried(call=job.call, place=job.place, error=failure, attempt=self.tried, seconds=seconds)
-            self.ground.emit(told)
+            event = CallRetried(call=job.call, place=job.place, error=failure, attempt=self.tried, seconds=seconds)
+            self.ground.emit(event)
         await (self.backoff.sleep or asyncio.sleep)(seconds)
         if (settled := self.ground.journal.settled) is not None:  # others may have taken over the run meanwhile
             await settled()
@@ -296,8 +296,8 @@ class _Again:
         return min(math.inf if of_run is None else of_run, of_call)
 
 
-class _Telling:
-    """Tells how far one call is (`Progress`). What a thread tells comes before its end: both go through the loop."""
+class _Reporter:
+    """Reports how far one call is (`Progress`). What a thread reports comes before its end: both use the loop."""
 
     def __init__(self, job: Job, emit: Emitter) -> None:
         self._job, self._emit = job, emit

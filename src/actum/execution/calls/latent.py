@@ -12,11 +12,11 @@ from ...protocol.tool import Tool
 from ...schema.json import encode
 from ..ground import Ground
 from ..job import Carried, Job, Owed, Yield
-from .invoking import misfit
+from .invoking import describe_misfit
 
 
 class Latent:
-    """Carries out those of one run."""
+    """Carries out the latent calls of one run."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -25,10 +25,10 @@ class Latent:
         call and the later ones that only say "not yet" of it."""
 
     async def carry(self, job: Job, call: Call) -> Carried:
-        """As `answered`, for one that others decide on."""
-        return self.answered(job, call)
+        """The same as `answer`, as a `Carry`, for a call that others decide on."""
+        return self.answer(job, call)
 
-    def answered(self, job: Job, call: Call) -> Carried:
+    def answer(self, job: Job, call: Call) -> Carried:
         """The result that the model wrote with a call, or that the tool fixes; or that the model owes it."""
         if job.tool.output is None:
             return Yield()
@@ -36,54 +36,54 @@ class Latent:
             self._ground.graph.settle(job.node, Status.OWED)
             self._owe(job)
             return Owed()
-        if (message := misfit(call.output, job.tool)) is not None:
+        if (message := describe_misfit(call.output, job.tool)) is not None:
             return InvalidParameters(message, tool=job.tool.name, path="_output")
         return Yield(value=call.output)
 
     def _owe(self, job: Job) -> None:
         """Note that a call is owed: with one of an earlier answer, where it is that call again."""
-        same = self.owed.setdefault(_owing(job), [])
-        earlier = next((some for some in same if some[-1].script.number < job.script.number), None)
+        groups = self.owed.setdefault(_owed_key(job), [])
+        earlier = next((group for group in groups if group[-1].script.number < job.script.number), None)
         if earlier is None:
-            same.append([job])
+            groups.append([job])
         else:
             earlier.append(job)
 
     def is_repeated(self, job: Job) -> bool:
         """Whether a call that is owed was named again since, as still owed."""
-        return any(job in some[:-1] for some in self.owed.get(_owing(job), ()))
+        return any(job in group[:-1] for group in self.owed.get(_owed_key(job), ()))
 
     def pay(self, job: Job) -> list[Job]:
-        """Let the call that was owed end as this one has, with which the model has answered it; the calls that end."""
-        same = self.owed.get(_owing(job))
-        if not same:
+        """End the owed call that this one answers as this one has ended; return the calls that end."""
+        groups = self.owed.get(_owed_key(job))
+        if not groups:
             return []
-        paid = same.pop(0)
-        if not same:
-            del self.owed[_owing(job)]
-        for one in paid:
-            self._ground.graph.settle(one.node, Status.DONE, job.node.value, job.node.written)
-        return paid
+        group = groups.pop(0)
+        if not groups:
+            del self.owed[_owed_key(job)]
+        for owed in group:
+            self._ground.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
+        return group
 
     def settle_owed(self) -> list[Job]:
-        """Take what other calls have written meanwhile for the results that are owed at those paths; who they are."""
+        """End the owed calls whose paths other calls have written meanwhile; return them."""
         paid: list[Job] = []
-        for key, same in list(self.owed.items()):
-            for some in list(same):
-                first = some[0]
+        for key, groups in list(self.owed.items()):
+            for group in list(groups):
+                first = group[0]
                 if first.node.status is not Status.OWED:
-                    same.remove(some)
-                elif first.targets and (value := standing(first, self._ground)) is not None:
-                    for job in some:
+                    groups.remove(group)
+                elif first.targets and (value := written_value(first, self._ground)) is not None:
+                    for job in group:
                         self._ground.graph.settle(job.node, Status.DONE, value[0])
-                    same.remove(some)
-                    paid += some
-            if not same:
+                    groups.remove(group)
+                    paid += group
+            if not groups:
                 del self.owed[key]
         return paid
 
 
-def standing(job: Job, ground: Ground) -> tuple[Any] | None:
+def written_value(job: Job, ground: Ground) -> tuple[Any] | None:
     """The value at the paths that a call writes, None if any is empty."""
     memory, instance = ground.journal.folding.memory, job.node.instance
     values = [memory.read(target, instance) for target in job.node.written or job.targets]
@@ -95,7 +95,7 @@ def _accepts_null(tool: Tool) -> bool:
     return bool(tool.output) and tool.output_validator is not None and tool.output_validator.accepts(None)
 
 
-def _owing(job: Job) -> str:
+def _owed_key(job: Job) -> str:
     """What a call that the model owes and the call that answers it share."""
     rest = {key: value for key, value in job.call.items() if key not in {"_output", "_reasoningForCall"}}
     return encode(rest, sort_keys=True)

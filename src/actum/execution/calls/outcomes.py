@@ -76,7 +76,7 @@ class Outcomes:
             held = [job.node.status is Status.HELD for job in self._open()]
             return Paused() if held and all(held) and not self._ground.failures else GoOn()
         await self._readiness.drain(self._drain)
-        if causes := withholding(wanted, self._ground):
+        if causes := withholding_failures(wanted, self._ground):
             return GoOn(causes)
         turn = wanted.script.turn
         if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
@@ -90,7 +90,7 @@ class Outcomes:
     async def _finished(self, wanted: Wanted) -> Finished:
         optional = self._declared.check_output(wanted.output, wanted.script)
         values: list[Any] = []
-        for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
+        for expression, path in wanted.output.with_paths():
             instance = str(path[0]) if path and path[0] in wanted.instances else None
             value = self._ground.graph.known.evaluate(expression, wanted.script, instance)
             if value is MISSING:
@@ -166,7 +166,7 @@ _UNCERTAIN = frozenset({Status.WAITING, Status.READY, Status.HELD})
 """What a call is that has not come to its end; the model itself owes nothing that an output needs (C4, O9)."""
 
 
-def withholding(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
+def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
     """The failures that the output can't be delivered beside.
 
     Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
@@ -176,31 +176,31 @@ def withholding(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
         return ()
     failed = _Failed(ground.failures)
     excused: set[str] = set()
-    for expression, script, instance in _read_in(wanted, ground):
+    for expression, script, instance in _all_read(wanted, ground):
         for part in _parts(expression):
             if isinstance(part, First) and ground.graph.known.evaluate(part, script, instance) is not MISSING:
                 excused |= failed.behind(references(part), script)
     parts = (part for expression in wanted.output.expressions for part in _parts(expression))
-    needed = (one for part in parts if not isinstance(part, First) for one in references(part))
+    needed = (reference for part in parts if not isinstance(part, First) for reference in references(part))
     excused -= failed.behind(needed, wanted.script)
     if excused:
         _spread(excused, failed)
-    return [one for one in ground.failures if one.of not in excused]
+    return [failure for failure in ground.failures if failure.of not in excused]
 
 
-def _read_in(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:
+def _all_read(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:
     """All that calls have read and the output reads, with whose answer it is of, and for which instance."""
     for job in ground.jobs.values():
         if job.parent is None:
-            yield from ((one, job.script, job.node.instance) for one in _read_by(job))
-    yield from ((one, wanted.script, None) for one in wanted.output.expressions)
+            yield from ((expr, job.script, job.node.instance) for expr in _read_by(job))
+    yield from ((expr, wanted.script, None) for expr in wanted.output.expressions)
     for index, call in enumerate(wanted.script.calls):
         node = wanted.script.nodes.get(index)
         if node is not None and node.number not in ground.jobs and node.status is Status.DONE:
             # Done before the run was resumed: what it chose among is known by its words alone.
             read = _READ if index not in wanted.script.replaced else _READ | {ELSE}
             authored = {key: value for key, value in call.items() if key in read or not key.startswith("_")}
-            yield from ((one, wanted.script, call.instance) for one in template(authored, ground.reading).expressions)
+            yield from ((expr, wanted.script, call.instance) for expr in template(authored, ground.reading).expressions)
 
 
 _READ = frozenset({EACH, WHEN, VALUE, EXPECT, WITH})
@@ -210,10 +210,10 @@ def _read_by(job: Job) -> Iterator[Expression]:
     """What a call has read, or reads once it is decided: of one that is not made, what decided that (C10)."""
     if job.node.status not in _READERS or (job.batch is not None and not _makes_any(job.batch)):
         conditions = (job.condition, None if job.batch is None else job.batch.condition)
-        yield from (one for condition in conditions if condition is not None for one in condition.expressions)
+        yield from (expr for condition in conditions if condition is not None for expr in condition.expressions)
         yield from () if job.batch is None else job.batch.items.expressions
     else:
-        yield from (one for one, _ in job.authored)
+        yield from (expression for expression, _ in job.authored)
     if job.otherwise is not None and job.otherwise.values is not None:
         yield from job.otherwise.template.expressions
 
@@ -221,9 +221,9 @@ def _read_by(job: Job) -> Iterator[Expression]:
 _READERS = frozenset({Status.DONE, Status.FAILED, Status.HELD})
 
 
-def _makes_any(own: Batch) -> bool:
+def _makes_any(batch: Batch) -> bool:
     """Whether a call is made for any item at all."""
-    return any(item.node.status is not Status.SKIPPED for item in own.jobs)
+    return any(item.node.status is not Status.SKIPPED for item in batch.jobs)
 
 
 def _parts(expression: Expression) -> Iterator[Expression]:
@@ -239,24 +239,24 @@ class _Failed:
     """The calls that have failed, by place and by the paths that they were to write."""
 
     def __init__(self, failures: Sequence[Failure]) -> None:
-        self.jobs = {one.of: one.job for one in failures}
+        self.jobs = {failure.of: failure.job for failure in failures}
         self._writers: PathTree[list[str]] = PathTree(list)
-        for one in failures:
-            for written in one.writes:
-                self._writers.way(written)[-1].append(one.of)
+        for failure in failures:
+            for written in failure.writes:
+                self._writers.way(written)[-1].append(failure.of)
 
     def behind(self, read: Iterable[Reference], script: Script) -> set[str]:
         """Those that were to give what a call of an answer refers to."""
-        found: set[str] = set()
+        places: set[str] = set()
         for reference in read:
             if reference.kind == CALLS:
                 index = call_index(reference)
                 # A call that an earlier attempt had started keeps its place (L3).
-                found.add(str(script.places.get(-1 if index is None else index, f"{script.number}.{index}")))
+                places.add(str(script.places.get(-1 if index is None else index, f"{script.number}.{index}")))
             else:
                 above, _ = self._writers.around(reference)
-                found.update(of for some in (*above, *self._writers.inside(reference)) for of in some)
-        return found & self.jobs.keys()
+                places.update(place for group in (*above, *self._writers.inside(reference)) for place in group)
+        return places & self.jobs.keys()
 
 
 def _spread(excused: set[str], failed: _Failed) -> None:
@@ -265,7 +265,7 @@ def _spread(excused: set[str], failed: _Failed) -> None:
     while waiting:
         job = failed.jobs[waiting.pop()]
         if job is not None and not job.has_begun:
-            read = (one for expression, _ in job.authored for one in references(expression))
+            read = (ref for expression, _ in job.authored for ref in references(expression))
             causes = failed.behind(read, job.script) - excused
             excused |= causes
             waiting += causes

@@ -23,7 +23,7 @@ from ..script import Script
 from .admission import admit_decided
 from .approval import Approvals
 from .attempts import Attempts
-from .carrying import Work, composed
+from .carrying import Work, compose
 from .diagnosis import check_scopes
 from .endings import Endings
 from .filling import Computing, Item, Resolved
@@ -49,7 +49,7 @@ class Readiness:
         self.attempts = Attempts(ground)
         self._approvals = Approvals(ground, delegate)
         self._lineage = Lineage(ground)
-        self._workers = Workers(composed(ground, self._approvals, self.results, delegate), self._ended)
+        self._workers = Workers(compose(ground, self._approvals, self.results, delegate), self._ended)
         self.computing = Computing(ground.budget, self._computed)
         self.endings = Endings(ground, self.results, self.attempts, self._approvals)
         self._under_way = UnderWay()
@@ -74,7 +74,7 @@ class Readiness:
         self.ground.is_stopped = True  # nothing more is started
         if self.ground.emit.trace is not None:
             _cut_spans(self.ground.jobs.values())
-        self._under_way.tell()
+        self._under_way.notify()
         self._workers.cancel()
         self.computing.cancel()
         try:
@@ -108,13 +108,13 @@ class Readiness:
 
     def wait_for(self, script: Script, expressions: Iterable[Expression]) -> None:
         """Wait for the calls of an answer that something in it reads, also those that are forgotten otherwise (C8)."""
-        read = (one for expression in expressions for one in references(expression))
-        for index in {call_index(one) for one in read if one.kind == CALLS} - script.read:
+        read = (reference for expression in expressions for reference in references(expression))
+        for index in {call_index(reference) for reference in read if reference.kind == CALLS} - script.read:
             script.read.add(index)
             node = script.nodes.get(-1 if index is None else index)
             job = self.ground.jobs.get(node.number) if node is not None else None
-            for one in () if job is None else (job, *(job.batch.jobs if job.batch is not None else ())):
-                self._under_way.await_call(one)
+            for awaited in () if job is None else (job, *(job.batch.jobs if job.batch is not None else ())):
+                self._under_way.await_call(awaited)
 
     async def settle(self) -> None:
         """Let calls run until nothing runs and nothing can start, and judge those that still wait then (C7, P1).
@@ -130,8 +130,8 @@ class Readiness:
         self._graph.forget()
         self.ground.failed.clear()
         if self.results.latent.owed:
-            for paid in self.results.latent.settle_owed():
-                self.attempts.lead(paid)
+            for job in self.results.latent.settle_owed():
+                self.attempts.settle_followers(job)
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing can start."""
@@ -195,11 +195,11 @@ class Readiness:
         if node.is_barrier:  # a `_then`: what is behind it may start
             self._graph.settle(node, Status.DONE)
         if job is not None and job.otherwise is not None and job.awaits_else:
-            own = job.otherwise  # what that comes to stands for the calls that have failed (C14)
-            if own.values is None:
-                own.values = self._graph.values(node)
-            for one in () if own.values is None else own.taken():
-                self._resolve(one, own.values or ())
+            otherwise = job.otherwise  # what that comes to stands for the calls that have failed (C14)
+            if otherwise.values is None:
+                otherwise.values = self._graph.values(node)
+            for failed in () if otherwise.values is None else otherwise.take_failed():
+                self._resolve(failed, otherwise.values or ())
             return
         if job is None or job.is_started:  # it was taken back, or an earlier attempt has started it (L3)
             return
@@ -210,29 +210,29 @@ class Readiness:
 
     def _resolve(self, job: Job, values: Sequence[Any]) -> None:
         """Take the next step of a ready call, now or once it is worked out; `values` are those of its expressions."""
-        if (found := self.computing.resolved(job, values)) is not None:
-            self._go_on(job, found)
+        if (step := self.computing.next_step(job, values)) is not None:
+            self._go_on(job, step)
         else:
             self._under_way.awaited += 1
 
-    def _computed(self, job: Job, found: Resolved) -> None:
+    def _computed(self, job: Job, step: Resolved) -> None:
         """Go on with a call that was worked out off the event loop."""
         self._under_way.awaited -= 1
         if job.node.status is Status.READY:
-            self._go_on(job, found)
+            self._go_on(job, step)
         self._look_on()
 
     def _look_on(self) -> None:
-        """Go on behind what has ended."""
+        """Start what the end of a call has made ready."""
         self.pump()
         if not self._under_way.awaited:
-            self._under_way.tell()
+            self._under_way.notify()
 
-    def _go_on(self, job: Job, found: Resolved) -> None:
+    def _go_on(self, job: Job, step: Resolved) -> None:
         """Take the next step of a ready call: judged by its condition, made for every item, or made (C10, C12)."""
-        match found:
+        match step:
             case Call():
-                self._make(job, found)
+                self._make(job, step)
             case True:
                 admit_decided(job)
                 self._graph.again(job.node)
@@ -240,14 +240,14 @@ class Readiness:
                 self._lineage.note_condition(job)
                 self.endings.skip(job, "its condition is false")
             case list():
-                self._make_items(job, found)
+                self._make_items(job, step)
             case Yield():
                 self._lineage.note_instead(job)
-                self.endings.finish(job, found)
+                self.endings.finish(job, step)
             case LimitExceeded():
                 pass  # it stays for a run that can afford it
             case _:
-                self.endings.failed(job, found)
+                self.endings.fail_or_replace(job, step)
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
@@ -280,7 +280,7 @@ class Readiness:
             return
         if job.is_latent and not self._approvals.is_about(job):
             self.results.begin(job, call)
-            self._take(job, self.results.latent.answered(job, call))
+            self._take(job, self.results.latent.answer(job, call))
             return
         is_read = (job.parent or job).node.index in job.script.read
         is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
@@ -301,7 +301,7 @@ class Readiness:
         self.endings.begin_items(job, items)
 
     def _ended(self, work: Work, carried: Carried) -> None:
-        """Go on behind a call that was carried out."""
+        """Take the outcome of a call that was carried out, and start what that makes ready."""
         job, _ = work
         job.crossing = None
         self._under_way.end(job)
@@ -320,7 +320,7 @@ class Readiness:
             case LimitExceeded() if job.is_cut:
                 self._stop = carried  # its delegate stays as it is, for a run that can afford it (L8)
             case _ if job.has_begun or job.is_edited:
-                self.endings.failed(job, carried)
+                self.endings.fail_or_replace(job, carried)
             case _:
                 self.endings.refuse(job, carried)
 

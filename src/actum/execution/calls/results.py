@@ -28,7 +28,7 @@ from ..emitter import begin_call
 from ..ground import Ground
 from ..job import ERROR, ITEM, OPENED_BETWEEN_RUNS, Job, Left, Yield
 from ..record.journal import RETURNS
-from .latent import Latent, standing
+from .latent import Latent, written_value
 
 _OUTPUT = "_output"
 _READ: Marks = {(): Source(is_brought=True, is_derived=True)}
@@ -46,9 +46,9 @@ class Lineage:
         Raises:
             InvalidParameters: its tool takes none for a parameter that a reader or an expression has made of data.
         """
-        found = [(path, self._source(one, job)) for one, path in job.authored]
-        job.sources = {path: source for path, source in found if source.is_brought}
-        derived = [path for path, source in found if source.is_derived]
+        sources = [(path, self._source(expr, job)) for expr, path in job.authored]
+        job.sources = {path: source for path, source in sources if source.is_brought}
+        derived = [path for path, source in sources if source.is_derived]
         job.derived = tuple(dict.fromkeys(print_path(path).lstrip(".") for path in derived))
         job.came = self._came(job)
         for path in derived:
@@ -62,18 +62,17 @@ class Lineage:
 
     def note_condition(self, job: Job) -> None:
         """Note of a call that is skipped whether its condition was derived; what else it reads may not be there."""
-        conditions = [one for one, path in job.authored if path == (WHEN,)]
-        job.derived = (WHEN,) if any(self._source(one, job).is_derived for one in conditions) else ()
+        conditions = [expr for expr, path in job.authored if path == (WHEN,)]
+        job.derived = (WHEN,) if any(self._source(expr, job).is_derived for expr in conditions) else ()
 
     def note_instead(self, job: Job) -> None:
         """Note where what stands for a call comes from that has failed: its `_else` (C14)."""
         head = job.head
         assert head.otherwise is not None  # nothing else stands for it
-        template = head.otherwise.template
-        found = {path: self._source(one, head) for one, path in zip(template.expressions, template.paths, strict=True)}
-        job.came = {path: source for path, source in found.items() if source.is_brought}
+        sources = {path: self._source(expr, head) for expr, path in head.otherwise.template.with_paths()}
+        job.came = {path: source for path, source in sources.items() if source.is_brought}
         if head is not job:
-            head.came = {(): join_sources([source_of(came(head)), *job.came.values()])}
+            head.came = {(): join_sources([source_of(result_marks(head)), *job.came.values()])}
 
     @staticmethod
     def _came(job: Job) -> Marks | None:
@@ -81,11 +80,11 @@ class Lineage:
         if isinstance(job.tool, Reader):
             return _READ
         if job.tool.is_delegated:
-            return marks_of_delegate(job, is_handed_data=False)
+            return delegate_marks(job, is_handed_data=False)
         if not (job.is_value or job.is_latent):
             return None
-        own = VALUE if job.is_value else _OUTPUT
-        parts = {path[1:]: source for path, source in job.sources.items() if path[:1] == (own,)}
+        key = VALUE if job.is_value else _OUTPUT
+        parts = {path[1:]: source for path, source in job.sources.items() if path[:1] == (key,)}
         if job.batch is None or not parts:
             return parts
         return {(): join_sources(parts.values())}
@@ -93,12 +92,11 @@ class Lineage:
     def _source(self, expression: Expression, job: Job) -> Source:
         """Where the value comes from that an expression has: of alternatives, the one that is taken (O5)."""
         if isinstance(expression, Computed):
-            read = join_sources(
-                source_of(self._marks(one, job)) for one in references(expression) if self._is_there(one, job)
-            )
-            return Source(read.is_brought, read.is_derived or (read.is_brought and not expression.only_refers))
-        found: Any = evaluate(expression, lambda one: self._marks(one, job) if self._is_there(one, job) else MISSING)
-        return AUTHORED if found is MISSING else source_of(found)
+            read = (reference for reference in references(expression) if self._is_there(reference, job))
+            source = join_sources(source_of(self._marks(reference, job)) for reference in read)
+            return Source(source.is_brought, source.is_derived or (source.is_brought and not expression.only_refers))
+        marks: Any = evaluate(expression, lambda ref: self._marks(ref, job) if self._is_there(ref, job) else MISSING)
+        return AUTHORED if marks is MISSING else source_of(marks)
 
     def _is_there(self, reference: Reference, job: Job) -> bool:
         if reference.kind == ITEM or reference == ERROR:
@@ -122,42 +120,42 @@ class Lineage:
     def _of_items(self, job: Job) -> Marks:
         if job.batch is None:
             return NONE
-        whole = join_sources(self._source(one, job) for one in job.batch.items.expressions)
+        whole = join_sources(self._source(expr, job) for expr in job.batch.items.expressions)
         return {(): whole} if whole.is_brought else NONE
 
     def _of_call(self, reference: Reference, job: Job) -> Marks:
         node, path = job.script.named(reference), reference.path[1:]
         target = None if node is None else self._ground.jobs.get(node.number)
         if target is not None:
-            return at(came(target), path)
+            return at(result_marks(target), path)
         index = call_index(reference)  # else it was made before this run
         return WHOLE if index is None else self._ground.journal.brought.of(str(job.script.place(index)), path)
 
 
-def came(job: Job) -> Marks:
+def result_marks(job: Job) -> Marks:
     """Where the result of a call comes from: what the model has written out itself, no call has brought."""
     if job.came is not None:
         return job.came
     return NONE if job.is_latent else WHOLE
 
 
-def marks_of_delegate(job: Job, *, is_handed_data: bool) -> Marks:
+def delegate_marks(job: Job, *, is_handed_data: bool) -> Marks:
     """Where the result of a delegate comes from: of data that it was handed, a model in isolation has made it."""
-    own = job.head
-    is_of_data = is_handed_data or isinstance(job.tool, Reader) or any(_is_parameter(path) for path in own.sources)
+    head = job.head
+    is_of_data = is_handed_data or isinstance(job.tool, Reader) or any(_is_parameter(path) for path in head.sources)
     return _READ if is_of_data else WHOLE
 
 
-def parameters(job: Job) -> Marks:
-    """What of the parameters of a call came out of data, as they cross into its delegate."""
-    own = job.head.sources
-    return {path: source for path, source in own.items() if _is_parameter(path)}
+def parameter_marks(job: Job) -> Marks:
+    """Which parameters of a call came out of data, as they cross into its delegate."""
+    sources = job.head.sources
+    return {path: source for path, source in sources.items() if _is_parameter(path)}
 
 
 def _refuses_derived(tool: Tool, parameter: str | int) -> bool:
     """Whether a tool takes nothing for a parameter that a reader or an expression has made of data."""
-    own = properties_of(tool.schema).get(str(parameter))
-    return is_object(own) and own.get(DERIVED) is False
+    schema = properties_of(tool.schema).get(str(parameter))
+    return is_object(schema) and schema.get(DERIVED) is False
 
 
 def _is_parameter(path: Path) -> bool:
@@ -241,15 +239,15 @@ class Results:
             return Left(result.value, beside)
         self._note(job, targets)
         self._ground.journal.folding.begin_writing(job.of)
-        own = (job.method, job.node.instance, marks)
-        writes = [self._ground.journal.write(job.call, job.of, result.value, target, *own) for target in targets]
+        end = (job.method, job.node.instance, marks)
+        writes = [self._ground.journal.write(job.call, job.of, result.value, target, *end) for target in targets]
         return Left(result.value, (*beside, *writes))
 
     def tell(self, job: Job, value: Any) -> None:
         """Emit `CallFinished`."""
         overwrote = job.node.number in self._overwrote
-        told = CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent)
-        self._ground.emit(replace(told, maker=job.maker) if job.maker else told)
+        event = CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent)
+        self._ground.emit(replace(event, maker=job.maker) if job.maker else event)
 
     def is_erased(self, job: Job) -> bool:
         """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""
@@ -258,7 +256,7 @@ class Results:
             and job.node.status is Status.DONE
             and job.method != "erase"
             and any(any_overlap(job.node.written, reference) for reference in self.erased)
-            and standing(job, self._ground) is None
+            and written_value(job, self._ground) is None
         )
 
     def _afford(self, job: Job, value: Any, size: int | None = None, targets: Sequence[Reference] = ()) -> None:
@@ -278,19 +276,19 @@ class Results:
         size = 0
         for depth, segment in enumerate(target.path):
             if isinstance(segment, int):
-                held = self._ground.journal.folding.memory.read(
+                present = self._ground.journal.folding.memory.read(
                     Reference(target.kind, target.path[:depth]), job.node.instance
                 )
-                gap = segment - (len(held) if is_list(held) else 0)
+                gap = segment - (len(present) if is_list(present) else 0)
                 size += LEAST * gap if 0 < gap <= MOST_GAP else 0  # a wider one is refused
         return size
 
     def _append(self, job: Job, result: Yield) -> Left:
-        own = (job.node.instance, job.marks)
+        end = (job.node.instance, job.marks)
         for message in result.messages:
             self._afford(job, message.to_dict())
         self._ground.journal.folding.begin_writing(job.of)
-        written = [self._ground.journal.append(job.call, job.of, message, *own) for message in result.messages]
+        written = [self._ground.journal.append(job.call, job.of, message, *end) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
         return Left(values[0] if len(values) == 1 else values, [write for write in written if write is not None])
 
@@ -298,8 +296,8 @@ class Results:
         if result.path is None:
             return job.targets
         if result.path not in job.alternatives:
-            there = ", ".join(str(reference) for reference in job.alternatives) or "none"
-            message = f"{result.path} is not one of its alternatives: {there}"
+            options = ", ".join(str(reference) for reference in job.alternatives) or "none"
+            message = f"{result.path} is not one of its alternatives: {options}"
             raise InvalidResult(message, tool=job.tool.name)
         return (result.path,)
 

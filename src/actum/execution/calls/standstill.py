@@ -13,7 +13,7 @@ from ...protocol.approvals import is_gate
 from ...protocol.call import ELSE
 from ..ground import Ground
 from ..job import Job
-from .diagnosis import complaint
+from .diagnosis import stall_error
 from .endings import Endings
 
 _MOST_ROUNDS = 100
@@ -27,9 +27,9 @@ _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Sta
 class Standstill:
     """Judges the calls of one run that wait, and lets each end as judged."""
 
-    def __init__(self, ground: Ground, ends: Endings, start: Callable[[], None]) -> None:
+    def __init__(self, ground: Ground, endings: Endings, start: Callable[[], None]) -> None:
         self._ground = ground
-        self._ends = ends
+        self._endings = endings
         self._start = start
         """Starts what has waited for no more than the end of a call."""
 
@@ -46,30 +46,30 @@ class Standstill:
     def _judge(self) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
         graph = self._ground.graph
-        found, before = verdicts(graph, is_gate), len(graph.waiting)
-        self._apply(found, _FINAL)
-        free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
+        judged, before = verdicts(graph, is_gate), len(graph.waiting)
+        self._apply(judged, _FINAL)
+        free = [number for number, verdict in judged.items() if verdict.fate is Fate.FREE]
         if any(number not in graph.waiting for number in free):
             return False
         if graph.parked:
             if len(graph.waiting) == before:  # what is to write before them waits for them, or stays for another tick
-                self._ends.land_all()
+                self._endings.land_all()
                 self._start()
             return False
         if free:
-            found = verdicts(graph, is_gate, frees=False)
-            if any(verdict.fate is Fate.CYCLE for verdict in found.values()):
-                self._apply(found, {Fate.CYCLE})
+            judged = verdicts(graph, is_gate, frees=False)
+            if any(verdict.fate is Fate.CYCLE for verdict in judged.values()):
+                self._apply(judged, {Fate.CYCLE})
                 return False
         before = len(graph.waiting)
-        self._apply(found, _CERTAIN)
+        self._apply(judged, _CERTAIN)
         if free and len(graph.waiting) < before:
             return False  # what is free may wait for a call for every item that has ended with these
-        self._apply(found, {Fate.FREE})
+        self._apply(judged, {Fate.FREE})
         return True
 
-    def _apply(self, found: Mapping[int, CallFate], fates: Collection[Fate]) -> None:
-        for number, verdict in found.items():
+    def _apply(self, judged: Mapping[int, CallFate], fates: Collection[Fate]) -> None:
+        for number, verdict in judged.items():
             node = self._ground.graph.waiting.get(number)
             if verdict.fate not in fates or node is None:
                 continue
@@ -78,21 +78,21 @@ class Standstill:
                 self._ground.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
                 continue
             if job.awaits_else:  # made and failed already: it can't be left for later
-                self._ends.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
+                self._endings.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
                 self._start()
                 continue
             match verdict.fate:
                 case Fate.PROPOSAL:
                     self._propose(job, verdict.references)
-                    self._ends.end_item(job)  # all items wait with it (C12)
+                    self._endings.end_item(job)  # all items wait with it (C12)
                 case Fate.SKIPPED | Fate.FREE:
                     paths = ", ".join(map(str, verdict.references))
-                    self._ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
+                    self._endings.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
                 case Fate.OWED:
                     self._ground.graph.withdraw(job.node)
                     continue
                 case _:
-                    self._ends.refuse(job, complaint(verdict, job, self._ground.jobs, self._ground.journal))
+                    self._endings.refuse(job, stall_error(verdict, job, self._ground.jobs, self._ground.journal))
             self._start()
 
     def _propose(self, job: Job, references: Sequence[Reference]) -> None:

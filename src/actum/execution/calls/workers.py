@@ -1,4 +1,4 @@
-"""Tasks that carry work out: who is done with one piece takes the next, so that what never waits needs no task (L7)."""
+"""Tasks that carry work out: a task that is done with one piece takes the next, so few tasks serve many pieces (L7)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Workers(Generic[T, R]):
     """
 
     def __init__(self, carry: Callable[[T], Awaitable[R]], end: Callable[[T, R], None]) -> None:
-        self._means: tuple[Callable[[T], Awaitable[R]], Callable[[T, R], None]] | None = carry, end
+        self._callbacks: tuple[Callable[[T], Awaitable[R]], Callable[[T, R], None]] | None = carry, end
         self._pieces: deque[T] = deque()
         self._tasks: asyncio.TaskGroup | None = None
         self._context = Context()
@@ -36,7 +36,7 @@ class Workers(Generic[T, R]):
         """How many tasks have been made that have not begun."""
         self._under_way = 0
         """How many pieces are being carried out."""
-        self._is_one_free = False
+        self._has_free_task = False
         """Whether a task is between two pieces."""
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
@@ -47,8 +47,8 @@ class Workers(Generic[T, R]):
     def add(self, piece: T) -> None:
         """Have a piece carried out, soon; not at all once the group has stopped."""
         self._pieces.append(piece)
-        if not self._is_one_free and (self._coming < _AHEAD or self._under_way):
-            self._look_after()
+        if not self._has_free_task and (self._coming < _AHEAD or self._under_way):
+            self._make_tasks()
 
     def cancel(self) -> None:
         """Begin nothing more, and cut what is under way."""
@@ -58,11 +58,9 @@ class Workers(Generic[T, R]):
 
     def _stop(self) -> None:
         self._pieces.clear()
-        self._means = (
-            None  # they are most often methods of the group's owner: a circle that only a collector would free
-        )
+        self._callbacks = None  # often methods of the group's owner: a cycle that only the collector would free
 
-    def _look_after(self) -> None:
+    def _make_tasks(self) -> None:
         """Make tasks for the pieces that are there: one each where pieces are known to wait, a few otherwise."""
         assert self._tasks is not None
         wanted = len(self._pieces) if self._under_way else min(len(self._pieces), _AHEAD)
@@ -75,8 +73,8 @@ class Workers(Generic[T, R]):
         member = asyncio.current_task()
         assert member is not None
         try:
-            if self._means is not None:
-                await self._take(member, *self._means)
+            if self._callbacks is not None:
+                await self._take(member, *self._callbacks)
         except BaseException:
             self._stop()
             raise
@@ -91,23 +89,23 @@ class Workers(Generic[T, R]):
                 break
             piece = self._pieces.popleft()
             if not self._coming:
-                self._look_after()
+                self._make_tasks()
             self._under_way += 1
             try:
                 result = await carry(piece)
             finally:
                 self._under_way -= 1
-            self._is_one_free = True
+            self._has_free_task = True
             end(piece, result)
-            self._is_one_free = False
+            self._has_free_task = False
             if member.cancelling() or not self._is_untouched():
                 break
-        self._look_after()
+        self._make_tasks()
 
     def _is_untouched(self) -> bool:
         """Whether the context variables are the run's still: what one piece of work sets is not for the next."""
         now, before = copy_context(), self._context
-        return len(now) == len(before) and all(now.get(one, before) is value for one, value in before.items())
+        return len(now) == len(before) and all(now.get(variable, before) is value for variable, value in before.items())
 
 
 class UnderWay:
@@ -141,8 +139,8 @@ class UnderWay:
             self.others -= 1
             self.awaited += 1
 
-    def tell(self) -> None:
-        """Let who waits look again."""
+    def notify(self) -> None:
+        """Let whoever waits check again."""
         self._change.set()
 
     async def until(self, is_so: Callable[[], bool]) -> None:
