@@ -82,7 +82,7 @@ def outcome(case: Case, result: dict[str, Any]) -> str:
 
 
 def _all(stages: Iterable[Sequence[str]]) -> list[str]:
-    return [one for stage in stages for one in stage]
+    return [call for stage in stages for call in stage]
 
 
 def _names(counted: Counter[str]) -> str:
@@ -92,20 +92,20 @@ def _names(counted: Counter[str]) -> str:
 def rendered(page: str, systems: dict[str, Any]) -> str:
     """The page with all that stands between markers made anew."""
     made = {"table": table(systems), "why": why(systems), "versions": versions_line(systems)}
-    return BLOCK.sub(lambda found: f"<!-- made: {found['name']} -->\n{made[found['name']]}\n<!-- end -->", page)
+    return BLOCK.sub(lambda match: f"<!-- made: {match['name']} -->\n{made[match['name']]}\n<!-- end -->", page)
 
 
 def table(systems: dict[str, Any]) -> str:
     """One line for each case, with what should run up to each pause."""
     heads = ["case", "expected to run", *PACKAGES]
     return "\n".join(
-        f"| {' | '.join(cells)} |" for cells in [heads, ["---"] * len(heads), *(_row(one, systems) for one in CASES)]
+        f"| {' | '.join(cells)} |" for cells in [heads, ["---"] * len(heads), *(_row(case, systems) for case in CASES)]
     )
 
 
 def _row(case: Case, systems: dict[str, Any]) -> list[str]:
     stages = " ‖ ".join(", ".join(stage) or "–" for stage in case.stages)
-    return [case.title, stages, *(outcome(case, systems[one]["cases"][case.name]) for one in PACKAGES)]
+    return [case.title, stages, *(outcome(case, systems[system]["cases"][case.name]) for system in PACKAGES)]
 
 
 def why(systems: dict[str, Any]) -> str:
@@ -119,14 +119,17 @@ def _reasons(case: Case, systems: dict[str, Any]) -> str:
     for system in PACKAGES:
         result = systems[system]["cases"][case.name]
         error = f" (`{result['error']}`)" if "error" in result else ""
-        if said := result.get("why") or result.get("cannot"):
-            text += f"\n  - {system}: {said}{error}"
+        if reason := result.get("why") or result.get("cannot"):
+            text += f"\n  - {system}: {reason}{error}"
     return text
 
 
 def versions_line(systems: dict[str, Any]) -> str:
     """The versions that ran."""
-    return ", ".join(f"{name} {one}" for system in PACKAGES for name, one in systems[system]["versions"].items()) + "."
+    return (
+        ", ".join(f"{name} {version}" for system in PACKAGES for name, version in systems[system]["versions"].items())
+        + "."
+    )
 
 
 def main(words: Sequence[str]) -> int:
@@ -138,14 +141,14 @@ def main(words: Sequence[str]) -> int:
     asked = parser.parse_args(words)
     systems = kept() if CAPTURED.exists() else {}
     try:
-        for system in (one for one in PACKAGES if not asked.page and asked.only in {None, one}):
+        for system in (name for name in PACKAGES if not asked.page and asked.only in {None, name}):
             requirements = f"docs/approval/requirements-{system}.txt"
             systems[system] = captured(system, python_of(system, asked.venvs, requirements))
             print(f"ran {system}")
     except CaptureFailed as error:
         print(error, file=sys.stderr)
         return 1
-    CAPTURED.write_text(file_text({one: systems[one] for one in PACKAGES}), encoding="utf-8")
+    CAPTURED.write_text(file_text({system: systems[system] for system in PACKAGES}), encoding="utf-8")
     PAGE.write_text(rendered(PAGE.read_text(encoding="utf-8"), systems), encoding="utf-8")
     return 0
 

@@ -60,7 +60,7 @@ def main(system: MakeSystem, why: Mapping[str, str], cannot: Mapping[str, str]) 
     """
     if len(sys.argv) > 1:
         name, number, folder = sys.argv[1:]
-        (case,) = (one for one in CASES if one.name == name)
+        (case,) = (case for case in CASES if case.name == name)
         print(json.dumps(_stage(system, case, Path(folder), case.rounds[int(number)])))
         return
     names = [case.name for case in CASES]
@@ -82,9 +82,9 @@ def _result(system: MakeSystem, case: Case) -> dict[str, Any]:
             stages.append(again or _stage(system, case, folder, open_decisions))
             if not stages[-1]["error"]:
                 open_decisions.clear()
-    told, ended = case.told in stages[-1]["output"], bool(stages[-1]["output"])
-    errors = [one["error"] for one in stages if one["error"]]
-    ran = {"ran": [one["ran"] for one in stages], "ended": ended, "told": told}
+    is_told, ended = case.told in stages[-1]["output"], bool(stages[-1]["output"])
+    errors = [stage["error"] for stage in stages if stage["error"]]
+    ran = {"ran": [stage["ran"] for stage in stages], "ended": ended, "told": is_told}
     return ran | ({"error": errors[0]} if errors else {})
 
 

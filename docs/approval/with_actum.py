@@ -37,7 +37,7 @@ def call_of(tool: str, given: str) -> Json:
     return {"_tool": tool} | ({parameter: given} if parameter else {})
 
 
-def told(request: models.ModelRequest) -> Json:
+def quoting_answer(request: models.ModelRequest) -> Json:
     """The answer of a model that is asked again, after a refusal: all that it was told."""
     shown = "\n".join(str(message) for message in request.messages)
     return {"calls": [], "output": shown.replace("†", "††"), "meta": {}}  # as what is quoted has to be written
@@ -71,7 +71,7 @@ class InActum:
 
     def kept(self, result: Result[Any], places: dict[str, str]) -> str:
         """Write down what the run came to, and where the calls stand that wait or have waited."""
-        places = places | {one.call["to"]: one.of for one in approvals.pending(result.context)}
+        places = places | {waiting.call["to"]: waiting.of for waiting in approvals.pending(result.context)}
         self.file.write_text(json.dumps({"messages": result.context.messages, "places": places}), encoding="utf-8")
         return "" if result.waiting else str(result.output)
 
@@ -80,7 +80,7 @@ class InActum:
         tools = Tools()
         tools.tool(self.desk.send)
         tools.tool(self.desk.look)
-        model = models.Scripted([*answers, told], repeat_last=True, chunk=3 if self.case.streamed else None)
+        model = models.Scripted([*answers, quoting_answer], repeat_last=True, chunk=3 if self.case.streamed else None)
         delegates = {name: self.delegate(name) for name in self.case.agents if name != MAIN}
         return Agent(model, tools=tools, delegates=delegates, approve=hold_sending)
 

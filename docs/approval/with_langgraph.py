@@ -40,10 +40,10 @@ class Script(BaseChatModel):
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **more: Any
     ) -> ChatResult:
-        answered = sum(isinstance(one, AIMessage) for one in messages)
-        results = [one.text for one in messages if isinstance(one, ToolMessage)]
-        said = next_answer(self.turns, answered, results)
-        message = AIMessage(said) if isinstance(said, str) else AIMessage("", tool_calls=self._calls(said, answered))
+        answered = sum(isinstance(message, AIMessage) for message in messages)
+        results = [message.text for message in messages if isinstance(message, ToolMessage)]
+        turn = next_answer(self.turns, answered, results)
+        message = AIMessage(turn) if isinstance(turn, str) else AIMessage("", tool_calls=self._calls(turn, answered))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _calls(self, turn: Turn, answered: int) -> list[Any]:
@@ -86,7 +86,7 @@ class InLangGraph:
             else:
                 agent.invoke(given, THREAD)
             state = agent.get_state(THREAD)
-        waiting = {addressee(one.value): one.id for one in state.interrupts}
+        waiting = {addressee(interrupt.value): interrupt.id for interrupt in state.interrupts}
         self.places.write_text(json.dumps(places | waiting), encoding="utf-8")
         return "" if waiting else state.values["messages"][-1].text
 
@@ -94,7 +94,7 @@ class InLangGraph:
         """An agent and those behind its tools; only the main one has a saver, the others inherit it."""
         gate = HumanInTheLoopMiddleware(interrupt_on={"send": True}, interrupt_mode="per_call")
         asked = {named for turn in self.case.agents[name] for named, _ in turn}
-        helpers = [self.helper(one) for one in self.case.agents if one in asked]
+        helpers = [self.helper(name) for name in self.case.agents if name in asked]
         tools = [tool(self.desk.send), tool(self.desk.look), *self.posts(), *helpers]
         return create_agent(Script(turns=self.case.agents[name]), tools, middleware=[gate], checkpointer=saver)
 

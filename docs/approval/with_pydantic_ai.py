@@ -36,25 +36,29 @@ class Kept:
 
     def results(self, ids: Iterable[str]) -> DeferredToolResults:
         """The decisions on these calls; a call that nobody decided is left out."""
-        return DeferredToolResults(approvals={one: answer(self.decisions[one]) for one in ids if one in self.decisions})
+        return DeferredToolResults(
+            approvals={call_id: answer(self.decisions[call_id]) for call_id in ids if call_id in self.decisions}
+        )
 
 
 def script(turns: list[Turn]) -> FunctionModel:
     """A model that goes through its turns; which is next, it sees from the messages."""
 
-    def said(messages: list[ModelMessage]) -> tuple[Turn | str, int]:
-        answered = sum(isinstance(one, ModelResponse) for one in messages)
-        results = [str(part.content) for one in messages for part in one.parts if part.part_kind == "tool-return"]
+    def next_turn(messages: list[ModelMessage]) -> tuple[Turn | str, int]:
+        answered = sum(isinstance(message, ModelResponse) for message in messages)
+        results = [
+            str(part.content) for message in messages for part in message.parts if part.part_kind == "tool-return"
+        ]
         return next_answer(turns, answered, results), answered
 
     def whole(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
-        turn, _ = said(messages)
+        turn, _ = next_turn(messages)
         if isinstance(turn, str):
             return ModelResponse(parts=[TextPart(turn)])
         return ModelResponse(parts=[ToolCallPart(tool, arguments(tool, given)) for tool, given in turn])
 
     async def streamed(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
-        turn, answered = said(messages)
+        turn, answered = next_turn(messages)
         if isinstance(turn, str):
             yield turn
             return
@@ -89,7 +93,7 @@ class InPydanticAI:
         stored = json.loads(self.file.read_text(encoding="utf-8"))
         paths: dict[str, list[str]] = stored["paths"]
         known = {paths[to][-1]: decision for to, decision in decisions.items()}
-        outer = {one for to in stored["waiting"] for one in paths[to][:-1]}
+        outer = {call_id for to in stored["waiting"] for call_id in paths[to][:-1]}
         kept = Kept(stored["sub_agents"], dict.fromkeys(outer if known else (), APPROVE) | known)
         messages = ModelMessagesTypeAdapter.validate_python(stored["messages"])
         results = kept.results(path[0] for path in paths.values())
@@ -112,7 +116,7 @@ class InPydanticAI:
             Tool(self.desk.look),
             Tool(self.post),
             Tool(self.post_guarded),
-            *(self.helper(one) for one in self.case.agents if one != name),
+            *(self.helper(agent) for agent in self.case.agents if agent != name),
         ]
         turns = self.case.agents[name]
         return Agent(script(turns), deps_type=Kept, tools=tools, output_type=[str, DeferredToolRequests])
@@ -156,11 +160,11 @@ class InPydanticAI:
 
 def waits(requests: DeferredToolRequests) -> dict[str, list[str]]:
     """The calls that lead to each call that waits, by its addressee: what waits in a sub-agent stands in metadata."""
-    found: dict[str, list[str]] = {}
-    for one in requests.approvals:
-        inner = requests.metadata.get(one.tool_call_id) or {one.args_as_dict()["to"]: []}
-        found |= {to: [one.tool_call_id, *ids] for to, ids in inner.items()}
-    return found
+    ids_by_addressee: dict[str, list[str]] = {}
+    for approval in requests.approvals:
+        inner = requests.metadata.get(approval.tool_call_id) or {approval.args_as_dict()["to"]: []}
+        ids_by_addressee |= {to: [approval.tool_call_id, *ids] for to, ids in inner.items()}
+    return ids_by_addressee
 
 
 async def streamed(agent: Agent[Kept, Any], kept: Kept, given: dict[str, Any]) -> Any:

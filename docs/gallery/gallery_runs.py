@@ -67,8 +67,8 @@ async def learning() -> Context:
     """The plan that the desk has for what is late, after its third day."""
     script: Any = example("learning")
     await script.main(days=3)
-    plans = [one.plan for one in Plans("plans.db").list()]
-    return Context([next(one for one in plans if "late" in one["output"])])
+    plans = [plan.plan for plan in Plans("plans.db").list()]
+    return Context([next(plan for plan in plans if "late" in plan["output"])])
 
 
 async def music() -> Context:
@@ -103,10 +103,10 @@ async def picture(name: str) -> str:
 @contextmanager
 def elsewhere() -> Iterator[None]:
     """A folder that is thrown away, as the current one: examples leave files."""
-    here = Path.cwd()
+    before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
             yield
         finally:
-            os.chdir(here)
+            os.chdir(before)

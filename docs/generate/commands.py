@@ -33,11 +33,11 @@ def page() -> str:
 
 def _command(name: str) -> Iterator[str]:
     arguments = list(app[name].assemble_argument_collection(parse_docstring=True))
-    positional = [one for one in arguments if one.field_info.is_positional]
+    positional = [argument for argument in arguments if argument.field_info.is_positional]
     options = ["[options]"] if len(arguments) > len(positional) else []
     usage = " ".join(["actum", name, *map(_usage, positional), *options])
     yield f"### actum {name}\n\n```text\n{usage}\n```\n\n{command_words(MODULES.get(name, name))}\n"
-    rows = [(_names(one), _help(one)) for one in arguments]
+    rows = [(_names(argument), _help(argument)) for argument in arguments]
     if rows:
         yield table(["argument", "what it is"], rows)
 

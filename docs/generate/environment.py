@@ -35,10 +35,10 @@ _TOLD: Mapping[str, str] = {
 def page() -> str:
     """Providers by the first part of a model's name, and all other variables that are read."""
     providers = [
-        (code(f"{name}:…"), code(f"actum[{one.extra}]"), " or ".join(map(code, one.keys)), code(variable_of(name)),
-         code(one.url) if one.url else "the provider's own" if one.has_url and not one.path else "must be given",
-         "no" if one.is_local else "yes", (one.dialect or "by the model's family").removesuffix("_ONLY").lower())
-        for name, one in HOSTS.items()
+        (code(f"{name}:…"), code(f"actum[{host.extra}]"), " or ".join(map(code, host.keys)), code(variable_of(name)),
+         code(host.url) if host.url else "the provider's own" if host.has_url and not host.path else "must be given",
+         "no" if host.is_local else "yes", (host.dialect or "by the model's family").removesuffix("_ONLY").lower())
+        for name, host in HOSTS.items()
     ]  # fmt: skip
     variables = sorted({*_read(), *ACCOUNT.values()})
     if untold := set(variables) ^ _TOLD.keys():
@@ -63,7 +63,7 @@ def page() -> str:
 
 def _read() -> Iterator[str]:
     """The names of the environment variables that the source reads, but for those of providers."""
-    own = {key for name, one in HOSTS.items() for key in (*one.keys, variable_of(name))}
+    of_models = {key for name, host in HOSTS.items() for key in (*host.keys, variable_of(name))}
     for path in sorted(_SOURCE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if "environ" not in text:
@@ -80,12 +80,12 @@ def _read() -> Iterator[str]:
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"os.environ.get", "os.getenv"}:
-                yield from _named(node.args[0], named, own)
+                yield from _named(node.args[0], named, of_models)
             elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
-                yield from _named(node.slice, named, own)
+                yield from _named(node.slice, named, of_models)
 
 
-def _named(node: ast.expr, named: Mapping[str, str], own: set[str]) -> Iterator[str]:
+def _named(node: ast.expr, named: Mapping[str, str], of_models: set[str]) -> Iterator[str]:
     name = node.value if isinstance(node, ast.Constant) else named.get(node.id) if isinstance(node, ast.Name) else None
-    if isinstance(name, str) and name not in own:
+    if isinstance(name, str) and name not in of_models:
         yield name

@@ -22,9 +22,11 @@ _OF_SEVERAL = ("ModelError", "ServerError", "RunEnded")
 
 def page() -> str:
     """The tree, then the errors by class, then by code."""
-    classes = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.ActumError)]
-    codes = sorted({code for names in _codes().values() for code in names} - {one.code for one in classes})
-    told = _told()
+    classes = [
+        error for error in vars(errors).values() if isinstance(error, type) and issubclass(error, errors.ActumError)
+    ]
+    codes = sorted({code for names in _codes().values() for code in names} - {error.code for error in classes})
+    messages = _messages()
     parts = [
         "# Errors\n",
         "All derive from `actum.errors.ActumError`. Each is one line that says what was wrong and where; "
@@ -33,14 +35,14 @@ def page() -> str:
         "\n".join(["```text", "ActumError", *_tree(errors.ActumError), "```"]),
         "\n## By class\n",
     ]
-    parts += [f"### {one.__name__}\n\n{code(one.code)}\n\n{prose(one.__doc__)}\n" for one in classes]
+    parts += [f"### {error.__name__}\n\n{code(error.code)}\n\n{prose(error.__doc__)}\n" for error in classes]
     parts += [
         "## Codes of models, servers and runs\n",
         "The `code` of a `ModelError`, a `ServerError` and a `RunEnded` tells kinds apart. *Sent again*: the adapter "
         "sends the same request again by itself, `models.load(…, retries=2)` times, before the answer has begun.\n",
         table(["code", "raised as", "what happened", "sent again"], [
             (code(name), ", ".join(sorted(f"`{owner}`" for owner, names in _codes().items() if name in names)),
-             told.get(name, ""), "yes" if name in RETRIED else "")
+             messages.get(name, ""), "yes" if name in RETRIED else "")
             for name in codes
         ]),
         "## What is tried again\n",
@@ -54,25 +56,29 @@ def page() -> str:
 
 def _tree(parent: type[Exception], indent: str = "") -> Iterator[str]:
     """The classes below one, each with what its docstring says first."""
-    own = [one for one in parent.__subclasses__() if one.__module__ == errors.__name__ and one.__bases__[0] is parent]
-    for one in own:
-        is_last = one is own[-1]
-        said = re.split(r"[.;:](?:\s|$)", one.__doc__ or "", maxsplit=1)[0]
-        yield f"{indent}{'└' if is_last else '├'}── {one.__name__:<{28 - len(indent)}}{' '.join(said.split())}"
-        yield from _tree(one, indent + ("    " if is_last else "│   "))
+    children = [
+        child
+        for child in parent.__subclasses__()
+        if child.__module__ == errors.__name__ and child.__bases__[0] is parent
+    ]
+    for child in children:
+        is_last = child is children[-1]
+        summary = re.split(r"[.;:](?:\s|$)", child.__doc__ or "", maxsplit=1)[0]
+        yield f"{indent}{'└' if is_last else '├'}── {child.__name__:<{28 - len(indent)}}{' '.join(summary.split())}"
+        yield from _tree(child, indent + ("    " if is_last else "│   "))
 
 
 @cache
 def _codes() -> Mapping[str, set[str]]:
     """By class, the codes with which the source makes its errors."""
-    found: dict[str, set[str]] = {name: {getattr(errors, name).code} for name in _OF_SEVERAL}
+    codes: dict[str, set[str]] = {name: {getattr(errors, name).code} for name in _OF_SEVERAL}
     for path in sorted(_SOURCE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for owner, name in _made(ast.parse(text)) if "code=" in text else ():
-            found[owner].add(name)
-    found["ModelError"] |= set(_told_of_models())
-    found["ServerError"] |= set(re.findall(r"`(server_\w+)`", errors.ServerError.__doc__ or ""))
-    return found
+            codes[owner].add(name)
+    codes["ModelError"] |= set(_told_of_models())
+    codes["ServerError"] |= set(re.findall(r"`(server_\w+)`", errors.ServerError.__doc__ or ""))
+    return codes
 
 
 def _made(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -89,7 +95,7 @@ def _told_of_models() -> Mapping[str, str]:
     return dict(rows)
 
 
-def _told() -> Mapping[str, str]:
+def _messages() -> Mapping[str, str]:
     further = {
         "model_missing": "there is neither a model nor a plan",
         "model_unknown": "no provider has this name",

@@ -22,8 +22,8 @@ def format_page() -> str:
     members = _SCHEMA["properties"]
     required = set(_SCHEMA["required"])
     rows = [
-        (code(name), "yes" if name in required else "", json_type(one), one.get("description", "For editors."))
-        for name, one in members.items()
+        (code(name), "yes" if name in required else "", json_type(member), member.get("description", "For editors."))
+        for name, member in members.items()
     ]
     calls = _SCHEMA["$defs"]["call"]
     parts = [
@@ -41,15 +41,15 @@ def format_page() -> str:
         f"{calls['description']} Elements of `calls` in a `solution`, and of `plan` in a "
         "[plan message](messages.md#plan), have these forms; [Tools](tools.md) says what the keys mean.\n",
     ]
-    for one in calls["anyOf"]:
-        keys = {name: key for name, key in one["properties"].items() if key is not False}
+    for form in calls["anyOf"]:
+        keys = {name: key for name, key in form["properties"].items() if key is not False}
         rows = [
-            (code(name), "yes" if name in one["required"] else "", json_type(key), key.get("description", ""))
+            (code(name), "yes" if name in form["required"] else "", json_type(key), key.get("description", ""))
             for name, key in keys.items()
         ]
         parts += [
-            f"### `{one['required'][0]}`\n",
-            f"{one['description']}\n",
+            f"### `{form['required'][0]}`\n",
+            f"{form['description']}\n",
             table(["key", "required", "is", ""], rows),
         ]
     return "\n".join(parts)
@@ -64,7 +64,9 @@ def config_page() -> str:
         for name in FIELDS
     ]  # fmt: skip
     limits = fields["limits"]["properties"]
-    bounds = [(code(name), json_type(one), _default(one), one.get("description", "")) for name, one in limits.items()]
+    bounds = [
+        (code(name), json_type(limit), _default(limit), limit.get("description", "")) for name, limit in limits.items()
+    ]
     return "\n".join([
         "# Config and limits\n",
         "What an Idea says under `config`, and an agent by `Config(…)` and `Limits(…)`. Every field has a default. The "
@@ -85,8 +87,8 @@ def config_page() -> str:
 def _counts(name: str) -> str:
     """For whom a field counts."""
     weights = FIELDS[name].weights
-    told = zip(("own", "local", "from outside"), weights, strict=True)
-    return ", ".join(who if weight == "counts" else f"{who} by grant" for who, weight in told if weight != "no")
+    columns = zip(("own", "local", "from outside"), weights, strict=True)
+    return ", ".join(who if weight == "counts" else f"{who} by grant" for who, weight in columns if weight != "no")
 
 
 def _default(schema: Mapping[str, Any]) -> str:
@@ -107,7 +109,7 @@ def messages_page() -> str:
     ]
     for name in sorted(KINDS.keys() - {RAW}):
         kind = KINDS[name]
-        keys = [(code(key), *_told(one)) for key, one in kind.keys.items()]
+        keys = [(code(name), *_cells(key)) for name, key in kind.keys.items()]
         if kind.has_short_form:
             keys.append(
                 (code(name), "", "anything", "The data, in the long form; in the short form other keys are it.")
@@ -116,11 +118,11 @@ def messages_page() -> str:
         parts += [f"Exactly one of {', '.join(map(code, kind.one_of))}.\n"] if kind.one_of else []
         parts += [table(["key", "required", "is", "what it is for"], keys)] if keys else []
     raw = KINDS[RAW]
-    keys = [(code(key), *_told(one)) for key, one in raw.keys.items()]
+    keys = [(code(name), *_cells(key)) for name, key in raw.keys.items()]
     parts += ["## Without a type\n", f"{raw.about}\n", table(["key", "required", "is", "what it is for"], keys)]
     return "\n".join(parts)
 
 
-def _told(key: Key) -> tuple[str, str, str]:
+def _cells(key: Key) -> tuple[str, str, str]:
     choices = {"enum": list(key.choices)} if key.choices else {"type": list(key.types)} if key.types else {}
     return ("yes" if key.is_required else "", json_type(choices), key.about)

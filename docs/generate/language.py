@@ -25,10 +25,10 @@ _OWNERS = {str: "text", list: "list", dict: "object"}
 
 def page() -> str:
     """References, functions and methods, with what the examples come to."""
-    methods = {f"{_OWNERS[owner]}.{name}": one for owner, named in METHODS.items() for name, one in named.items()}
+    methods = {f"{_OWNERS[owner]}.{name}": method for owner, named in METHODS.items() for name, method in named.items()}
     everything = {**FUNCTIONS, **methods}
-    values = _computed([one.example for one in everything.values()])
-    found = dict(zip(everything, values, strict=True))
+    values = _computed([function.example for function in everything.values()])
+    values_by_name = dict(zip(everything, values, strict=True))
     return "\n".join([
         "# References and expressions\n",
         "`†state.x` is a reference; `{…}` with a reference inside is an expression of Python, in any text of a call, "
@@ -48,13 +48,13 @@ def page() -> str:
         "## Functions\n",
         f"The examples are computed over this state:\n\n```json\n{json.dumps(STATE, ensure_ascii=False, indent=2)}\n```\n",
         table(["function", "gives", "example", "is"], [
-            (code(_form(name, one)), *_shown(one, found[name])) for name, one in FUNCTIONS.items()
+            (code(_form(name, function)), *_shown(function, values_by_name[name])) for name, function in FUNCTIONS.items()
         ]),
         "## Methods\n",
         "As in Python where nothing else is said. A key of an object is `o.price`: no attribute of Python is ever read.\n",
         table(["of a", "method", "gives", "example", "is"], [
-            (name.partition(".")[0], code(_form(name.partition(".")[2], one, is_method=True)), *_shown(one, found[name]))
-            for name, one in methods.items()
+            (name.partition(".")[0], code(_form(name.partition(".")[2], method, is_method=True)), *_shown(method, values_by_name[name]))
+            for name, method in methods.items()
         ]),
         "## Bounds\n",
         f"{MOST_STEPS:,} steps for an expression and {MOST_STEPS_OF_A_RUN:,} for all of a run; {MOST_SIZE:,} characters "
@@ -77,7 +77,7 @@ def _form(name: str, function: Function, *, is_method: bool = False) -> str:
 
 def _computed(expressions: list[str]) -> list[object]:
     """What expressions come to, by a run without a model."""
-    calls = [{"_value": f"{{{one}}}"} for one in expressions]
+    calls = [{"_value": f"{{{expression}}}"} for expression in expressions]
     output = [f"†calls.{index}" for index in range(len(calls))]
     context = [{"type": "state", "state": STATE}, {"type": "plan", "plan": calls, "output": output}]
     return Agent(None).run_sync(context, list).output

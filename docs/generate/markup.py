@@ -43,13 +43,13 @@ def prose(docstring: str | None) -> str:
 
 def _entries(body: str) -> str:
     """The entries of a section, each an item: a name with what is said of it, or a sentence."""
-    own, _, rest = body.partition("\n\n")
+    description, _, rest = body.partition("\n\n")
     items: list[str] = []
-    for line in dedent(own).splitlines():
+    for line in dedent(description).splitlines():
         if line.startswith(" ") and items:
             items[-1] += f" {line.strip()}"
         elif (entry := _ENTRY.match(line)) is not None:
-            items.append(f"- {', '.join(f'`{one}`' for one in entry[1].split(', '))}: {entry[2]}")
+            items.append(f"- {', '.join(f'`{name}`' for name in entry[1].split(', '))}: {entry[2]}")
         elif items and not items[-1].startswith("- `"):
             items[-1] += f" {line}"
         else:
@@ -59,10 +59,12 @@ def _entries(body: str) -> str:
 
 def signature(name: str, function: Any, *, drops_self: bool = False) -> str:
     """`name(…) -> …` as the source has it, on several lines where one is too long."""
-    own = inspect.signature(function)
-    parts = _parameters(list(own.parameters.values())[1 if drops_self else 0 :])
+    signature = inspect.signature(function)
+    parts = _parameters(list(signature.parameters.values())[1 if drops_self else 0 :])
     prefix = "async " if inspect.iscoroutinefunction(function) else ""
-    returned = "" if own.return_annotation is own.empty else f" -> {_annotated(own.return_annotation)}"
+    returned = (
+        "" if signature.return_annotation is signature.empty else f" -> {_annotated(signature.return_annotation)}"
+    )
     line = f"{prefix}{name}({', '.join(parts)}){returned}"
     if len(line) <= 100:
         return line
@@ -73,23 +75,26 @@ def _parameters(parameters: Sequence[inspect.Parameter]) -> list[str]:
     """The parameters as they are written, those fields left out that nobody gives."""
     written: list[str] = []
     before = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    for one in parameters:
-        if one.name[:1] == "_" and one.default is not one.empty:
+    for parameter in parameters:
+        if parameter.name[:1] == "_" and parameter.default is not parameter.empty:
             continue
-        if before is one.POSITIONAL_ONLY and one.kind is not one.POSITIONAL_ONLY:
+        if before is parameter.POSITIONAL_ONLY and parameter.kind is not parameter.POSITIONAL_ONLY:
             written.append("/")
-        if one.kind is one.KEYWORD_ONLY and before not in (one.KEYWORD_ONLY, one.VAR_POSITIONAL):
+        if parameter.kind is parameter.KEYWORD_ONLY and before not in (
+            parameter.KEYWORD_ONLY,
+            parameter.VAR_POSITIONAL,
+        ):
             written.append("*")
-        written.append(_parameter(one))
-        before = one.kind
+        written.append(_parameter(parameter))
+        before = parameter.kind
     return written
 
 
-def _parameter(one: inspect.Parameter) -> str:
-    stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
-    told = "" if one.annotation is one.empty else f": {_annotated(one.annotation)}"
-    default = "" if one.default is one.empty else f" = {shown(one.default)}"
-    return f"{stars}{one.name}{told}{default}"
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    annotation = "" if parameter.annotation is parameter.empty else f": {_annotated(parameter.annotation)}"
+    default = "" if parameter.default is parameter.empty else f" = {shown(parameter.default)}"
+    return f"{stars}{parameter.name}{annotation}{default}"
 
 
 def _annotated(annotation: Any) -> str:
@@ -107,29 +112,29 @@ def shown(value: object) -> str:
 
 
 @cache
-def told(value: type) -> Mapping[str, str]:
+def attribute_docs(value: type) -> Mapping[str, str]:
     """The docstring below each field of a class and of those that it inherits from, where their source says one."""
-    found: dict[str, str] = {}
-    for one in reversed(value.__mro__):
-        body = _bodies(one.__module__).get(one.__name__, []) if one.__module__.startswith("actum") else []
+    docs: dict[str, str] = {}
+    for base in reversed(value.__mro__):
+        body = _bodies(base.__module__).get(base.__name__, []) if base.__module__.startswith("actum") else []
         for field, below in pairwise(body):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as words)):
-                    found[name] = inspect.cleandoc(words)
+                    docs[name] = inspect.cleandoc(words)
                 case _:
                     pass
-    return found
+    return docs
 
 
 def json_type(schema: Mapping[str, Any]) -> str:
     """What a JSON Schema takes, in few words."""
     if "enum" in schema:
-        return ", ".join(f"`{one}`" for one in schema["enum"])
+        return ", ".join(f"`{member}`" for member in schema["enum"])
     if "anyOf" in schema:
-        return " or ".join(json_type(one) for one in schema["anyOf"])
+        return " or ".join(json_type(option) for option in schema["anyOf"])
     given = schema.get("type")
     types = given if isinstance(given, list) else [given] if given else []
-    words = [_WORDS.get(one, one) for one in types]
+    words = [_WORDS.get(word, word) for word in types]
     if "array" in types and isinstance(schema.get("items"), Mapping) and schema["items"].get("type") == "string":
         words[types.index("array")] = "list of texts"
     return " or ".join(words) or "anything"

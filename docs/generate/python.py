@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from markup import code, prose, shown, signature, table, told
+from markup import attribute_docs, code, prose, shown, signature, table
 
 import actum
 from actum import events
@@ -33,15 +33,15 @@ _FURTHER = ("serving", "studio")
 
 def names_page() -> str:
     """Every class, function and value of `actum` itself."""
-    own = [(name, getattr(actum, name)) for name in actum.__all__]
-    shown = [(name, one) for name, one in own if not isinstance(one, ModuleType)]
+    exported = [(name, getattr(actum, name)) for name in actum.__all__]
+    shown = [(name, value) for name, value in exported if not isinstance(value, ModuleType)]
     parts = [
         "# Python: `actum`\n",
         "Everything here is imported as `from actum import …`; nothing heavy is imported before it is used. The "
         "[modules](modules.md) hold the rest; "
         "[events](events.md) and [errors](errors.md) have pages of their own.\n",
     ]
-    parts += [_entry(name, one, "## ") for name, one in sorted(shown, key=lambda pair: pair[0].lower())]
+    parts += [_entry(name, value, "## ") for name, value in sorted(shown, key=lambda pair: pair[0].lower())]
     return "\n".join(parts)
 
 
@@ -53,12 +53,12 @@ def modules_page() -> str:
     ]
     for name, module in _modules():
         parts += [f"## `actum.{name}`\n", f"{prose(module.__doc__)}\n"]
-        for one in _public(module):
-            value = getattr(module, one)
-            if getattr(actum, one, None) is value and one in actum.__all__:
-                parts.append(f"[`{one}`](api.md#{one.lower()}) is `actum.{one}`.\n")
+        for exported in _public(module):
+            value = getattr(module, exported)
+            if getattr(actum, exported, None) is value and exported in actum.__all__:
+                parts.append(f"[`{exported}`](api.md#{exported.lower()}) is `actum.{exported}`.\n")
             else:
-                parts.append(_entry(one, value, "### ", f"{name}."))
+                parts.append(_entry(exported, value, "### ", f"{name}."))
     return "\n".join(parts)
 
 
@@ -70,15 +70,15 @@ def events_page() -> str:
         "# Events\n",
         f"{prose(events.__doc__)}\n",
         "`agent.stream(…)`, `talk.stream(…)` and `actum run --json` tell of them. All have `at`, `depth` and `path`; "
-        f"those of calls `call` and `place` as well: {told(events.CallEvent)['place']}\n",
+        f"those of calls `call` and `place` as well: {attribute_docs(events.CallEvent)['place']}\n",
     ]
-    for one in classes:
+    for event in classes:
         rows = [
             (code(field.name), code(field.type), "" if _required(field) else _default(field))
-            for field in fields(one)
+            for field in fields(event)
             if field.name not in shared
         ]
-        parts += [f"## {one.__name__}\n", f"{prose(one.__doc__)}\n"]
+        parts += [f"## {event.__name__}\n", f"{prose(event.__doc__)}\n"]
         parts += [table(["field", "type", "default"], rows)] if rows else []
     return "\n".join(parts)
 
@@ -102,8 +102,8 @@ def _public(module: ModuleType) -> list[str]:
         return [*listed]
     return [
         name
-        for name, one in vars(module).items()
-        if name[:1] != "_" and name.upper() != name and getattr(one, "__module__", None) == module.__name__
+        for name, value in vars(module).items()
+        if name[:1] != "_" and name.upper() != name and getattr(value, "__module__", None) == module.__name__
     ]
 
 
@@ -121,16 +121,16 @@ def _class(name: str, value: type, mark: str) -> Iterator[str]:
     if is_dataclass(value) or _has_signature(value):
         yield f"```py\n{_made(name, value)}\n```\n"
     yield f"{prose(value.__doc__)}\n"
-    words = told(value)
-    if is_dataclass(value) and (own := [field for field in fields(value) if field.name[:1] != "_"]):
+    words = attribute_docs(value)
+    if is_dataclass(value) and (shown_fields := [field for field in fields(value) if field.name[:1] != "_"]):
         rows = [
             (code(field.name), code(field.type), "" if _required(field) else _default(field),
              words.get(field.name, ""))
-            for field in own
+            for field in shown_fields
         ]  # fmt: skip
         yield table(["field", "type", "default", "what it is"], rows)
-    for member, one in _members(value):
-        yield _member(name, member, one, mark)
+    for member, part in _members(value):
+        yield _member(name, member, part, mark)
 
 
 def _made(name: str, value: type) -> str:
@@ -147,13 +147,13 @@ def _has_signature(value: type) -> bool:
 
 def _members(value: type) -> Iterator[tuple[str, Any]]:
     """The public methods and properties of a class, inherited ones of Actum too, in the order of the source."""
-    found: dict[str, Any] = {}
-    documented = [one for name in actum.__all__ if inspect.isclass(one := getattr(actum, name)) and one is not value]
-    for one in reversed(value.__mro__):
-        if one.__module__.startswith("actum") and one not in documented:
-            found |= {name: member for name, member in vars(one).items() if name[:1] != "_" or name == "__call__"}
+    members: dict[str, Any] = {}
+    documented = [base for name in actum.__all__ if inspect.isclass(base := getattr(actum, name)) and base is not value]
+    for base in reversed(value.__mro__):
+        if base.__module__.startswith("actum") and base not in documented:
+            members |= {name: member for name, member in vars(base).items() if name[:1] != "_" or name == "__call__"}
     hidden = {field.name for field in fields(value)} if is_dataclass(value) else set[str]()
-    for name, member in found.items():
+    for name, member in members.items():
         if name not in hidden and name not in _INNER.get(value.__name__, ()) and _is_told(member):
             yield name, member
 

@@ -42,8 +42,8 @@ def written() -> dict[str, str]:
 
 def stale(made: Mapping[str, str], folder: Path = FOLDER) -> list[str]:
     """The pages that are not what the code says."""
-    there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md") if path.name != "index.md"}
-    return sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
+    written = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md") if path.name != "index.md"}
+    return sorted(name for name in made.keys() | written.keys() if made.get(name) != written.get(name))
 
 
 def main(arguments: list[str]) -> int:

@@ -39,13 +39,13 @@ def page() -> str:
         "What signatures of the [names](api.md) and [modules](modules.md) call by a name that has no entry there.\n",
     ]
     by_module: defaultdict[str, list[tuple[str, _Defined]]] = defaultdict(list)
-    for name, one in unexplained():
-        by_module[one.module].append((name, one))
-    for module, found in sorted(by_module.items()):
+    for name, definition in unexplained():
+        by_module[definition.module].append((name, definition))
+    for module, definitions in sorted(by_module.items()):
         parts.append(f"## `{module}`\n")
-        for name, one in sorted(found):
-            value = f"```py\n{name} = {one.value}\n```\n\n" if one.value else ""
-            parts.append(f"### {name}\n\n{value}{prose(one.words)}\n")
+        for name, definition in sorted(definitions):
+            value = f"```py\n{name} = {definition.value}\n```\n\n" if definition.value else ""
+            parts.append(f"### {name}\n\n{value}{prose(definition.words)}\n")
     return "\n".join(parts)
 
 
@@ -53,28 +53,28 @@ def unexplained() -> Iterator[tuple[str, _Defined]]:
     """The names that signatures have, that are of Actum, and that have no heading."""
     texts = [python.names_page(), python.modules_page(), python.events_page()]
     known = {name.rpartition(".")[2] for text in texts for name in _HEADING.findall(text)}
-    named = {one for text in texts for block in _BLOCK.findall(text) for one in _TYPE.findall(_TEXT.sub("", block))}
+    named = {name for text in texts for block in _BLOCK.findall(text) for name in _TYPE.findall(_TEXT.sub("", block))}
     return ((name, _definitions()[name]) for name in sorted(named - known - _FOREIGN) if name in _definitions())
 
 
 @cache
 def _definitions() -> dict[str, _Defined]:
     """What the modules of Actum define at their top: classes, and aliases with the words below them."""
-    found: dict[str, _Defined] = {}
+    definitions: dict[str, _Defined] = {}
     for path in sorted((SOURCE / "actum").rglob("*.py")):
         module = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
         body = ast.parse(path.read_text(encoding="utf-8")).body
         for node, below in pairwise([*body, ast.Pass()]):
             match node, below:
                 case ast.ClassDef(name=name), _:
-                    found.setdefault(name, _Defined(module, ast.get_docstring(node) or "", ""))
+                    definitions.setdefault(name, _Defined(module, ast.get_docstring(node) or "", ""))
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value), _:
-                    found.setdefault(name, _Defined(module, _words(below), _written(value)))
+                    definitions.setdefault(name, _Defined(module, _words(below), _written(value)))
                 case ast.Assign(targets=[ast.Name(id=name)], value=value), _:
-                    found.setdefault(name, _Defined(module, _words(below), _written(value)))
+                    definitions.setdefault(name, _Defined(module, _words(below), _written(value)))
                 case _:
                     pass
-    return found
+    return definitions
 
 
 def _words(below: ast.stmt) -> str:

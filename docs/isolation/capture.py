@@ -73,8 +73,8 @@ def _run(setting: Setting, python: Path, *, careless: bool) -> list[Received]:
             program, env=known, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False
         )
     if done.returncode != 0 or done.stdout.strip() != TRANSLATION:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise CaptureFailed(f"{setting.id}: the program did not come to the translation: {said[-1] if said else ''}")
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise CaptureFailed(f"{setting.id}: the program did not come to the translation: {lines[-1] if lines else ''}")
     return script.received
 
 
@@ -95,7 +95,7 @@ def normal(body: dict[str, Any]) -> dict[str, Any]:
     """A body without what differs from run to run: random ids and times."""
     text = TIME.sub("TIME", json.dumps(body, ensure_ascii=False))
     ids: dict[str, str] = {}
-    return json.loads(RANDOM.sub(lambda found: ids.setdefault(found.group(), f"ID-{len(ids)}"), text))
+    return json.loads(RANDOM.sub(lambda match: ids.setdefault(match.group(), f"ID-{len(ids)}"), text))
 
 
 def versions(packages: Sequence[str], python: Path) -> dict[str, str]:
@@ -130,7 +130,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only", choices=sorted(PACKAGES), help="capture one system and leave the others as they are")
     parser.add_argument("--page", action="store_true", help="capture nothing")
     asked = parser.parse_args(words)
-    chosen = [one for one in SETTINGS if not asked.page and asked.only in {None, one.system}]
+    chosen = [setting for setting in SETTINGS if not asked.page and asked.only in {None, setting.system}]
     try:
         for setting in chosen:
             requirements = f"docs/isolation/requirements-{setting.system}.txt"

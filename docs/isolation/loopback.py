@@ -64,14 +64,14 @@ def serving(script: Script) -> Generator[str]:
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["content-length"]))
             request = Received(path=self.path, body=json.loads(raw))
-            found = script.next(request)
-            if found is None:
+            turn = script.next(request)
+            if turn is None:
                 self._send(400, "application/json", json.dumps({"error": {"message": "the script is over"}}))
             elif request.body.get("stream"):
-                self._send(200, "text/event-stream", _chunks(*found))
+                self._send(200, "text/event-stream", _chunks(*turn))
             else:
                 wire = _chat if request.path.endswith("/chat/completions") else _responses
-                self._send(200, "application/json", json.dumps(wire(*found)))
+                self._send(200, "application/json", json.dumps(wire(*turn)))
 
         def _send(self, status: int, kind: str, text: str) -> None:
             data = text.encode()
@@ -116,7 +116,7 @@ def _chat(number: int, answer: Answer) -> Json:
 
 
 def _responses(number: int, answer: Answer) -> Json:
-    said: Json = {
+    message: Json = {
         "id": f"msg_{number}",
         "type": "message",
         "role": "assistant",
@@ -140,7 +140,7 @@ def _responses(number: int, answer: Answer) -> Json:
         "created_at": number,
         "model": "scripted",
         "status": "completed",
-        "output": [*([said] if answer.text else []), *calls],
+        "output": [*([message] if answer.text else []), *calls],
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],

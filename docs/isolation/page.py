@@ -31,7 +31,7 @@ def body_text(body: dict[str, Any]) -> str:
 def rendered(page: str) -> str:
     """The page with all that stands between markers made anew."""
     made = {"table": table()} | {setting.id: exhibit(setting) for setting in SETTINGS}
-    return BLOCK.sub(lambda found: f"<!-- made: {found['name']} -->\n{made[found['name']]}\n<!-- end -->", page)
+    return BLOCK.sub(lambda match: f"<!-- made: {match['name']} -->\n{made[match['name']]}\n<!-- end -->", page)
 
 
 def table() -> str:
@@ -47,7 +47,7 @@ def row(setting: Setting) -> list[str]:
     text = body_text(capture["sub_agent"])
     careless = body_text(capture["sub_agent_of_a_careless_parent"])
     seen = [secret in text for secret in SECRETS.values()] + [SECRETS["private record"] in careless]
-    marks = [SEEN if one else UNSEEN for one in seen]
+    marks = [SEEN if is_seen else UNSEEN for is_seen in seen]
     return [setting.system, setting.title, *marks, str(len(text.encode()))]
 
 

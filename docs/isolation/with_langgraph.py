@@ -48,8 +48,8 @@ class Case(AgentState[Any]):
 @tool("track_parcel")
 def track_case(customer: str, runtime: ToolRuntime) -> Command[Any]:
     """Ask the courier where a customer's parcel is."""
-    told = ToolMessage(json.dumps(PARCEL), tool_call_id=runtime.tool_call_id)
-    return Command(update={"sentence": PARCEL["sentence"], "messages": [told]})
+    message = ToolMessage(json.dumps(PARCEL), tool_call_id=runtime.tool_call_id)
+    return Command(update={"sentence": PARCEL["sentence"], "messages": [message]})
 
 
 @tool("translate")

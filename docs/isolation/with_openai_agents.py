@@ -15,7 +15,7 @@ from job import FIRST, PARCEL, SECOND, SUPPORT, TRANSLATOR, find_customer, issue
 from pydantic import BaseModel
 
 MODEL = "gpt-5.2"
-TOOLS: list[Tool] = [function_tool(one) for one in (find_customer, track_parcel, issue_refund)]
+TOOLS: list[Tool] = [function_tool(function) for function in (find_customer, track_parcel, issue_refund)]
 
 translator = Agent(name="Translator", model=MODEL, instructions=TRANSLATOR)
 

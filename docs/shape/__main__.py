@@ -71,31 +71,31 @@ def rows(package: Package, run: Path | None) -> list[Row]:
     entered = _entered(package, run) if run else []
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     return [
-        _many("files", [*package.modules], listed=False),
+        _counted("files", [*package.modules], listed=False),
         Row(name="lines", cell=f"{package.lines:,}", number=package.lines),
         Row(name="lines of code", cell=f"{(code := code_lines(package)):,}", number=code),
         Row(name="lines with a comment", cell=_share(comment_lines(package), package.lines)),
-        _many("bodies over 50 lines", long_bodies(package)),
-        _many("files over 450 lines", long_files(package)),
-        _many("classes over 20 methods", crowded_classes(package)),
+        _counted("bodies over 50 lines", long_bodies(package)),
+        _counted("files over 450 lines", long_files(package)),
+        _counted("classes over 20 methods", crowded_classes(package)),
         Row(
             name="most methods in one class",
             cell=f"`{largest.name}` {largest.methods} ({largest.lines:,} lines)" if largest else NONE,
             number=largest.methods if largest else 0,
         ),
-        _many("class names in several modules", repeated(package, ast.ClassDef)),
-        _many("function names in several modules", repeated(package, functions)),
-        _many("names of several modules", repeated_modules(package)),
+        _counted("class names in several modules", repeated(package, ast.ClassDef)),
+        _counted("function names in several modules", repeated(package, functions)),
+        _counted("names of several modules", repeated_modules(package)),
         Row(
             name="largest cycle of imports, all counted",
             cell=f"{_share(len(cycle), len(package.modules))} ({len(cycle)} files)" if cycle else "0",
             number=len(cycle),
             counted=sorted(cycle),
         ),
-        _many("imports inside `execution/calls`", arrows(package, "execution.calls")),
+        _counted("imports inside `execution/calls`", arrows(package, "execution.calls")),
         Row(name="`cast(` per 1,000 lines", cell=f"{1000 * len(cast) / max(package.lines, 1):.1f}", counted=cast),
-        _many("walks over JSON Schema", walks(package)),
-        _many("tables of JSON Schema's keywords", [*tables(package)]),
+        _counted("walks over JSON Schema", walks(package)),
+        _counted("tables of JSON Schema's keywords", [*tables(package)]),
         Row(
             name="files met from an answer's text to its output",
             cell=str(len(entered)) if run else NONE,
@@ -105,7 +105,7 @@ def rows(package: Package, run: Path | None) -> list[Row]:
     ]
 
 
-def _many(name: str, counted: Sequence[str], *, listed: bool = True) -> Row:
+def _counted(name: str, counted: Sequence[str], *, listed: bool = True) -> Row:
     return Row(name=name, cell=f"{len(counted):,}", number=len(counted), counted=counted if listed else ())
 
 
@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def measured(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, list[Row]]:
     """The columns of the table: what is measured of each package."""
-    runs = {name: Path(file) for name, _, file in (one.partition("=") for one in options.run)}
+    runs = {name: Path(file) for name, _, file in (run.partition("=") for run in options.run)}
     columns: dict[str, list[Row]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for number, argument in enumerate(options.packages):
@@ -208,7 +208,7 @@ def main() -> None:
         for row in every:
             if row.counted:
                 print(f"\n## {name}: {row.name}\n")
-                print("\n".join(f"- {one}" for one in row.counted))
+                print("\n".join(f"- {line}" for line in row.counted))
     if exceeded := [line for row in [*columns.values()][-1] if (line := over(row, goals))]:
         sys.exit("\n".join(exceeded))
 

@@ -27,7 +27,7 @@ class LargestClass:
 def long_bodies(package: Package) -> list[str]:
     """The functions with more than fifty lines in their bodies."""
     functions = [(module, function) for module in package.modules.values() for function in module.functions()]
-    return [f"{module.name}.{one.name}" for module, one in functions if body_lines(one) > LONG]
+    return [f"{module.name}.{function.name}" for module, function in functions if body_lines(function) > LONG]
 
 
 def body_lines(function: Function) -> int:
@@ -52,7 +52,7 @@ def crowded_classes(package: Package) -> list[str]:
         f"{module.name}.{node.name}: {methods}"
         for module in package.modules.values()
         for node in module.nodes(ast.ClassDef)
-        if (methods := len({one.name for one in _methods(node)})) > CROWDED
+        if (methods := len({method.name for method in _methods(node)})) > CROWDED
     ]
 
 
@@ -69,8 +69,8 @@ def code_lines(package: Package) -> int:
 
 def largest_cycle(package: Package) -> set[str]:
     """The most modules that import each other in a circle, counting every import."""
-    found = cycles(package.modules, lambda name: package.imports(package.modules[name]))
-    return max(found, key=len, default=set[str]())
+    rings = cycles(package.modules, lambda name: package.imports(package.modules[name]))
+    return max(rings, key=len, default=set[str]())
 
 
 def casts(package: Package) -> list[str]:
@@ -92,14 +92,14 @@ def comment_lines(package: Package) -> int:
 
 def _coded(module: Module) -> set[int]:
     tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
-    return {line for one in tokens if one.type not in LAYOUT for line in range(one.start[0], one.end[0] + 1)}
+    return {line for token in tokens if token.type not in LAYOUT for line in range(token.start[0], token.end[0] + 1)}
 
 
 def _docstrings(module: Module) -> set[int]:
     documented = [node for node in ast.walk(module.tree) if isinstance(node, ast.Module | ast.ClassDef | Function)]
     strings = [node.body[0] for node in documented if ast.get_docstring(node, clean=False) is not None]
-    return {line for one in strings for line in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
+    return {line for string in strings for line in range(string.lineno, (string.end_lineno or string.lineno) + 1)}
 
 
 def _methods(node: ast.ClassDef) -> list[Function]:
-    return [one for one in node.body if isinstance(one, Function)]
+    return [statement for statement in node.body if isinstance(statement, Function)]

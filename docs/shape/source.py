@@ -82,14 +82,14 @@ def cycles(nodes: Iterable[Name], edges: Callable[[Name], Iterable[Name]]) -> li
 
 
 def _reachable(start: Name, follows: Mapping[Name, set[Name]]) -> set[Name]:
-    found: set[Name] = set()
+    reached: set[Name] = set()
     ahead = list(follows[start])
     while ahead:
         node = ahead.pop()
-        if node not in found:
-            found.add(node)
+        if node not in reached:
+            reached.add(node)
             ahead.extend(follows[node])
-    return found
+    return reached
 
 
 def _read(path: Path, root: Path) -> Module:

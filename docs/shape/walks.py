@@ -44,7 +44,7 @@ def walks(package: Package) -> list[str]:
     listed = tables(package)
     named = {name.rpartition(".")[2]: words for name, words in listed.items()}
     return [
-        f"{module.name}: {', '.join(sorted(one.name for one in group))}"
+        f"{module.name}: {', '.join(sorted(function.name for function in group))}"
         for module in package.modules.values()
         for group in _recursive(module)
         if len(_mentioned(group, named) & HOLDING) >= 2
@@ -84,7 +84,10 @@ def _strings(value: ast.AST, *, keys_only: bool = True) -> set[str]:
 def _recursive(module: Module) -> list[list[Function]]:
     """The functions of a module that reach themselves, grouped by which reach each other."""
     owners = {method: node.name for node in module.nodes(ast.ClassDef) for method in node.body}
-    functions = {f"{owners[one]}.{one.name}" if one in owners else one.name: one for one in module.functions()}
+    functions = {
+        f"{owners[function]}.{function.name}" if function in owners else function.name: function
+        for function in module.functions()
+    }
 
     def called(name: str) -> set[str]:
         bare, owned = _names(functions[name])
@@ -106,5 +109,7 @@ def _names(function: Function) -> tuple[set[str], set[str]]:
 
 def _mentioned(group: list[Function], named: dict[str, set[str]]) -> set[str]:
     """The keywords that the functions name, and those of the tables that they use."""
-    used = {word for one in group for name in set[str].union(*_names(one)) for word in named.get(name, ())}
-    return used | {word for one in group for statement in one.body for word in _strings(statement, keys_only=False)}
+    used = {word for function in group for name in set[str].union(*_names(function)) for word in named.get(name, ())}
+    return used | {
+        word for function in group for statement in function.body for word in _strings(statement, keys_only=False)
+    }

@@ -19,17 +19,17 @@ def main(folder: Path) -> int:
     """Gather the pages into a folder and build the site there; return its exit code."""
     stage = Stage(folder / "docs")
     stage.fill()
-    there = {str(place) for place in stage.pages.values()}
+    staged = {str(place) for place in stage.pages.values()}
     lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").splitlines()
     # A page may be written on another branch than its place in the navigation.
-    kept = [line for line in lines if (page := _PAGE.match(line)) is None or page[1] in there]
+    kept = [line for line in lines if (page := _PAGE.match(line)) is None or page[1] in staged]
     settings = (
         "\n".join(kept).replace("docs_dir: out/docs", "docs_dir: docs").replace("site_dir: out/site", "site_dir: site")
     )
-    own = folder / "mkdocs.yml"
-    own.write_text(f"{settings}\n", encoding="utf-8")
+    config = folder / "mkdocs.yml"
+    config.write_text(f"{settings}\n", encoding="utf-8")
     return subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(own)],
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(config)],
         cwd=ROOT, check=False,
     ).returncode  # fmt: skip
 

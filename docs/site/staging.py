@@ -45,13 +45,13 @@ _UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
 def pages() -> dict[Path, PurePosixPath]:
     """Every page that is written, by its file: where it is on the site."""
-    found = {ROOT / name: PurePosixPath(place) for name, place in ALONE.items() if (ROOT / name).exists()}
+    places = {ROOT / name: PurePosixPath(place) for name, place in ALONE.items() if (ROOT / name).exists()}
     for path in sorted((ROOT / "docs").rglob("*.md")):
-        found.setdefault(path, PurePosixPath(path.relative_to(ROOT / "docs").as_posix()))
+        places.setdefault(path, PurePosixPath(path.relative_to(ROOT / "docs").as_posix()))
     for path in sorted((ROOT / "examples").rglob("README.md")):
         folder = path.parent.relative_to(ROOT)
-        found[path] = PurePosixPath(f"{folder.as_posix()}.md")  # not index.md, which would head the section
-    return found
+        places[path] = PurePosixPath(f"{folder.as_posix()}.md")  # not index.md, which would head the section
+    return places
 
 
 @dataclass(slots=True)
@@ -123,8 +123,8 @@ class Stage:
 
     def _listed(self, folder: Path) -> str:
         place = self.shown[folder].parent
-        files = [one for one in sorted(folder.iterdir()) if one.is_file() and one.suffix in {*_LANGUAGES, ".md"}]
-        return "".join(f"- [{one.name}]({os.path.relpath(self._place(one), place)})\n" for one in files)
+        files = [file for file in sorted(folder.iterdir()) if file.is_file() and file.suffix in {*_LANGUAGES, ".md"}]
+        return "".join(f"- [{file.name}]({os.path.relpath(self._place(file), place)})\n" for file in files)
 
     def _write(self, place: PurePosixPath, text: str) -> None:
         path = self.folder / place
@@ -136,8 +136,10 @@ def hover_cards(place: PurePosixPath) -> str:
     """What the glossary says of the words that a page may use, in the notation of abbreviations."""
     if place.parts[0] in _PLAIN:
         return ""
-    told = dict(_CARD.findall((ROOT / "docs" / "terms.md").read_text(encoding="utf-8")))
-    cards = [f"*[{word}]: {_in_words(told[word])}" for word, others in EXPLAINED.items() if str(place) not in others]
+    meanings = dict(_CARD.findall((ROOT / "docs" / "terms.md").read_text(encoding="utf-8")))
+    cards = [
+        f"*[{word}]: {_in_words(meanings[word])}" for word, others in EXPLAINED.items() if str(place) not in others
+    ]
     return "\n" + "\n".join(cards) + "\n"
 
 

@@ -36,13 +36,13 @@ class Desk:
 
     async def stream(self, request: models.ModelRequest) -> AsyncGenerator[str | Usage]:
         """Say an answer in pieces, as a model does."""
-        said = json.dumps(self._answer(request))
-        for at in range(0, len(said), 40):
-            if self.holds.is_set() and len(said) > 200 and at > len(said) * 0.85:
+        text = json.dumps(self._answer(request))
+        for at in range(0, len(text), 40):
+            if self.holds.is_set() and len(text) > 200 and at > len(text) * 0.85:
                 self.is_half_way.set()
                 await self.free.wait()
             await asyncio.sleep(0.03)
-            yield said[at : at + 40]
+            yield text[at : at + 40]
         yield _TOLD
 
     def _answer(self, request: models.ModelRequest) -> Any:
@@ -84,11 +84,11 @@ class Scene:
         served = Served({}, agent=self.agent_for, store=str(self.folder / "runs"), roots=[self.folder], drain=1.0)
         served.desk.shelf = Shelf(folder=self.folder / "examples")
         served.desk.models = ["openai:gpt-5.2"]
-        own = bound("127.0.0.1", 0)
+        socket = bound("127.0.0.1", 0)
         self._loop, self._server = asyncio.get_running_loop(), HttpServer(served.app(token=TOKEN, only=["studio"]))
         self.runs = served.desk.runs
-        self.base = f"http://127.0.0.1:{own.getsockname()[1]}/studio/"
-        task = asyncio.create_task(self._server.serve(sockets=[own]))
+        self.base = f"http://127.0.0.1:{socket.getsockname()[1]}/studio/"
+        task = asyncio.create_task(self._server.serve(sockets=[socket]))
         await self._server.begun.wait()
         await self._prepare()
         self._ready.set()
