@@ -31,7 +31,7 @@ from tests.refine.generated import INPUT, WORDS, Drawing, Truth, World
 
 from actum import Agent, Idea, Plans, Tools, errors, models
 from actum.refine import refine
-from actum.refine.plan_file import PlanFile
+from actum.refine.plan_file import PlanDatabase, PlanFile
 from actum.refine.refining import LEAST, LEAST_WITH_EFFECTS
 
 _CHAIN, _RUNS = 10, 14
@@ -212,9 +212,9 @@ async def _derived(folder: Path) -> float:
 
 async def _looked_up(folder: Path) -> float:
     """How long it takes to find a plan among many, in seconds."""
-    file = PlanFile(folder / "many.db", "")
+    file = PlanFile(PlanDatabase(folder / "many.db"), "")
     file.list()  # which makes its tables
-    with sqlite3.connect(file.place) as database:
+    with sqlite3.connect(file.database.path) as database:
         rows = [
             ("", f"family {at}", f"{at}", '{"type": "plan", "plan": []}', "tools", "", "used", "")
             for at in range(_SHELVED)

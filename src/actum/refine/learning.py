@@ -41,7 +41,7 @@ from ..runs.needs import ideas_of
 from ..schema.infer import jsonable, shape_of
 from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
-from .plan_file import PlanFile, ShelvedPlan, digest_of
+from .plan_file import PlanDatabase, PlanFile, ShelvedPlan, digest_of
 from .plan_tools import asking, effects_of
 from .refining import LEAST, Refined, name_of, refine
 
@@ -106,7 +106,7 @@ class Plans:
         requests: int = 1,
         pins: Literal["interface", "code"] = "interface",
     ) -> None:
-        self._file = PlanFile(path_given(place), tenant)
+        self._file = PlanFile(PlanDatabase(path_given(place)), tenant)
         self.learns: Literal["reads", "proposals", False] = learns
         self.tenant = tenant
         self.audit = audit
@@ -116,8 +116,9 @@ class Plans:
 
     def of(self, tenant: str) -> Plans:
         """Those of another tenant, in the same file."""
-        more: Any = {name: getattr(self, name) for name in ("learns", "audit", "after_effects", "requests", "pins")}
-        return Plans(self._file.place, tenant=tenant, **more)
+        other = copy(self)
+        other.tenant, other._file = tenant, replace(self._file, tenant=tenant)
+        return other
 
     def list(self) -> list[ShelvedPlan]:
         """All plans of the tenant."""

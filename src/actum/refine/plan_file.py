@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
+from weakref import finalize
 
 from ..app.idea import Idea
 from ..errors import IdeaError, RefineError
 from ..ideas.file import write_idea
 from ..schema.json import JsonObject, encode
+from ..storage.sqlite_files import opened, said, transaction
 from .refining import Refined
 
 MOST_EXAMPLES = 50
@@ -63,11 +67,47 @@ class ShelvedPlan:
     saved: float = 0.0
 
 
+class PlanDatabase:
+    """The file: opened when it is first used, closed when its owner is gone; any thread or loop may use it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._identity: object = None
+        self._close: Callable[[], object] = bool
+
+    @contextmanager
+    def used(self) -> Generator[sqlite3.Connection]:
+        """The connection, which one thread has at a time.
+
+        Raises:
+            IdeaError: the file can't be used.
+        """
+        try:
+            with self._lock:
+                if self._connection is None or self._identity != _identity(self.path):
+                    self._connection = None
+                    self._close()  # in a fork as well: SQLite counts its locks by process
+                    self._connection = _connected(self.path)
+                    self._identity = _identity(self.path)
+                    self._close = finalize(self, self._connection.close)
+                yield self._connection
+        except (sqlite3.Error, OSError) as error:
+            raise IdeaError(f"{self.path}: its plans can't be used: {said(error)}") from None
+
+    @contextmanager
+    def changed(self) -> Generator[sqlite3.Connection]:
+        """The same; what is done is done as a whole or not at all."""
+        with self.used() as database, transaction(database):
+            yield database
+
+
 @dataclass(frozen=True, slots=True)
 class PlanFile:
     """The plans and the examples of one tenant."""
 
-    place: Path
+    database: PlanDatabase
     tenant: str
 
     def list(self) -> list[ShelvedPlan]:
@@ -75,21 +115,21 @@ class PlanFile:
         return self._selected("order by p.family")
 
     def set(self, hash: str, state: str) -> None:
-        """Have a person's word count: of a plan that is derived anew as well, if it is the same.
+        """Record what a person decided about a plan; it also holds when the same plan is derived again.
 
         Raises:
             RefineError: there is no such plan.
         """
-        with self._opened() as database:
-            found = database.execute(
+        with self.database.changed() as database:
+            count = database.execute(
                 "update plans set state = ?, uses = '' where tenant = ? and hash = ?", (state, self.tenant, hash)
             ).rowcount
-        if not found:
+        if not count:
             raise RefineError(f"there is no plan {hash}", code="not_approved")
 
     def examples(self, family: str) -> list[Idea]:
         """The runs that are examples of a family, each with another input."""
-        with self._opened() as database:
+        with self.database.used() as database:
             rows = database.execute(
                 "select run from examples where tenant = ? and family = ? order by input limit ?",
                 (self.tenant, family, MOST_EXAMPLES),
@@ -100,31 +140,31 @@ class PlanFile:
         """The plan of a family, whether it may be used or not."""
         return next(iter(self._selected("and p.family = ?", family)), None)
 
-    def _selected(self, which: str, *values: str) -> list[ShelvedPlan]:
-        with self._opened() as database:
-            rows = database.execute(f"{_SELECT} {which}", (self.tenant, *values)).fetchall()
+    def _selected(self, condition: str, *values: str) -> list[ShelvedPlan]:
+        with self.database.used() as database:
+            rows = database.execute(f"{_SELECT} {condition}", (self.tenant, *values)).fetchall()
         return [
             ShelvedPlan(
                 family=family,
-                hash=own,
+                hash=digest,
                 plan=json.loads(plan),
                 state=state,
-                effects=_names(effects),
+                effects=tuple(filter(None, effects.split(","))),
                 tools=tools,
                 hits=hits or 0,
                 filled=filled or 0,
                 left=left or 0,
                 saved=(hits or 0) * (requests or 0.0),
             )
-            for family, own, plan, state, effects, tools, hits, filled, left, requests in rows
+            for family, digest, plan, state, effects, tools, hits, filled, left, requests in rows
         ]
 
-    def note_use(self, known: ShelvedPlan, how: Literal["hit", "filled", "left"]) -> int:
-        """Note that it has answered, or was left; left too often, it rests. The number of this use."""
+    def note_use(self, plan: ShelvedPlan, how: Literal["hit", "filled", "left"]) -> int:
+        """Note that a plan has answered, or was left; left too often, it rests. The number of this use."""
         is_hit = how != "left"
-        with self._opened() as database:
+        with self.database.changed() as database:
             row = database.execute(
-                "select uses from plans where tenant = ? and family = ?", (self.tenant, known.family)
+                "select uses from plans where tenant = ? and family = ?", (self.tenant, plan.family)
             ).fetchone()
             count, _, uses = (row[0] if row else "").rpartition(":")
             number = int(count or 0) + 1
@@ -132,70 +172,73 @@ class PlanFile:
             is_tired = uses.count("L") >= _MOST_LEFT
             database.execute(
                 "update plans set uses = ?, state = iif(?, 'resting', state) where tenant = ? and hash = ?",
-                (f"{number}:{uses}", is_tired, self.tenant, known.hash),
+                (f"{number}:{uses}", is_tired, self.tenant, plan.hash),
             )
             database.execute(
                 "update tallies set hits = hits + ?, filled = filled + ?, left = left + ? "
                 "where tenant = ? and hash = ?",
-                (is_hit, how == "filled", not is_hit, self.tenant, known.hash),
+                (is_hit, how == "filled", not is_hit, self.tenant, plan.hash),
             )
         return number
 
-    def rest(self, known: ShelvedPlan) -> None:
+    def rest(self, plan: ShelvedPlan) -> None:
         """Use it no more until it is proved anew."""
-        with self._opened() as database:
+        with self.database.changed() as database:
             database.execute(
-                "update plans set state = 'resting' where tenant = ? and family = ?", (self.tenant, known.family)
+                "update plans set state = 'resting' where tenant = ? and family = ?", (self.tenant, plan.family)
             )
 
     def add(self, family: str, run: Idea) -> list[Idea]:
         """Keep a run as an example; all of its family, each with another input."""
-        given = encode(run.context.data.get("input"), sort_keys=True)
-        with self._opened() as database:
+        key = digest_of(encode(run.context.data.get("input"), sort_keys=True))
+        with self.database.changed() as database:
             database.execute(
                 "insert or replace into examples values (?, ?, ?, ?)",
-                (self.tenant, family, digest_of(given), write_idea(run.text)),
+                (self.tenant, family, key, write_idea(run.text)),
             )
         return self.examples(family)
 
-    def put(self, family: str, tools: str, found: Refined, state: str) -> None:
-        """Keep the plan of a family; what a person has said of the same plan stays."""
-        with self._opened() as database:
+    def put(self, family: str, tools: str, refined: Refined, state: str) -> None:
+        """Keep the plan of a family; what a person decided about the same plan stays."""
+        with self.database.changed() as database:
             row = database.execute(
                 "select hash, tools, state, uses from plans where tenant = ? and family = ?", (self.tenant, family)
             ).fetchone()
-            if state == "proposed" and row is not None and row[:3] == (found.hash, tools, "used"):
+            if state == "proposed" and row is not None and row[:3] == (refined.hash, tools, "used"):
                 state = "used"  # as a person has approved it, with these tools (R35)
-            elif row is not None and row == (found.hash, tools, "resting", ""):
-                state = "resting"  # as a person has said
-            told = (found.hash, json.dumps(found.plan), tools, ",".join(found.effects), state)
+            elif row is not None and row == (refined.hash, tools, "resting", ""):
+                state = "resting"  # as a person decided
+            values = (refined.hash, json.dumps(refined.plan), tools, ",".join(refined.effects), state)
             database.execute(
-                "insert or replace into plans values (?, ?, ?, ?, ?, ?, ?, '')", (self.tenant, family, *told)
+                "insert or replace into plans values (?, ?, ?, ?, ?, ?, ?, '')", (self.tenant, family, *values)
             )
             database.execute(
                 "insert or ignore into tallies values (?, ?, ?, 0, 0, 0)",
-                (self.tenant, found.hash, found.requests - found.asks),
+                (self.tenant, refined.hash, refined.requests - refined.asks),
             )
 
-    @contextmanager
-    def _opened(self) -> Generator[sqlite3.Connection]:
-        """The database, with its tables; what is done in it is done as one.
 
-        Raises:
-            IdeaError: it can't be used.
-        """
-        try:
-            with closing(sqlite3.connect(self.place, timeout=30)) as database, database:
-                if database.execute("pragma user_version").fetchone()[0] < _VERSION:
-                    database.executescript(_TABLES)
-                database.execute("pragma synchronous = normal")  # a plan that is lost with the power is derived again
-                yield database
-        except sqlite3.Error as error:
-            raise IdeaError(f"{self.place}: its plans can't be used: {error}") from None
+def _identity(path: Path) -> object:
+    """What a connection is good for: this process, not one that was forked, and the file that has the name now."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return os.getpid(), status.st_dev, status.st_ino
 
 
-def _names(told: str) -> tuple[str, ...]:
-    return tuple(one for one in told.split(",") if one)
+def _connected(path: Path) -> sqlite3.Connection:
+    try:
+        return opened(path, "plans", IdeaError, _make_tables)
+    except sqlite3.OperationalError:
+        if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            raise
+        return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    if database.execute("pragma user_version").fetchone()[0] < _VERSION:
+        database.executescript(_TABLES)
 
 
 def digest_of(value: Any) -> str:

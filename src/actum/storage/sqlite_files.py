@@ -12,11 +12,12 @@ from typing import Literal
 
 from ..errors import ActumError
 
-Kind = Literal["Ideas", "runs"]
+Kind = Literal["Ideas", "runs", "plans"]
 
 _OWN: Mapping[Kind, frozenset[str]] = {
     "Ideas": frozenset({"contents.digest", "entries.sequence", "entries.digest"}),
     "runs": frozenset({"actum_runs.id", "actum_runs.lease"}),
+    "plans": frozenset({"plans.family", "examples.family", "tallies.hash"}),
 }
 """Columns by which a store of each kind is known."""
 _COLUMNS = "SELECT t.name || '.' || c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
