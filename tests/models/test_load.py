@@ -322,5 +322,5 @@ def test_what_the_first_request_loads_is_left_to_no_collection_where_the_rest_is
     monkeypatch.setattr(gc, "get_freeze_count", lambda: count)
     monkeypatch.setattr(gc, "freeze", lambda: calls.append(None))
     model: Any = models.load("openai:gpt-4o", api_key="x")
-    asyncio.run(model.asked(REQUEST))
+    asyncio.run(model.prepare(REQUEST))
     assert len(calls) == frozen

@@ -1,4 +1,4 @@
-"""Where a provider is asked to keep what requests begin with: paid for only where it is read again (W13-W15)."""
+"""Where a provider is asked to cache the beginnings of requests: only where another request will read it (W13-W15)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..schema.json import encode
 _MOST = 10_000
 """How many prefixes are remembered."""
 _BYTES_PER_TOKEN = 3.5
-"""Of what composed schemas and instructions are made of; most other text has more."""
+"""The ratio of composed schemas and instructions; most other text has a higher one."""
 TENANT: ContextVar[str] = ContextVar("tenant", default="")
-"""Whose the run is that asks: what a provider keeps for one tenant is found by no other."""
+"""The tenant whose run asks; no tenant finds what a provider cached for another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheMarks:
-    """How many of a request's messages the provider is asked to keep: none, or several counts, ascending.
+    """After how many of a request's messages the provider is asked to cache: none, or several counts, ascending.
 
-    `key` names what all runs begin with; empty where nothing is asked for. `keeps` is for how long. `is_alone`: no
-    other request of the run follows, so only what all runs share is worth keeping.
+    `key` names what all runs begin with, and is empty if nothing is to be cached. `keeps` is for how long. `is_alone`:
+    no other request of the run follows, so only what all runs share is worth caching.
     """
 
     counts: tuple[int, ...] = ()
@@ -34,15 +34,15 @@ class CacheMarks:
 
 
 class Prefixes:
-    """Remembers what the requests of a model began with."""
+    """Remembers how the requests of a model began."""
 
     def __init__(self) -> None:
         self._sent: OrderedDict[str, None] = OrderedDict()
 
     def marks(self, request: ModelRequest, least: int = 0) -> CacheMarks:
-        """Say what of a request is to be kept: what all runs share, and what the run's last and next request share.
+        """Mark the prefixes of a request to cache: what all runs share, and what the run's last and next request share.
 
-        `least` is how many tokens a prefix must have that the provider keeps: a shorter one isn't marked (W18).
+        `least` is how many tokens a prefix must have to be cached: a shorter one isn't marked (W18).
         """
         keeps: Caching = request.settings.get("cache", "auto")
         most = max(request.shared, request.stable)
@@ -51,7 +51,7 @@ class Prefixes:
         digests, sizes = _digests(request, most)
         shared, is_known = request.shared, digests[request.shared] in self._sent
         before = next((n for n in range(request.stable - 1, shared, -1) if digests[n] in self._sent), 0)
-        # The first request of all, in a run that makes no other, would be kept for nobody who is known.
+        # The very first request, in a run that makes no other, has no known reader.
         is_read = bool(request.stable) or is_known or keeps != "auto"
         for count in {shared, request.stable} - {0}:
             self._sent[digests[count]] = None
@@ -72,7 +72,7 @@ def _key(digest: str) -> str:
 
 
 def _digests(request: ModelRequest, most: int) -> tuple[list[str], list[int]]:
-    """The digest and the bytes of the schema and each beginning of the messages; of media by what they hold."""
+    """The digest and the size in bytes of the schema with each prefix of the messages; media count by content."""
     schema = f"{request.mode}{request.schema_text}".encode(errors="surrogatepass")
     running = hashlib.sha256(schema)
     digests, sizes = [running.hexdigest()], [len(schema)]

@@ -30,27 +30,27 @@ _opened: ContextVar[list[httpx2.Response] | None] = ContextVar("_opened", defaul
 
 
 async def library_model(
-    asked: WireRequest, connected: Callable[[WireRequest, httpx2.AsyncClient], Model[Any]]
+    asked: WireRequest, connect: Callable[[WireRequest, httpx2.AsyncClient], Model[Any]]
 ) -> Model[Any]:
-    """The library's model on its endpoint's client, noting who uses it; `connected` makes it the first time."""
+    """The library's model on its endpoint's client, noting who uses it; `connect` makes it the first time."""
     endpoint = asked.endpoint
     client = await pooled_client(endpoint, asked.user, lambda trusted: _client(endpoint.provider, trusted))
-    if (known := client.models.get(asked.model)) is None:
-        known = client.models[asked.model] = connected(asked, client.http)
-    return known
+    if (model := client.models.get(asked.model)) is None:
+        model = client.models[asked.model] = connect(asked, client.http)
+    return model
 
 
 def _client(provider: str, trusted: ssl.SSLContext) -> Client:
     async def check(response: httpx2.Response) -> None:
         if (opened := _opened.get()) is None:
-            return  # what a batch is asked about isn't a stream
+            return  # requests about batches aren't streams
         opened.append(response)
         with suppress(httpx2.HTTPError):
             await check_content(provider, response.status_code, response.headers, response.aiter_bytes)
             if response.is_error:
-                # What is read here is what `aread` would have read; the SDKs read all of it.
+                # Set as `aread` would set it, but bounded: the SDKs would read all of it.
                 setattr(response, "_content", await failures.beginning(response.aiter_bytes()))  # noqa: B010
-        _bound(response)
+        _bound_events(response)
 
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=_IDLE, keepalive_expiry=IDLE_SECONDS)
     http = httpx2.AsyncClient(limits=limits, event_hooks={"response": [check]}, timeout=_SILENCE, verify=trusted)
@@ -63,8 +63,8 @@ def _client(provider: str, trusted: ssl.SSLContext) -> Client:
     return Client(http=http, close=close)
 
 
-def _bound(response: httpx2.Response) -> None:
-    """Have whoever reads a stream read no event without an end: the SDKs hold each whole."""
+def _bound_events(response: httpx2.Response) -> None:
+    """Bound the size of each event of a stream: the SDKs hold a whole event in memory."""
     read, size = response.aiter_bytes, EventSize()
 
     async def bounded(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
@@ -79,8 +79,8 @@ def _bound(response: httpx2.Response) -> None:
 async def opened_stream(stream: AbstractAsyncContextManager[T], responses: list[httpx2.Response]) -> AsyncGenerator[T]:
     """Open a stream, noting the response under it, and close that too on leaving.
 
-    google-genai leaves that to the garbage collector when its generators are not read to their end; the model would
-    write on, and be paid for it.
+    google-genai leaves that to the garbage collector when its generators are not read to their end; meanwhile the model
+    would write on, at a cost.
     """
     token = _opened.set(responses)
     try:

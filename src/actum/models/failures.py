@@ -13,8 +13,8 @@
 | `model_truncated` | the answer reached max_tokens | no |
 | `model_refused` | the model or a content filter declined | no |
 
-Beside them `load` raises `model_unknown` and `model_not_installed`, `Replay` `model_recording`, `Scripted`
-`model_script_exhausted`, and what a test keeps from being asked `model_forbidden`; none is retryable.
+Besides these, `load` raises `model_unknown` and `model_not_installed`, `Replay` `model_recording`, `Scripted`
+`model_script_exhausted`, and a model that tests don't allow `model_forbidden`; none is retryable.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
 _LONGEST_REASON = 500
 LONGEST_BODY = 64 * 2**10
-"""How many bytes of a failed response are read, once unpacked: what went wrong stands at its beginning."""
+"""How many bytes of a failed response are read, after decompression: the error is described at the beginning."""
 _SILENT = "nothing was received for as long as `timeout` allows"
 _CONNECTION = {
     *("TransportError", "StreamError", "ConnectionError"),  # httpx2's
     *("ClientConnectionError", "ClientPayloadError", "ClientResponseError"),  # aiohttp's
 }
+_TOO_LONG = ("context_length_exceeded", "maximum context length")
 _CODES = {
     "ModelTimeoutError": "model_timeout",
     "ModelRequestTimeout": "model_timeout",
@@ -54,7 +55,7 @@ _CODES = {
     "ModelAuthenticationError": "model_auth",
     "ModelRequestRejectedError": "model_rejected",
 }
-"""The codes by the library's classes of errors; of two that one is of, the nearer counts."""
+"""The codes by the library's error classes; the most derived class counts."""
 _SCHEMA_WORDS = (
     "schema",
     "response_format",
@@ -72,8 +73,8 @@ def translated(error: Exception, name: str, *, answered: bool) -> ModelError:
     """Turn what the library raised for the model `name` into a ModelError; `answered`: the host had begun to reply."""
     from pydantic_ai import exceptions as library
 
-    if (own := _own(error)) is not None:
-        return own
+    if (inner := _model_error_in(error)) is not None:
+        return inner
     match error:
         case library.ModelAPIError():
             return _api_error(error, name)
@@ -89,16 +90,16 @@ def translated(error: Exception, name: str, *, answered: bool) -> ModelError:
 
 
 def transport_failure(error: Exception, name: str, *, answered: bool) -> ModelError:
-    """The same for what is raised without a library in between."""
-    return _own(error) or _foreign(error, name, answered)
+    """Turn what was raised without a library in between into a ModelError."""
+    return _model_error_in(error) or _foreign(error, name, answered)
 
 
-def _own(error: Exception) -> ModelError | None:
+def _model_error_in(error: Exception) -> ModelError | None:
     return next((cause for cause in _causes(error) if isinstance(cause, ModelError)), None)
 
 
 async def beginning(content: AsyncIterator[bytes]) -> bytes:
-    """What the body of a failed response begins with: a host may send, or pack, more than there is room for."""
+    """The beginning of a failed response's body: a host may send, or compress, more than there is room for."""
     body = bytearray()
     async for part in content:
         body += part[: LONGEST_BODY - len(body)]
@@ -107,45 +108,41 @@ async def beginning(content: AsyncIterator[bytes]) -> bytes:
     return bytes(body)
 
 
-def of_status(name: str, status: int, headers: Mapping[str, str], body: str) -> ModelError:
-    """Build the error for a failed response, by its status and what it says."""
+def status_failure(name: str, status: int, headers: Mapping[str, str], body: str) -> ModelError:
+    """Build the error for a failed response, from its status and body."""
     try:
-        told = json.loads(body)
+        answer = json.loads(body)
     except ValueError:
-        told = None
-    reason = _short(_message_in(told) or body or "no reason")
-    code = _of_status(status, body)
+        answer = None
+    reason = _short(_message_in(answer) or body or "no reason")
+    code = _status_code(status, body)
     return ModelError(
         f"{name} answered {status}: {reason}",
         code=code,
         status=status,
         retry_after=_wait(headers),
         retryable=code in PASSING,
-        schema_refused=status in (400, 422) and not _is_too_long(body) and _names_schema(body),
+        schema_refused=status in (400, 422) and not any(text in body for text in _TOO_LONG) and _names_schema(body),
     )
 
 
 def reported_failure(name: str, error: object) -> ModelError:
-    """Build the error for one that the host reports inside its stream."""
-    said = _message_in({"error": error}) or json.dumps(error)
-    return ModelError(f"{name}: {_short(said)}", code="model_server", retryable=True)
+    """Build the error for a failure that the host reports inside its stream."""
+    message = _message_in({"error": error}) or json.dumps(error)
+    return ModelError(f"{name}: {_short(message)}", code="model_server", retryable=True)
 
 
-def _of_status(status: int, body: str) -> str:
+def _status_code(status: int, body: str) -> str:
     if status == 429 and "insufficient_quota" not in body:
         return "model_rate_limit"
     if status >= 500:
         return "model_server"
-    known = {401: "model_auth", 403: "model_auth", 402: "model_quota", 429: "model_quota", 408: "model_timeout"}
-    return known.get(status, "model_rejected")
-
-
-def _is_too_long(body: str) -> bool:
-    return "context_length_exceeded" in body or "maximum context length" in body
+    codes = {401: "model_auth", 403: "model_auth", 402: "model_quota", 429: "model_quota", 408: "model_timeout"}
+    return codes.get(status, "model_rejected")
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:
-    """How many seconds a host wants to be left alone."""
+    """How many seconds a host asks to wait before the next request."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) / unit)
@@ -165,8 +162,8 @@ def _api_error(error: ModelAPIError, name: str) -> ModelError:
     reason = _SILENT if isinstance(error, library.ModelTimeoutError) else _reason(error)
     code = next((_CODES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _CODES), None)
     if code is None and status is not None and status >= 400:
-        code = _of_status(status, "")
-    if code is None and any(isinstance(one, json.JSONDecodeError | UnicodeDecodeError) for one in _causes(error)):
+        code = _status_code(status, "")
+    if code is None and any(isinstance(cause, json.JSONDecodeError | UnicodeDecodeError) for cause in _causes(error)):
         return garbled(name, str(error))
     code = code or ("model_server" if error.in_stream else "model_content")
     return ModelError(
@@ -188,7 +185,7 @@ def _is_about_schema(error: ModelAPIError) -> bool:
 
 
 def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
-    """Judge an error that isn't the library's: it leaves some transport and decoding errors of the SDKs as they are."""
+    """Judge an error that isn't the library's: some transport and decoding errors of the SDKs pass through it."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     reason = _short(raised_words(error))
     if kinds & {"TimeoutException", "TimeoutError"}:
@@ -197,7 +194,7 @@ def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
         return ModelError(f"{name}: {reason}", code="model_connection", retryable=True)
     if not answered:
         return ModelError(f"{name}: the request can't be sent: {reason}", code="model_rejected")
-    # The last three are what the SDKs run into where an event is JSON of another shape than they take for granted.
+    # The SDKs raise the last three where an event is JSON of an unexpected shape.
     if kinds & {"ValueError", "DecodingError", "UnknownApiResponseError", "AttributeError", "TypeError", "LookupError"}:
         return garbled(name, reason)
     return ModelError(f"{name}: {reason}")
@@ -217,7 +214,7 @@ def redirect_failure(name: str, status: int, location: str) -> ModelError:
 
 
 def shortfall(name: str, ended: AnswerEnd, *, is_empty: bool) -> ModelError | None:
-    """Judge how an answer ended: None if it ended by itself, and has any text; sampling may bring some next time."""
+    """Judge how an answer ended: None if it is complete and has text; an empty one may have text next time."""
     reason = ended.reason
     if reason is None:
         return ModelError(f"{name}: the stream ended in mid-answer", code="model_connection", retryable=True)
@@ -227,15 +224,15 @@ def shortfall(name: str, ended: AnswerEnd, *, is_empty: bool) -> ModelError | No
             code="model_truncated",
         )
     if reason == "content_filter":
-        said = f": {_short(ended.refusal)}" if ended.refusal else ""
-        return ModelError(f"{name} declined to answer{said}", code="model_refused")
+        words = f": {_short(ended.refusal)}" if ended.refusal else ""
+        return ModelError(f"{name} declined to answer{words}", code="model_refused")
     if reason == "error":
         return ModelError(f"{name} broke the answer off", code="model_server", retryable=True)
     return ModelError(f"{name} sent an empty answer", code="model_content", retryable=True) if is_empty else None
 
 
 def garbled(name: str, reason: str) -> ModelError:
-    """Build the error for a stream that is not as such streams are."""
+    """Build the error for a stream that can't be read."""
     return ModelError(f"{name} sent a stream that can't be read: {_short(reason)}", code="model_content")
 
 
@@ -249,14 +246,14 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _reason(error: ModelAPIError) -> str:
-    said = _message_in(error.body)
-    if said is None and isinstance(error.body, str):
-        said = error.body
-    if said is None and not isinstance(error.__cause__, json.JSONDecodeError):
-        # An SDK says "Connection error."; what it was is said by the exception at the bottom.
+    message = _message_in(error.body)
+    if message is None and isinstance(error.body, str):
+        message = error.body
+    if message is None and not isinstance(error.__cause__, json.JSONDecodeError):
+        # An SDK says only "Connection error."; the exception at the bottom says what happened.
         *_, root = (str(cause) for cause in _causes(error) if str(cause))
-        said = error.message if root in error.message else f"{error.message} ({root})"
-    return _short(said or error.message)
+        message = error.message if root in error.message else f"{error.message} ({root})"
+    return _short(message or error.message)
 
 
 def _message_in(body: object) -> str | None:

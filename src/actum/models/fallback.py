@@ -1,4 +1,4 @@
-"""Several models in the place of one: the first that is there and doesn't decline answers."""
+"""Several models in place of one: the first that is available and doesn't decline answers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Fallback:
     """
 
     def __init__(self, models: Sequence[Model | str]) -> None:
-        given = [load(one) if isinstance(one, str) else one for one in models]
-        self.chain: tuple[Model, ...] = tuple(inner for one in given for inner in chain_of(one))
+        loaded = [load(model) if isinstance(model, str) else model for model in models]
+        self.chain: tuple[Model, ...] = tuple(inner for model in loaded for inner in chain_of(model))
         """The models, in the order in which they are asked."""
         if not self.chain:
             raise ValueError("a Fallback needs at least one model")

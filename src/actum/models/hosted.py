@@ -25,7 +25,7 @@ from ..generation.model import REFUSED, ModelRequest, Reasoning, Usage
 from ..generation.request_media import Takes
 from ..protocol.config import Settings
 from . import failures, prices
-from .caching import CacheMarks, Prefixes
+from .caching import Prefixes
 from .port import AnswerEnd, Endpoint, Wire, WireRequest
 from .retry_policy import Retrying
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("actum.models")
 _POOL = "actum.models.pool"
 ONLY_HOSTS = "ACTUM_ONLY_HOSTS"
-"""The environment variable that holds which hosts may be asked, as tests set it; without it, all may."""
+"""The environment variable with the hosts that may be asked, which tests set; without it, all may."""
 _importing = Lock()
 """Held while SDKs are imported: modules that import each other can't be imported by two threads at once."""
 _imported: set[str] = set()
-"""Modules whose import has ended; `sys.modules` holds them from when it begins."""
+"""Modules whose import has ended; `sys.modules` holds a module as soon as its import begins."""
 
 
 class Hosted:
@@ -92,10 +92,8 @@ class Hosted:
         """Note that the host takes a schema and doesn't hold answers to it: requests state it in words from now on."""
         if self._dialect != "PROMPTED_ONLY":
             self._dialect = "PROMPTED_ONLY"
-            told = (
-                "%s takes a schema and doesn't hold its answers to it: the schema is told in words (model_unenforced)"
-            )
-            _LOG.warning(told, self.name)
+            reason = "takes a schema and doesn't hold its answers to it: the schema is told in words (model_unenforced)"
+            _LOG.warning("%s %s", self.name, reason)
 
     @property
     def takes(self) -> Takes:
@@ -104,11 +102,11 @@ class Hosted:
 
     @property
     def has_price(self) -> bool:
-        """Whether it is known what it costs, so that a limit in US dollars can be held."""
+        """Whether its price is known, so that a limit in US dollars can be held."""
         return prices.is_known(self._endpoint.provider, self._model, self._price)
 
     def ignored(self, settings: Mapping[str, Any]) -> list[str]:
-        """Which of these settings its provider isn't told."""
+        """Which of these settings its provider isn't sent."""
         return self._wire.ignored(settings)
 
     @property
@@ -117,49 +115,49 @@ class Hosted:
         return self._retrying
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
-        """Yield the answer's text as it arrives, with what the model thinks where that is streamed, then its usage.
+        """Yield the answer's text as it arrives, with the model's thoughts if they are streamed, then its usage.
 
         An answer that max_tokens cut, or that was declined, is yielded up to its end, with its usage, and then raised.
 
         Raises:
             ModelError: whatever went wrong; its codes are listed in `actum.models.failures`.
         """
-        self._check_allowed()
-        request, endpoint = _judged(request), self._keyed()
-        self._tell_ignored(request.settings)
-        marks = self._prefixes.marks(request, self._wire.least_kept(self._model))
+        asked = await self.prepare(request)
+        settings = asked.request.settings
+        self._warn_ignored(settings)
+        asked = replace(asked, marks=self._prefixes.marks(asked.request, self._wire.least_kept(self._model)))
         attempt = 0
         while True:
-            started = said = False
+            started = has_text = False
             try:
-                async with aclosing(self._wire.answer(await self._whole(endpoint, request, marks))) as events:
+                async with aclosing(self._wire.answer(asked)) as events:
                     async for item in events:
                         if isinstance(item, str):
-                            started = said = True
+                            started = has_text = True
                             yield item
                             continue
-                        if isinstance(item, Reasoning):  # nothing is built on it, so what fails now is sent again
+                        if isinstance(item, Reasoning):  # nothing is built on it: a failure may still be retried
                             yield item
                             continue
-                        if said or item.reason is not None:
+                        if has_text or item.reason is not None:
                             # Before any failure: the tokens are spent however the answer ended.
                             started = True
                             yield self._priced(item)
-                        if failure := failures.shortfall(self.name, item, is_empty=not said):
+                        if failure := failures.shortfall(self.name, item, is_empty=not has_text):
                             raise failure
                 return
             except ModelError as error:
-                is_told = started or (request.is_gated and error.code == REFUSED)
-                wait = None if is_told else self._retrying.wait(attempt, error)
+                is_final = started or (request.is_gated and error.code == REFUSED)
+                wait = None if is_final else self._retrying.wait(attempt, error)
                 if wait is None:
-                    more: Mapping[str, object] = request.settings.get("headers") or {}
-                    error.conceal(endpoint.api_key, *more.values())
+                    headers: Mapping[str, object] = settings.get("headers") or {}
+                    error.conceal(asked.endpoint.api_key, *headers.values())
                     raise
             attempt += 1
             await self._retrying.sleep(wait)
 
-    def _tell_ignored(self, settings: Mapping[str, Any]) -> None:
-        """Log once of each setting that the provider isn't sent: nothing is left out in silence."""
+    def _warn_ignored(self, settings: Mapping[str, Any]) -> None:
+        """Log once for each setting that the provider isn't sent."""
         for name in self.ignored(settings) if settings else ():
             if name not in self._ignored:
                 self._ignored.add(name)
@@ -167,24 +165,28 @@ class Hosted:
 
     @property
     def batching(self) -> Batching | None:
-        """Its provider's batches; None where it takes none."""
+        """Its provider's batches; None if the provider takes none."""
         if not self._wire.batches:
             return None
         from .batching import Batching
 
-        return Batching(cast("LibraryWire", self._wire), self)
+        return Batching(cast("LibraryWire", self._wire), self.prepare)
 
-    async def asked(self, request: ModelRequest) -> WireRequest:
-        """A request with what its wire has to know, everything that it needs being imported.
+    async def prepare(self, request: ModelRequest) -> WireRequest:
+        """A request as its wire takes it, with the SDK imported.
 
         Raises:
-            ModelError: the host may not be asked, or a key is missing.
+            ModelError: the host may not be asked, or a key or an SDK is missing.
         """
         self._check_allowed()
-        return await self._whole(self._keyed(), _judged(request), CacheMarks())
+        request, endpoint = _with_settings(request), self._keyed()
+        if not _imported.issuperset(self._wire.modules):
+            # A second of imports, once: on a thread, so that the loop isn't blocked.
+            await asyncio.to_thread(self._import)
+        return WireRequest(endpoint=endpoint, model=self._model, request=request, user=self, silence=self._timeout)
 
     async def of_batch(self, request: ModelRequest, result: JsonObject) -> AsyncGenerator[str | Usage]:
-        """Yield the answer that lies in the result of a batch, then its usage; raises as `stream`."""
+        """Yield the answer in a batch's result, then its usage; raises as `stream`."""
         batching = self.batching
         assert batching is not None
         text, ended = await batching.answer(request, result)
@@ -202,35 +204,26 @@ class Hosted:
             await pool.release(self._keyed(is_needed=False), self)
 
     def _check_allowed(self) -> None:
-        """Whether the host may be asked, where a test says which."""
+        """Check that the host may be asked, where a test restricts the hosts."""
         only = os.environ.get(ONLY_HOSTS)
         host = urlsplit(self._endpoint.base_url or "").hostname
         if only is not None and host not in only.split(","):
-            told = f"{self.name}: no request may be made here (actum.testing.no_requests): give models.Scripted instead"
-            raise ModelError(f"{told}, for example by agent.override(model=…)", code="model_forbidden")
+            text = f"{self.name}: no request may be made here (actum.testing.no_requests): give models.Scripted instead"
+            raise ModelError(f"{text}, for example by agent.override(model=…)", code="model_forbidden")
 
     def _keyed(self, *, is_needed: bool = True) -> Endpoint:
-        """The endpoint with the key that the environment holds, where none was given."""
+        """The endpoint with its key, from the environment if none was given."""
         key = self._endpoint.api_key or next((value for name in self._keys if (value := os.environ.get(name))), None)
         if key is None and is_needed and self._needs_key:
             names = " or ".join(self._keys)
-            told = f"{self._endpoint.provider} needs an API key: set {names}, or give api_key"
-            raise ModelError(told, code="model_auth")
+            message = f"{self._endpoint.provider} needs an API key: set {names}, or give api_key"
+            raise ModelError(message, code="model_auth")
         return self._endpoint if key == self._endpoint.api_key else replace(self._endpoint, api_key=key)
-
-    async def _whole(self, endpoint: Endpoint, request: ModelRequest, marks: CacheMarks) -> WireRequest:
-        """A request with what its wire has to know, everything that it needs being imported."""
-        if not _imported.issuperset(self._wire.modules):
-            # A second of imports, once: on a thread, so that the loop isn't blocked.
-            await asyncio.to_thread(self._import)
-        return WireRequest(
-            endpoint=endpoint, model=self._model, request=request, marks=marks, user=self, silence=self._timeout
-        )
 
     def _priced(self, ended: AnswerEnd) -> Usage:
         provider = self._endpoint.provider
         if self._price is None and not self._endpoint.is_own and not self._keys:
-            return ended.usage  # a host that nobody has a list of
+            return ended.usage  # a host without listed prices
         return prices.priced(ended.usage, provider, ended.model, self._price)
 
     def _import(self) -> None:
@@ -239,19 +232,19 @@ class Hosted:
                 for name in self._wire.modules:
                     importlib.import_module(name)
                     _imported.add(name)
-                if gc.get_freeze_count():  # the process has its collector leave alone what is loaded: this, too
+                if gc.get_freeze_count():  # the process has frozen what it loaded before
                     gc.freeze()
         except ImportError as error:
             raise ModelError(f"{self.name}: {error}", code="model_not_installed") from error
 
 
-def _judged(request: ModelRequest) -> ModelRequest:
-    """The request, its settings being those that there are: a handler or a program may have put them together."""
+def _with_settings(request: ModelRequest) -> ModelRequest:
+    """The request with validated settings: a handler or a program may have assembled them."""
     if isinstance(request.settings, Settings):
         return request
-    own = copy(request)  # not `replace`, which would read the schema
+    checked = copy(request)  # not `replace`, which would read the schema
     try:
-        own.__dict__["settings"] = Settings.of(request.settings)
+        checked.__dict__["settings"] = Settings.of(request.settings)
     except SchemaError as error:
         raise ModelError(error.message, code="model_rejected") from None
-    return own
+    return checked

@@ -9,11 +9,12 @@ _OPENAI, _COMPATIBLE, _GRAMMAR, _PROMPTED = "OPENAI", "COMPATIBLE", "GRAMMAR", "
 
 @dataclass(frozen=True, slots=True)
 class ModelHost:
-    """One way to reach models: the wire it speaks, where, which environment variables hold its key, and its dialect.
+    """A host of models: its wire, its URL, the environment variables that hold its key, and its dialect.
 
     `url` is None if its SDK knows it, or if it must be given. `dialect` is None where the model's family decides.
-    `variable` is the environment variable with another URL, `path` what is put behind that. `extra` is Actum's.
-    `is_local`: it needs no key. `is_own`: it is from whom the wire is. `is_sdk`: where it is, the SDK knows.
+    `variable` is the environment variable with another URL, `path` what is appended to that. `extra` is the extra of
+    Actum to install. `is_local`: it needs no key. `is_own`: it belongs to the maker of the wire's format. `is_sdk`:
+    its SDK knows the URL.
     """
 
     wire: str
@@ -34,7 +35,7 @@ class ModelHost:
 
     @property
     def has_url(self) -> bool:
-        """Whether it is known where it is, without its being said."""
+        """Whether its URL is known without being given."""
         return self.url is not None or self.is_sdk or self.is_own
 
 
@@ -101,5 +102,5 @@ FAMILIES = {"openai": _OPENAI, "anthropic": "ANTHROPIC", "google": "GOOGLE"}
 
 
 def variable_of(prefix: str, host: ModelHost | None = None) -> str:
-    """The environment variable that holds another URL of a host; `host` is needed of one that isn't in the table."""
+    """The environment variable with another URL of a host; `host` must be given if the table doesn't have it."""
     return (host or HOSTS[prefix]).variable or f"{prefix.upper().replace('-', '_')}_BASE_URL"

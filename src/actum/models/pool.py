@@ -1,7 +1,7 @@
 """HTTP connections to hosts of models: one client per endpoint, key and event loop.
 
-A client is closed when the last model that used it is, or when its loop ends. Which library it is, is for those to say
-who ask over it: what is here knows of none.
+A client is closed with the last model that used it, or when its loop ends. Wires choose its library; this module knows
+none.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .port import Endpoint
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/octet-stream", "text/plain", "")
 _START = 300
 IDLE_SECONDS = 30.0
-"""How long a connection that nobody uses is kept for later."""
+"""How long an idle connection is kept."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Client:
-    """One host's connections as a library holds them, what is made on top of them, and who uses it."""
+    """One host's connections as a library's client, the models made on top of it, and its users."""
 
     http: Any
     close: Callable[[], Awaitable[None]]
@@ -46,7 +46,7 @@ class _Clients:
     closer: AsyncGenerator[None] | None = None
 
     async def watch(self) -> None:
-        """Have the loop close what is left when it ends: it finishes its async generators then (asyncio.run does)."""
+        """Have the loop close what is left at its end: asyncio.run finishes async generators then."""
         if self.closer is None:
             self.closer = self._close_at_end()
             await anext(self.closer)
@@ -78,7 +78,7 @@ async def pooled_client(endpoint: Endpoint, user: object, make: Callable[[ssl.SS
 
 @lru_cache(maxsize=4)
 def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    # Reading all certificates takes tens of milliseconds: on a thread, and once for what the environment names.
+    # Reading all certificates takes tens of milliseconds: on a thread, and once per setting of the environment.
     if sys.platform in {"darwin", "win32"} and _file is _folder is None:
         import truststore
 
@@ -101,7 +101,7 @@ async def release(endpoint: Endpoint, user: object) -> None:
 async def check_content(
     provider: str, status: int, headers: Mapping[str, str], content: Callable[[], AsyncIterator[bytes]]
 ) -> None:
-    """Refuse a success that is not a stream (a proxy's page, a whole answer): it would be read as an empty answer.
+    """Refuse a success that is not a stream (a proxy's page, a complete answer): it would be read as an empty answer.
 
     Raises:
         ModelError: `model_content` with how the content begins, or `model_rejected` of a redirect.

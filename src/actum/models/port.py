@@ -1,4 +1,4 @@
-"""What a wire is, and what it is asked over. Knows no SDK, as no file here does before the first request."""
+"""The port of wires: a wire, its endpoint and its requests. Imports no SDK."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .caching import CacheMarks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A host, the key for it and the wire it speaks: what connections are shared by.
+    """A host, its key and its wire; requests to the same endpoint share connections.
 
-    `is_own`: it is the host of whoever the wire is from, not another that speaks it, too.
+    `is_own`: the host belongs to the maker of the wire's format, not to another that speaks it, too.
     """
 
     wire: str
@@ -27,8 +27,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerEnd:
-    """How an answer ended: what it counted, by which model, why (None if it only stopped coming), and the words in
-    which it declined."""
+    """How an answer ended: its usage, its model, the reason (None if the stream was cut), and the text of a refusal."""
 
     usage: Usage
     model: str
@@ -38,14 +37,14 @@ class AnswerEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireRequest:
-    """One request of a model at a host: `silence` is the longest in seconds, `user` who holds the connections."""
+    """One request to a model: `silence` is the longest allowed in seconds, `user` the model that holds connections."""
 
     endpoint: Endpoint
     model: str
     request: ModelRequest
-    marks: CacheMarks
     user: object
     silence: float
+    marks: CacheMarks = field(default_factory=CacheMarks)
 
     @property
     def name(self) -> str:
@@ -61,7 +60,7 @@ class Wire(ABC):
     modules: tuple[str, ...] = ()
     """What the first request imports, on a thread."""
     sends: Mapping[str, str] = {}
-    """The settings that go over it, each with what it is called there."""
+    """The settings that it sends, each with its name on the wire."""
     batches: bool = False
     """Whether its provider takes requests in batches (W38); see `batching`."""
     apart: tuple[tuple[str, str], ...] = ()
@@ -73,15 +72,15 @@ class Wire(ABC):
 
     @abstractmethod
     def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
-        """Yield the text and the thoughts as they arrive, and then how it ended; raises `ModelError`."""
+        """Yield the text and the thoughts as they arrive, then how the answer ended; raises `ModelError`."""
 
     def least_kept(self, model: str) -> int:
-        """How many tokens a prefix must have at least for the provider to keep it (W18): OpenAI's least, unless said.
+        """The least tokens that a prefix must have for the provider to cache it (W18); OpenAI's by default.
 
         https://platform.openai.com/docs/guides/prompt-caching
         """
         return 1024
 
-    def ignored(self, said: Iterable[str]) -> list[str]:
-        """Which settings don't go over it (W10); `timeout` is for the connection."""
-        return [name for name in said if name not in self.sends and name != "timeout"]
+    def ignored(self, settings: Iterable[str]) -> list[str]:
+        """Which settings it doesn't send (W10); `timeout` is for the connection."""
+        return [name for name in settings if name not in self.sends and name != "timeout"]

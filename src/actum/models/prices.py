@@ -10,7 +10,7 @@ from ..generation.model import Usage
 from ..schema.quoting import names_nearest
 
 _LISTED: Mapping[str, str] = {"openai-responses": "openai", "xai": "x-ai", "bedrock": "aws", "google-cloud": "google"}
-"""What the list of prices calls providers otherwise."""
+"""The price list's names of providers, where they differ."""
 
 
 @names_nearest
@@ -38,35 +38,36 @@ class Price:
                 raise ValueError(f"{name} must be a price that is not negative, not {value!r}")
 
     def usd(self, usage: Usage) -> float | None:
-        """What a request costs that has counted so many tokens; None where it hasn't."""
+        """The price of a request with this usage; None if its tokens weren't counted."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
         plain = max(0, usage.input_tokens - cached - written)
-        kept = cached * (self.input if self.cached is None else self.cached)
-        keeping = written * (self.input if self.write is None else self.write)
-        return (plain * self.input + kept + keeping + usage.output_tokens * self.output) / 1_000_000
+        read = cached * (self.input if self.cached is None else self.cached)
+        write = written * (self.input if self.write is None else self.write)
+        return (plain * self.input + read + write + usage.output_tokens * self.output) / 1_000_000
 
 
 Price.FREE = Price(input=0, output=0)
 
 
 def priced(usage: Usage, provider: str, model: str, given: Price | None) -> Usage:
-    """A usage with what it costs, and what the provider's cache has saved, as far as that is known (W20, W21)."""
-    usd = given.usd(usage) if given is not None else _listed(usage, provider, model)
+    """A usage with its price, and what the provider's cache saved, as far as they are known (W20, W21)."""
+    usd = _usd(usage, provider, model, given)
     if usd is None:
         return usage
-    plain = replace(usage, cached_tokens=None, cache_write_tokens=None)
-    full = given.usd(plain) if given is not None else _listed(plain, provider, model)
+    full = _usd(replace(usage, cached_tokens=None, cache_write_tokens=None), provider, model, given)
     return replace(usage, usd=usd, saved_usd=None if full is None else full - usd)
 
 
 def is_known(provider: str, model: str, given: Price | None) -> bool:
     """Whether it is known what a model costs."""
-    return given is not None or _listed(Usage(requests=1, input_tokens=1, output_tokens=1), provider, model) is not None
+    return _usd(Usage(requests=1, input_tokens=1, output_tokens=1), provider, model, given) is not None
 
 
-def _listed(usage: Usage, provider: str, model: str) -> float | None:
+def _usd(usage: Usage, provider: str, model: str, given: Price | None) -> float | None:
+    if given is not None:
+        return given.usd(usage)
     if usage.input_tokens is None:
         return None
     try:
@@ -80,8 +81,8 @@ def _listed(usage: Usage, provider: str, model: str) -> float | None:
         cache_write_tokens=usage.cache_write_tokens,
     )
     try:
-        found = genai_prices.calc_price(spent, model, provider_id=_LISTED.get(provider, provider))
-        return float(found.total_price)
+        cost = genai_prices.calc_price(spent, model, provider_id=_LISTED.get(provider, provider))
+        return float(cost.total_price)
     except (LookupError, ValueError):
-        # No price is listed for the model, or the answer does not say enough to know it.
+        # No price is listed for the model, or the usage isn't enough to compute it.
         return None

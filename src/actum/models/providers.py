@@ -1,4 +1,4 @@
-"""What `load` makes of a model's name, and what it checks before a request is made."""
+"""Makes a model from its name, and checks what can be checked before a request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load(
     retries: int | Retrying = 2,
     price: Price | None = None,
 ) -> Model:
-    """Make a model of its name: "openai:gpt-5", "anthropic:…", "google:…", "ollama:…", "vllm:…", "replay:file.jsonl".
+    """Make a model from its name: "openai:gpt-5", "anthropic:…", "google:…", "ollama:…", "vllm:…", "replay:file.jsonl".
 
     Without `base_url` and `api_key` the provider's usual environment variables are read, the key by the first request.
     A key of the environment is never sent to a `base_url` given here: who names a host names the key for it. With a
@@ -44,20 +44,20 @@ def load(
     points `actum.hosts` and `actum.wires`.
 
     Args:
-        name: The provider and its name for the model, or a recording; or a model of pydantic-ai, which is asked as it
-            was made, its host and key included.
+        name: The provider and its name for the model, or a recording; or a model of pydantic-ai, which is used with its
+            own host and key.
         base_url: Where the provider is, if it isn't where it usually is.
         api_key: The key for it.
         timeout: The longest silence in seconds.
         retries: How often a request that failed before its answer began is sent again, or a whole policy.
-        price: What the model costs, where that isn't listed or is another for you; `Price.FREE` for one of your own.
+        price: What the model costs, if the price isn't listed or yours differs; `Price.FREE` for a model of your own.
 
     Raises:
         ModelError: for an unknown provider, or a package that is not installed.
     """
     retrying = retries if isinstance(retries, Retrying) else Retrying(retries=retries)
     if not isinstance(name, str):
-        return _given(name, timeout, retrying, price)
+        return _from_library(name, timeout, retrying, price)
     prefix, _, rest = name.partition(":")
     host = provider_of(name, has_url=bool(base_url))
     if host is None:
@@ -80,8 +80,8 @@ def load(
     )
 
 
-def _given(model: LibraryModel[Any], timeout: float, retrying: Retrying, price: Price | None) -> Hosted:
-    """A model of the library; one whose profile doesn't say that schemas are enforced is told them in words (W4)."""
+def _from_library(model: LibraryModel[Any], timeout: float, retrying: Retrying, price: Price | None) -> Hosted:
+    """A model of the library; unless its profile says that it enforces schemas, they are stated in words (W4)."""
     from .wires.inferred import Given
 
     return Hosted(
@@ -97,30 +97,30 @@ def _given(model: LibraryModel[Any], timeout: float, retrying: Retrying, price: 
 
 def wire_of(host: ModelHost) -> Wire:
     """The wire that a host speaks."""
-    if (other := _registered("wires", host.wire, Wire)) is not None:
-        return other
+    if (wire := _registered("wires", host.wire, Wire)) is not None:
+        return wire
     return importlib.import_module(f"actum.models.wires.{host.wire}").WIRE
 
 
-def _registered(what: str, name: str, kind: type[T]) -> T | None:
-    """What a package has registered under a name, None if none has.
+def _registered(group: str, name: str, kind: type[T]) -> T | None:
+    """The object that a package registered under a name, None if there is none.
 
     Raises:
         ModelError: it can't be loaded, or is something else.
     """
-    for point in entry_points(group=f"actum.{what}", name=name):
+    for point in entry_points(group=f"actum.{group}", name=name):
         try:
-            found = point.load()
+            record = point.load()
         except Exception as error:
-            raise ModelError(f"actum.{what}: {name} can't be loaded: {error}", code="model_not_installed") from error
-        if not isinstance(found, kind):
-            raise ModelError(f"actum.{what}: {name} ({point.value}) is no {kind.__name__}", code="model_unknown")
-        return found
+            raise ModelError(f"actum.{group}: {name} can't be loaded: {error}", code="model_not_installed") from error
+        if not isinstance(record, kind):
+            raise ModelError(f"actum.{group}: {name} ({point.value}) is no {kind.__name__}", code="model_unknown")
+        return record
     return None
 
 
 _FAMILIES = {"gpt-": "openai", "o3": "openai", "o4": "openai", "claude-": "anthropic", "gemini-": "google"}
-"""Whose models begin so, for who names one without its provider."""
+"""The maker by the beginning of a model's name, for users who leave the provider out."""
 
 
 def takes_batches(name: str) -> bool:
@@ -130,7 +130,7 @@ def takes_batches(name: str) -> bool:
 
 
 def provider_of(name: str, *, has_url: bool = False) -> ModelHost | None:
-    """Who answers for a model of this name, None for a recording; packages and keys are not looked at.
+    """The host of a model by its name, None for a recording; packages and keys are not checked.
 
     Raises:
         ModelError: for an unknown provider, or a recording that is not there.
@@ -142,26 +142,28 @@ def provider_of(name: str, *, has_url: bool = False) -> ModelHost | None:
         return None
     host = HOSTS.get(prefix) or (_registered("hosts", prefix, ModelHost) if prefix and rest else None)
     if host is None or not rest:
-        meant = next((f"{one}:{name}" for family, one in _FAMILIES.items() if name.startswith(family) and not rest), "")
         typed, _, model = name.replace("/", ":", 1).partition(":")
         near = get_close_matches(typed, HOSTS, 1, 0.8) if model else []
-        known = (
-            meant or ", ".join(f"{one}:{model}" for one in near) or ", ".join(f"{one}:…" for one in (*HOSTS, "replay"))
+        choices = (
+            [f"{maker}:{name}" for family, maker in _FAMILIES.items() if name.startswith(family) and not rest]
+            or [f"{key}:{model}" for key in near]
+            or [f"{key}:…" for key in (*HOSTS, "replay")]
         )
         hint = f"; a host that speaks OpenAI's is openai:{name} with its base_url" if has_url and not rest else ""
-        raise ModelError(f"no provider is known for the model {name!r}, use {known}{hint}", code="model_unknown")
+        message = f"no provider is known for the model {name!r}, use {', '.join(choices)}{hint}"
+        raise ModelError(message, code="model_unknown")
     return host
 
 
 def _place(prefix: str, host: ModelHost, base_url: str | None) -> tuple[str | None, bool]:
-    """Where a host is, and whether that is elsewhere than at whoever its wire is from.
+    """The URL of a host, and whether it speaks OpenAI's format without being OpenAI.
 
     Raises:
-        ModelError: it must be given.
+        ModelError: the URL must be given.
     """
     variable = variable_of(prefix, host)
-    said = os.environ.get(variable)
-    url = base_url or (said.rstrip("/") + host.path if said else None)
+    setting = os.environ.get(variable)
+    url = base_url or (setting.rstrip("/") + host.path if setting else None)
     if url is None and (not host.has_url or host.path):
         raise ModelError(f"{prefix} needs to know where it is: set {variable}, or give base_url", code="model_unknown")
     is_elsewhere = bool(url) and not host.path and not (urlsplit(url).hostname or "").endswith(".openai.com")
@@ -187,5 +189,5 @@ def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except (ModuleNotFoundError, ValueError):
-        # The package around it is missing (google.genai without google), or a test took it out of sys.modules.
+        # The parent package is missing (google.genai without google), or a test removed it from sys.modules.
         return False

@@ -1,8 +1,7 @@
-"""What a model was asked and answered, as a file: written by `Recording`, answered from by `Replay`.
+"""A model's requests and answers as a file: `Recording` writes it, `Replay` answers from it.
 
 One JSON object a line: `name`, `request` (messages, schema, settings, mode), `deltas` as they came, then `usage` or
-`error`. It holds everything that was sent and received, so it is as private as that; keys, and the headers that
-might hold one, are left out.
+`error`. The file is as private as what was sent and received; keys, and the headers that might hold one, are left out.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from .wrapped import WrappedModel
 _DIALECT_NAME = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","dialect":"([a-z]+)"')
 """How a recorded line begins."""
 _URLS = re.compile(r'\{"name":"(?:[^"\\]|\\.)*",(?:"dialect":"[a-z]+",)?"urls":(\["?[a-z",]*\])')
-"""How one begins of a request with images, audio or files."""
+"""How a recorded line begins whose request has images, audio or files."""
 _ERROR_FIELDS = ("code", "status", "retry_after", "retryable", "schema_refused")
 
 
 class Recording(WrappedModel):
     """Asks another model and appends each request with its answer to a file, when the answer has ended.
 
-    An answer that failed, or that nobody read to its end, is written up to where it ended.
+    An answer that failed, or that nobody read to its end, is written as far as it came.
     """
 
     def __init__(self, model: Model, path: str | os.PathLike[str]) -> None:
@@ -44,17 +43,17 @@ class Recording(WrappedModel):
         self._path = Path(path)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
-        """Yield the model's answer unchanged; what it thinks is not written down.
+        """Yield the model's answer unchanged; its thoughts aren't recorded.
 
         Raises:
             ModelError: the model's own, or because the file can't be written.
         """
         deltas: list[str] = []
         dialect: Dialect | None = getattr(self._model, "dialect", None)
-        named: JsonObject = {"name": self.name} | ({} if dialect is None else {"dialect": dialect.name})
+        head: JsonObject = {"name": self.name} | ({} if dialect is None else {"dialect": dialect.name})
         if any("media" in message for message in request.messages):
-            named["urls"] = sorted(takes_of(self._model).urls)
-        entry: JsonObject = {**named, "request": _asked(request), "deltas": deltas}
+            head["urls"] = sorted(takes_of(self._model).urls)
+        entry: JsonObject = {**head, "request": _request_entry(request), "deltas": deltas}
         try:
             async with closing(self._model.stream(request)) as answer:
                 async for item in answer:
@@ -64,10 +63,10 @@ class Recording(WrappedModel):
                         entry["usage"] = asdict(item)
                     yield item
         except Exception as error:
-            entry["error"] = _failed(error)
+            entry["error"] = _error_entry(error)
             raise
         finally:
-            # Reached too when the reader leaves early or is cancelled, so what is written here must not wait.
+            # Also reached when the reader leaves early or is cancelled, so writing must not await.
             _append(self._path, entry)
 
 
@@ -87,7 +86,7 @@ class Replay:
 
     @property
     def dialect(self) -> Dialect | None:
-        """The dialect of the recorded model, so that the same schema is asked for as then."""
+        """The dialect of the recorded model, so that the same schema is requested."""
         if self._dialect is None and os.path.isfile(self._path):
             with self._path.open(encoding="utf-8", errors="replace") as file:
                 name = _DIALECT_NAME.match(file.readline())
@@ -96,13 +95,13 @@ class Replay:
 
     @cached_property
     def takes(self) -> Takes:
-        """Whatever was recorded; addresses of what the recorded model took them of, so that the same is fetched."""
+        """Everything; addresses only of kinds that the recorded model took by address, so that others are fetched."""
         if not os.path.isfile(self._path):
             return EVERYTHING
         with self._path.open(encoding="utf-8", errors="replace", newline="\n") as file:
             for line in file:
-                if (found := _URLS.match(line)) is not None:
-                    return replace(EVERYTHING, urls=frozenset(json.loads(found.group(1))))
+                if (match := _URLS.match(line)) is not None:
+                    return replace(EVERYTHING, urls=frozenset(json.loads(match.group(1))))
         return EVERYTHING
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
@@ -126,7 +125,7 @@ class Replay:
             raise ModelError(f"{self.name}: the recorded answer was left before its end", code="model_recording")
 
     def _read(self) -> None:
-        # Concurrent first requests each come here on a thread of their own, and only one may read.
+        # Concurrent first requests each get here on their own thread, and only one may read.
         with self._reading:
             if self._entries is None:
                 self._entries = _Entries(self._path)
@@ -141,13 +140,13 @@ class _Entry:
 
 
 class _Entries:
-    """The recorded answers by what was asked; each is given once."""
+    """The recorded answers by request; each is given once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._asked = 0
         self._by_key: dict[str, list[_Entry]] = {}
-        self._given: dict[str, int] = {}
+        self._used: dict[str, int] = {}
         try:
             # Only the line feed ends a line: others may occur in a string, and are data there.
             lines = path.read_bytes().decode(errors="surrogatepass").split("\n")
@@ -155,45 +154,45 @@ class _Entries:
             raise ModelError(f"the recording {path} can't be read: {error}", code="model_recording") from error
         for number, line in enumerate(lines, 1):
             if line.strip():
-                key, entry = _parsed(line, f"{path}, line {number}")
+                key, entry = _parse(line, f"{path}, line {number}")
                 self._by_key.setdefault(key, []).append(entry)
 
-    def take(self, request: ModelRequest) -> _Entry:
+    def take(self, asked: ModelRequest) -> _Entry:
         self._asked += 1
-        asked = _asked(request)
-        key = _key(asked)
+        request = _request_entry(asked)
+        key = _key(request)
         recorded = self._by_key.get(key, [])
-        given = self._given.get(key, 0)
-        if given < len(recorded):
-            self._given[key] = given + 1
-            return recorded[given]
+        count = self._used.get(key, 0)
+        if count < len(recorded):
+            self._used[key] = count + 1
+            return recorded[count]
         raise ModelError(
-            f"{self._path} has no answer for request number {self._asked}: {self._difference(asked, given)}",
+            f"{self._path} has no answer for request number {self._asked}: {self._difference(request, count)}",
             code="model_recording",
         )
 
-    def _difference(self, asked: JsonObject, given: int) -> str:
-        if given:
-            return f"it was recorded {given} times, and all of them were given"
+    def _difference(self, request: JsonObject, count: int) -> str:
+        if count:
+            return f"it was recorded {count} times, and all of them were given"
         entries = [entry for entries in self._by_key.values() for entry in entries]
         if not entries:
             return "nothing is recorded"
-        messages: list[Any] = asked["messages"]
-        shared = max(_shared(entry.messages, messages) for entry in entries)
+        messages: list[Any] = request["messages"]
+        shared = max(_common_length(entry.messages, messages) for entry in entries)
         if any(entry.messages == messages for entry in entries):
             return "the messages are recorded, with another schema"
         return f"it differs from the nearest recorded one at message {shared}"
 
 
-def _shared(left: list[Any], right: list[Any]) -> int:
+def _common_length(left: list[Any], right: list[Any]) -> int:
     return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
 
 
-def _key(asked: JsonObject) -> str:
-    return encode([asked["messages"], asked["schema"]], sort_keys=True)
+def _key(entry: JsonObject) -> str:
+    return encode([entry["messages"], entry["schema"]], sort_keys=True)
 
 
-def _asked(request: ModelRequest) -> JsonObject:
+def _request_entry(request: ModelRequest) -> JsonObject:
     return {
         "messages": [_message(message) for message in request.messages],
         "schema": request.schema,
@@ -203,11 +202,11 @@ def _asked(request: ModelRequest) -> JsonObject:
 
 
 def _message(message: ModelMessage) -> JsonObject:
-    """A message, with the digest of what goes along in place of its content: it goes along again and again."""
-    own: JsonObject = dict(message)
+    """A message with its media identified by digest, without their data, which every later request repeats."""
+    entry: JsonObject = dict(message)
     if "media" in message:
-        own["media"] = {key: value for key, value in message["media"].items() if key != "data"}
-    return own
+        entry["media"] = {key: value for key, value in message["media"].items() if key != "data"}
+    return entry
 
 
 def _setting(value: object) -> Json:
@@ -218,14 +217,14 @@ def _setting(value: object) -> Json:
         return repr(value)
 
 
-def _failed(error: Exception) -> JsonObject:
+def _error_entry(error: Exception) -> JsonObject:
     if not isinstance(error, ModelError):
         return {"message": f"{type(error).__name__}: {error}"}
     return {"message": error.message} | {field: getattr(error, field) for field in _ERROR_FIELDS}
 
 
 def _append(path: Path, entry: JsonObject) -> None:
-    # A provider may split a surrogate pair between two deltas; what came is what is written.
+    # A provider may split a surrogate pair between two deltas; deltas are written as they came.
     line = f"{encode(entry)}\n".encode(errors="surrogatepass")
     try:
         # One write to a file opened for appending: lines of concurrent requests, and processes, stay whole.
@@ -237,13 +236,13 @@ def _append(path: Path, entry: JsonObject) -> None:
     except IdeaError as error:
         raise ModelError(f"the recording can't be written: {error.message}", code="model_recording") from error
     except (OSError, ValueError) as error:
-        said = f"the recording {path} can't be written: {unwritable(error)}"
-        raise ModelError(said, code="model_recording") from error
+        message = f"the recording {path} can't be written: {unwritable(error)}"
+        raise ModelError(message, code="model_recording") from error
     if not is_whole:
         raise ModelError(f"the recording {path} holds only part of an answer: make room", code="model_recording")
 
 
-def _parsed(line: str, where: str) -> tuple[str, _Entry]:
+def _parse(line: str, where: str) -> tuple[str, _Entry]:
     try:
         record = json.loads(line)
         request, error = record["request"], record.get("error")

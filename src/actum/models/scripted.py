@@ -17,25 +17,25 @@ from ..generation.request_media import EVERYTHING, Takes
 from ..schema.json import encode
 
 Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Reasoning | Usage]
-"""A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""
+"""A mapping is sent as JSON text, a string as it is; an exception is raised; an iterator yields the deltas."""
 
 ScriptedAnswer: TypeAlias = Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]
-"""One answer of a script: JSON as text or value, an error to raise, or what makes one of the request, async or not."""
+"""One answer of a script: a reply, or a function, async or not, that makes one from the request."""
 
 
 _PARTS = frozenset({"calls", "output", "meta"})
-"""What an answer has; a dict with another name that is near is a slip. As a text, anything is sent."""
+"""The keys of an answer; another key that is close to one is a mistake. Text is sent whatever it holds."""
 
 
 class Scripted:
     """Answers the n-th request with the n-th answer.
 
     Args:
-        answers: dicts, raw texts, exceptions, or what makes one of these of a request.
+        answers: dicts, raw texts, exceptions, or callables that make one of these from a request.
         chunk: how many characters a delta has; None gives the whole text as one.
-        delay: the seconds between deltas; control is given up between them even when it is 0.
-        name: what it tells of itself.
-        usage: what each request is said to have cost.
+        delay: the seconds between deltas; even 0 yields to the event loop between them.
+        name: the model's name.
+        usage: the usage of each request.
         repeat_last: the last answer serves every request after it.
         dialect: what it takes of JSON Schema; all of it by default.
         takes: what it takes in addition to text; everything by default.
@@ -62,7 +62,7 @@ class Scripted:
         self.requests: list[ModelRequest] = []
         self.dialect = dialect
         self.takes = takes
-        self._answers = [_checked(answer, index) for index, answer in enumerate(answers, 1)]
+        self._answers = [_check(answer, index) for index, answer in enumerate(answers, 1)]
         self._chunk = chunk
         self._delay = delay
         self._name = name
@@ -115,27 +115,27 @@ class Scripted:
 async def _resolve(answer: ScriptedAnswer, request: ModelRequest) -> Reply:
     if not callable(answer):
         return answer
-    made = answer(request)
-    return _made(await made if inspect.isawaitable(made) else made)
+    reply = answer(request)
+    return _reply(await reply if inspect.isawaitable(reply) else reply)
 
 
-def _made(answer: object) -> Reply:
+def _reply(answer: object) -> Reply:
     if isinstance(answer, str | Mapping | BaseException | AsyncIterator):
         return cast("Reply", answer)
     raise TypeError(f"a {type(answer).__name__} is not an answer: give a dict, a str, an exception or async deltas")
 
 
-def _checked(answer: ScriptedAnswer, number: int) -> ScriptedAnswer:
+def _check(answer: ScriptedAnswer, number: int) -> ScriptedAnswer:
     if callable(answer):
         return answer
     try:
-        made = _made(answer)
-        if isinstance(made, Mapping):
-            encode(dict(made))
-            for key in (one for one in made if one not in _PARTS):
-                # Answers of other forms (`tool_calls`) are scripted, too: only a slip of a letter or two is one.
+        reply = _reply(answer)
+        if isinstance(reply, Mapping):
+            encode(dict(reply))
+            for key in reply.keys() - _PARTS:
+                # Answers of other forms (`tool_calls`) may be scripted, too; only a near miss is a mistake.
                 for meant in get_close_matches(key.lower(), _PARTS, 1, 0.8):
                     raise TypeError(f"{key!r} is not part of an answer: did you mean {meant!r}?")
     except (TypeError, ValueError) as error:
         raise TypeError(f"answer {number} of the script: {error}") from None
-    return made
+    return reply

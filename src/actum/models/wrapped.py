@@ -1,4 +1,4 @@
-"""A model around another one, which says of itself what that says."""
+"""A model around another one, with the properties of that one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from ..generation.model import Model
 
-_SAID = frozenset({"dialect", "disprove", "has_price", "ignored", "takes"})
-"""What a model may say of itself; not its `chain`, by which what stands around it would be passed over."""
+_FORWARDED = frozenset({"dialect", "disprove", "has_price", "ignored", "takes"})
+"""The optional attributes of a model; not `chain`, through which requests would bypass the wrapper."""
 
 
 class WrappedModel:
-    """What is known of a model that another one answers for; how it answers is for those who derive from it."""
+    """The base of models that wrap another one: forwards its attributes; subclasses define `stream`."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -22,7 +22,7 @@ class WrappedModel:
         return self._model.name
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _SAID:
+        if name not in _FORWARDED:
             raise AttributeError(name)
         return getattr(self._model, name)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LONG = ("1h", "12h")
 _LEAST = {"opus-4-5": 4096, "opus-4-6": 4096, "haiku-4-5": 4096, "3-haiku": 2048, "3-5-haiku": 2048}
-"""How many tokens a prefix has at least that is kept, by what its model's name holds (W18).
+"""The least tokens of a prefix that is cached, by a part of the model's name (W18).
 
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching#cache-limitations
 """
@@ -57,28 +57,28 @@ class Anthropic(LibraryWire):
         """Between 1,024 tokens and 4,096, by the model."""
         return next((least for part, least in _LEAST.items() if part in model), super().least_kept(model))
 
-    def kept(self, asked: WireRequest) -> Mapping[str, Any]:
-        """Whether the instructions are to be kept: where all of them, and no user's message, are up to a mark (W14)."""
-        is_told = any(self._last_said(asked, count) is None for count in asked.marks.counts)
-        opening = self._opening(asked)
-        is_whole = is_told and all(count >= opening for count in asked.marks.counts)
-        return {"anthropic_cache_instructions": self._time(asked)} if is_whole and opening else {}
+    def cache_settings(self, asked: WireRequest) -> Mapping[str, Any]:
+        """Cache the instructions if a mark comes before any message of the user, and all marks after them (W14)."""
+        counts, opening = asked.marks.counts, self._opening_length(asked)
+        is_whole = opening and all(count >= opening for count in counts)
+        is_cached = is_whole and any(self._last_user_index(asked, count) is None for count in counts)
+        return {"anthropic_cache_instructions": self._time(asked)} if is_cached else {}
 
-    def points(self, asked: WireRequest) -> Sequence[tuple[int, str]]:
-        """Behind the last of the user's messages up to each mark: only those can carry one."""
-        said = (self._last_said(asked, count) for count in asked.marks.counts)
-        return [(index, self._time(asked)) for index in said if index is not None]
+    def cache_points(self, asked: WireRequest) -> Sequence[tuple[int, str]]:
+        """After the last of the user's messages before each mark: only those can carry one."""
+        indexes = (self._last_user_index(asked, count) for count in asked.marks.counts)
+        return [(index, self._time(asked)) for index in indexes if index is not None]
 
-    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
-        """The batches: what was asked in one is known by its results."""
+    async def batches_of(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+        """The batches; the ids of the requests are read from the results."""
         client = cast("Any", model).client.beta.messages.batches
         async for batch in client.list():
             ids: list[str] | None = None
             if batch.processing_status == "ended":
-                ids = [one.custom_id async for one in await client.results(batch.id)]
+                ids = [result.custom_id async for result in await client.results(batch.id)]
             yield HeldBatch(batch.id, batch.created_at.timestamp(), ids)
 
-    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
+    def connect(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
         from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
@@ -92,11 +92,11 @@ class Anthropic(LibraryWire):
     def _time(self, asked: WireRequest) -> str:
         return "1h" if asked.marks.keeps in _LONG else "5m"
 
-    def _last_said(self, asked: WireRequest, count: int) -> int | None:
+    def _last_user_index(self, asked: WireRequest, count: int) -> int | None:
         items = asked.request.messages
         return next((index for index in range(count - 1, -1, -1) if items[index]["role"] == "user"), None)
 
-    def _opening(self, asked: WireRequest) -> int:
+    def _opening_length(self, asked: WireRequest) -> int:
         items = asked.request.messages
         return next((index for index, item in enumerate(items) if item["role"] != "system"), len(items))
 

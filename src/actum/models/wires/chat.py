@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 _URL = "https://api.openai.com/v1"
 _PATIENCE = 0.5
-"""Seconds to wait for a stream to close that has said it is done."""
+"""Seconds to wait for a stream to close after its last event."""
 _DONE = b"[DONE]"
 _LONGEST_REFUSAL = 10_000
 ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
-"""What only OpenAI is told of who pays."""
+"""Headers that name the account that pays, sent to OpenAI alone, and the variables that hold them."""
 _THINKING = {True: "medium", False: "none"}
 _PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 """The formats of audio that it knows."""
 _PAID_WRITES = ("gpt-5.6", "gpt-6")
-"""How the names of the models begin that charge for what they keep of a prompt, and keep it where they are told."""
+"""Prefixes of the models that charge for writing to the cache, and that take cache breakpoints."""
 
 
 class Chat(Wire):
@@ -74,7 +74,7 @@ class Chat(Wire):
         return Takes(types=types, urls=frozenset(urls))
 
     async def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
-        """Yield the text and the thoughts as they arrive, and then how it ended.
+        """Yield the text and the thoughts as they arrive, then how the answer ended.
 
         Raises:
             ModelError: as `failures` lists.
@@ -89,7 +89,7 @@ class Chat(Wire):
             http: aiohttp.ClientSession = client.http
             async with http.post(
                 f"{url}/chat/completions",
-                data=_written(asked).encode(),
+                data=_encode_body(asked).encode(),
                 headers=_headers(asked),
                 timeout=aiohttp.ClientTimeout(sock_connect=patience, sock_read=patience),
                 allow_redirects=False,  # the key would go along
@@ -99,22 +99,24 @@ class Chat(Wire):
                 await check_content(endpoint.provider, response.status, response.headers, content.iter_any)
                 if not response.ok:
                     body = await failures.beginning(content.iter_any())
-                    raise failures.of_status(name, response.status, response.headers, body.decode(errors="replace"))
+                    raise failures.status_failure(
+                        name, response.status, response.headers, body.decode(errors="replace")
+                    )
                 events = _Events(asked)
                 # Until the stream says that it is done: some hosts keep the connection open for long.
                 chunk = b"begin"
                 while chunk:
                     chunk = b"" if events.is_done else await content.readany()
-                    text = events.take(chunk, name) if chunk else events.rest(name)
+                    text = events.take(chunk) if chunk else events.rest()
                     if thought := events.thought():
                         yield Reasoning(thought)
                     if text:
                         yield text
-                    if events.failure is not None:  # what came before it was said
+                    if events.failure is not None:  # after the text that came before it
                         raise events.failure
                 if not content.at_eof():
                     await _drain(content)
-                yield events.ended(name)
+                yield events.ended()
         except Exception as error:
             raise failures.transport_failure(error, name, answered=answered) from error
 
@@ -141,17 +143,17 @@ def _proxy(url: str) -> str | None:
 
 
 def _headers(asked: WireRequest) -> dict[str, str]:
-    own = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "actum"}
+    headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "actum"}
     if asked.endpoint.api_key is not None:
-        own["authorization"] = f"Bearer {asked.endpoint.api_key}"
+        headers["authorization"] = f"Bearer {asked.endpoint.api_key}"
     if asked.endpoint.is_own:
         named = {header: os.environ.get(variable) for header, variable in ACCOUNT.items()}
-        own |= {header: value for header, value in named.items() if value}
-    return own | dict(asked.request.settings.get("headers") or {})
+        headers |= {header: value for header, value in named.items() if value}
+    return headers | dict(asked.request.settings.get("headers") or {})
 
 
-def _written(asked: WireRequest) -> str:
-    """The body of a request. Its schema is the same text in many of them, so it isn't written again for each."""
+def _encode_body(asked: WireRequest) -> str:
+    """The body of a request; the schema's text is reused, since many requests share it."""
     body, request = _body(asked), asked.request
     if request.mode == "prompted" or "response_format" in body:
         return encode(body)
@@ -161,7 +163,9 @@ def _written(asked: WireRequest) -> str:
 
 def _body(asked: WireRequest) -> JsonObject:
     is_own, settings = asked.endpoint.is_own, asked.request.settings
-    messages: list[JsonObject] = [{"role": one["role"], "content": _content(one)} for one in asked.request.messages]
+    messages: list[JsonObject] = [
+        {"role": message["role"], "content": _content(message)} for message in asked.request.messages
+    ]
     body: JsonObject = {
         "model": asked.model,
         # Chat templates of open models often take one system message only (pydantic/pydantic-ai#5812).
@@ -178,28 +182,28 @@ def _body(asked: WireRequest) -> JsonObject:
     if (thinking := settings.get("thinking")) is not None:
         body["reasoning_effort"] = _THINKING.get(thinking, thinking)
     if is_own and asked.marks.key:
-        body |= _kept(asked, messages)
+        body |= _cache_options(asked, messages)
     extra: Mapping[str, Any] = settings.get("extra") or {}
     return body | dict(extra)
 
 
-def _kept(asked: WireRequest, messages: list[JsonObject]) -> JsonObject:
-    """What OpenAI is told of what all runs begin with: a key that brings them together, and where to keep it (W16)."""
+def _cache_options(asked: WireRequest, messages: list[JsonObject]) -> JsonObject:
+    """OpenAI's cache options: a key shared by all runs that begin alike, and where to cache (W16)."""
     marks = asked.marks
-    told: JsonObject = {"prompt_cache_key": marks.key}
+    options: JsonObject = {"prompt_cache_key": marks.key}
     if not asked.model.startswith(_PAID_WRITES):
-        return told
+        return options
     if marks.is_alone and marks.counts:
         last = messages[marks.counts[0] - 1]
         content: Any = last["content"]
         parts: list[JsonObject] = [{"type": "text", "text": content}] if isinstance(content, str) else content
         parts[-1]["prompt_cache_breakpoint"] = {"mode": "explicit"}
         last["content"] = parts
-    return told | {"prompt_cache_options": {"mode": "explicit" if marks.is_alone else "implicit", "ttl": "30m"}}
+    return options | {"prompt_cache_options": {"mode": "explicit" if marks.is_alone else "implicit", "ttl": "30m"}}
 
 
 def _content(message: ModelMessage) -> str | list[JsonObject]:
-    """The content of a message: its text, and behind it what goes along."""
+    """The content of a message: its text, then its media."""
     media = message.get("media")
     if media is None:
         return message["content"]
@@ -207,27 +211,27 @@ def _content(message: ModelMessage) -> str | list[JsonObject]:
 
 
 def _part(media: SentMedia) -> JsonObject:
-    held = f"data:{media.get('media_type', '')};base64,{media.get('data', '')}"
+    data_url = f"data:{media.get('media_type', '')};base64,{media.get('data', '')}"
     match media["kind"]:
         case "image":
             closeness = {"detail": media["detail"]} if "detail" in media else {}
-            return {"type": "image_url", "image_url": {"url": media.get("url") or held, **closeness}}
+            return {"type": "image_url", "image_url": {"url": media.get("url") or data_url, **closeness}}
         case "audio":
             audio = {"data": media.get("data", ""), "format": _FORMATS[media.get("media_type", "")]}
             return {"type": "input_audio", "input_audio": audio}
         case "file":
-            return {"type": "file", "file": {"filename": media["name"] or "file", "file_data": held}}
+            return {"type": "file", "file": {"filename": media["name"] or "file", "file_data": data_url}}
 
 
 def _opening_joined(messages: list[JsonObject]) -> Iterator[JsonObject]:
-    opening = next((index for index, one in enumerate(messages) if one["role"] != "system"), len(messages))
+    opening = next((index for index, message in enumerate(messages) if message["role"] != "system"), len(messages))
     if opening:
-        yield {"role": "system", "content": "\n\n".join(one["content"] for one in messages[:opening])}
+        yield {"role": "system", "content": "\n\n".join(message["content"] for message in messages[:opening])}
     yield from messages[opening:]
 
 
 async def _drain(content: aiohttp.StreamReader) -> None:
-    """Read what comes behind the end, which is nothing: then the connection can be used again."""
+    """Read to the end of the stream, where nothing more is expected, so that the connection can be reused."""
     import aiohttp
 
     with suppress(TimeoutError, aiohttp.ClientError):
@@ -237,14 +241,15 @@ async def _drain(content: aiohttp.StreamReader) -> None:
 
 
 class _Events:
-    """What the events of an answer say: its text, and what is known when they are over."""
+    """Reads the events of an answer: its text as it arrives, and how it ended."""
 
     def __init__(self, asked: WireRequest) -> None:
         self.is_done = False
         """Whether the host has said that nothing follows."""
         self.failure: ModelError | None = None
-        """Why what followed the last text can't be read, or what the host said of itself."""
+        """Why the stream can't be read any further, or the failure that the host reported."""
         self._reader = EventReader()
+        self._name = asked.name
         self._is_own = asked.endpoint.is_own
         self._model = asked.model
         self._reason: str | None = None
@@ -253,45 +258,45 @@ class _Events:
         self._usage: JsonObject = {}
         self._began = False
 
-    def take(self, chunk: bytes, name: str) -> str:
-        """The text of the events that are whole now: what arrives together is given out together."""
+    def take(self, chunk: bytes) -> str:
+        """The text of all events that this chunk completes, as one string."""
         text = ""
         try:
             for data in self._reader.feed(chunk):
                 if data == _DONE:
                     self.is_done = True
                     break
-                text += self._text(data, name)
+                text += self._text(data)
         except ModelError as error:
             self.failure = error
         return text
 
     def thought(self) -> str:
-        """What the model has thought since this was asked for."""
+        """What the model has thought since the last call."""
         thought, self._thought = self._thought, ""
         return thought
 
-    def rest(self, name: str) -> str:
-        """The text of an event that the end of the stream has cut.
+    def rest(self) -> str:
+        """The text of a last event that no blank line ended.
 
         Raises:
-            ModelError: there is none, or it says that the host has failed.
+            ModelError: the event can't be read, or reports that the host has failed.
         """
         data = b"" if self.is_done else self._reader.rest()
-        return self._text(data, name) if data and data != _DONE else ""
+        return self._text(data) if data and data != _DONE else ""
 
-    def _text(self, data: bytes, name: str) -> str:
+    def _text(self, data: bytes) -> str:
         try:
             event = from_json(data)
         except ValueError as error:
-            raise failures.garbled(name, str(error)) from error
+            raise failures.garbled(self._name, str(error)) from error
         if not is_object(event):
-            raise failures.garbled(name, f"an event that is {type(event).__name__}")
-        return self._taken(event, name)
+            raise failures.garbled(self._name, f"an event that is {type(event).__name__}")
+        return self._read(event)
 
-    def _taken(self, event: JsonObject, name: str) -> str:
+    def _read(self, event: JsonObject) -> str:
         if (error := event.get("error")) is not None:
-            raise failures.reported_failure(name, error)
+            raise failures.reported_failure(self._name, error)
         try:
             self._began = True
             self._model = event.get("model") or self._model
@@ -307,38 +312,39 @@ class _Events:
                 self._refusal = (self._refusal + (delta.get("refusal") or ""))[:_LONGEST_REFUSAL]
                 self._reason = choice.get("finish_reason") or self._reason
         except (AttributeError, TypeError) as error:
-            raise failures.garbled(name, str(error)) from error
+            raise failures.garbled(self._name, str(error)) from error
         return text
 
-    def ended(self, name: str) -> AnswerEnd:
+    def ended(self) -> AnswerEnd:
         """How the answer ended.
 
         Raises:
-            ModelError: there was none.
+            ModelError: the stream held no event.
         """
         if not self._began:
-            raise failures.garbled(name, "it holds no event")
+            raise failures.garbled(self._name, "it holds no event")
         reason = self._reason
         if reason is None and not self._is_own:
             reason = "stop"  # several hosts leave it out
         refusal = self._refusal or None
         reason = "content_filter" if refusal else reason
-        return AnswerEnd(usage=_counted(self._usage), model=self._model, reason=reason, refusal=refusal)
+        return AnswerEnd(usage=_usage(self._usage), model=self._model, reason=reason, refusal=refusal)
 
 
-def _counted(told: JsonObject) -> Usage:
-    given, written = told.get("prompt_tokens_details"), told.get("completion_tokens_details")
-    read: JsonObject = given if is_object(given) else {}
-    thought: JsonObject = written if is_object(written) else {}
+def _usage(counts: JsonObject) -> Usage:
+    prompt, completion = (
+        details if is_object(details := counts.get(f"{part}_tokens_details")) else {}
+        for part in ("prompt", "completion")
+    )
     return Usage.of(
         {
             "requests": 1,
             # A zero may mean that nothing was counted, and unknown is never zero (L5).
-            "input_tokens": told.get("prompt_tokens") or None,
-            "output_tokens": told.get("completion_tokens") or None,
-            "cached_tokens": read.get("cached_tokens") or None,
-            "cache_write_tokens": read.get("cache_write_tokens") or None,
-            "reasoning_tokens": thought.get("reasoning_tokens") or None,
+            "input_tokens": counts.get("prompt_tokens") or None,
+            "output_tokens": counts.get("completion_tokens") or None,
+            "cached_tokens": prompt.get("cached_tokens") or None,
+            "cache_write_tokens": prompt.get("cache_write_tokens") or None,
+            "reasoning_tokens": completion.get("reasoning_tokens") or None,
         }
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Google(LibraryWire):
-    """Gemini; it keeps prompts by itself, and nothing that is paid by the hour is asked for (W17)."""
+    """Gemini; it caches prompts by itself, and no cache that is paid by the hour is asked for (W17)."""
 
     packages = ("pydantic_ai", "google.genai")
     modules = ("pydantic_ai.models.google", "pydantic_ai.direct", "actum.models.clients")
@@ -39,11 +39,11 @@ class Google(LibraryWire):
         return Takes(types={"image": ("image/",), "audio": ("audio/",), "file": ("application/pdf", "text/", "video/")})
 
     def closeness(self, media: SentMedia) -> dict[str, Any] | None:
-        """How closely to look."""
+        """The level of detail, as `media_resolution`."""
         return {"media_resolution": {"level": media["detail"]}} if "detail" in media else None
 
-    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
-        """The batches: what was asked in one is known by its results, of which one that came to nothing has none."""
+    async def batches_of(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+        """The batches; the ids of the requests are read from the results, which a failed batch doesn't have."""
         client = cast("Any", model).client.aio
         jobs = [job async for job in await client.batches.list()]
         for job in sorted(jobs, key=lambda job: job.create_time, reverse=True):
@@ -53,7 +53,7 @@ class Google(LibraryWire):
                 ids = [json.loads(line)["key"] for line in content.splitlines()]
             yield HeldBatch(job.name, job.create_time.timestamp(), ids)
 
-    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
+    def connect(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider

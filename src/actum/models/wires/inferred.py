@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Inferred(LibraryWire):
-    """What the library makes of a model's name."""
+    """The model that the library infers from a name."""
 
     packages = ("pydantic_ai",)
     modules = ("pydantic_ai.direct", "actum.models.clients")
@@ -29,15 +29,15 @@ class Inferred(LibraryWire):
         """Text alone, as far as is known."""
         return Takes()
 
-    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
-        """The library's model, over connections of its own."""
+    def connect(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
+        """The library's model, over connections of its clone."""
         from pydantic_ai.models import infer_model
 
         return _untouched(infer_model(asked.name))
 
 
 class Given(Inferred):
-    """A model that its program has made, over whatever connections that has."""
+    """A model that the user's program made, over its own connections."""
 
     def __init__(self, model: Model[Any]) -> None:
         self._model = _untouched(model)
@@ -48,11 +48,11 @@ class Given(Inferred):
 
 
 def _untouched(model: Model[Any]) -> Model[Any]:
-    """The same model, of which nothing is rewritten on its way; whether it enforces schemas is its own to say."""
-    own: Any = copy(model)
+    """The same model with nothing rewritten; whether it enforces schemas stays as its profile says."""
+    clone: Any = copy(model)
     enforces = {"supports_json_schema_output": model.profile.get("supports_json_schema_output", False)}
-    own.__dict__["profile"] = {**model.profile, **PROFILE, **enforces}
-    return own
+    clone.__dict__["profile"] = {**model.profile, **PROFILE, **enforces}
+    return clone
 
 
 WIRE = Inferred()

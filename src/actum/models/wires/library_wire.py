@@ -1,6 +1,6 @@
 """The wires that go through pydantic-ai's low-level API: a request in the library's terms and its answer in ours.
 
-The schema is sent as it is: lowering it is `actum.schema.lowering`' work, so the library's transformers are off.
+The schema is sent as it is: `actum.schema.lowering` has lowered it, so the library's transformers are off.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 PROFILE: Mapping[str, Any] = {
     "json_schema_transformer": None,
     "native_output_requires_schema_in_instructions": False,
-    # It would put a zero-width joiner into what reads like a chat template's token (S7, M7 want the bytes).
+    # Otherwise it would put a zero-width joiner into text that looks like a chat template's token (S7, M7).
     "may_tokenize_special_tokens_in_content": False,
     "supports_json_schema_output": True,
 }
-"""What is the same for every model: nothing is rewritten on its way."""
+"""The profile of every model: the library rewrites nothing."""
 _TOOL = "answer"
 _NAMES = {"tier": "service_tier", "stop": "stop_sequences", "headers": "extra_headers", "extra": "extra_body"}
-"""What the library calls settings otherwise."""
+"""The library's names of settings, where they differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBatch:
-    """A batch that a provider has: when it was created, and the ids of its requests, None while nobody can know."""
+    """A batch that a provider has: when it was created, and the ids of its requests, None while unknown."""
 
     id: str
     created: float
@@ -47,45 +47,45 @@ class HeldBatch:
 
 
 class LibraryWire(Wire):
-    """What the wires have in common that the library writes."""
+    """The base of the wires that go through the library."""
 
     inlines_system = True
-    """Whether a system message may come later; None: as the library's profile of the model says."""
+    """Whether a system message may come later; if False, the library's profile of the model decides."""
     is_loose_by_tool = False
     """Whether a schema that isn't enforced is the one tool that must be called, not an output schema."""
 
     @abstractmethod
-    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
+    def connect(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
 
     async def model(self, asked: WireRequest) -> Model[Any]:
-        """The library's model that is asked; `connected` makes it the first time."""
+        """The library's model that is asked; `connect` makes it the first time."""
         from .. import clients
 
-        return await clients.library_model(asked, self.connected)
+        return await clients.library_model(asked, self.connect)
 
-    def kept(self, asked: WireRequest) -> Mapping[str, Any]:
-        """The settings by which the library asks the provider to keep a prompt."""
+    def cache_settings(self, asked: WireRequest) -> Mapping[str, Any]:
+        """The library's settings that ask the provider to cache a prompt."""
         return {}
 
-    def points(self, asked: WireRequest) -> Sequence[tuple[int, str]]:
-        """Behind which messages, by index, the provider is asked to keep what was said, and for how long."""
+    def cache_points(self, asked: WireRequest) -> Sequence[tuple[int, str]]:
+        """The indexes of the messages after which the provider is asked to cache, each with the time to live."""
         return ()
 
     def closeness(self, media: SentMedia) -> dict[str, Any] | None:
-        """How closely to look, in the place that the wire has for it."""
+        """The level of detail to look at, as the wire states it."""
         return {"detail": media["detail"]} if "detail" in media else None
 
     def read(self, response: library.ModelResponse, asked: WireRequest) -> tuple[str, AnswerEnd]:
-        """The text of an answer that came as a whole, and how it ended."""
+        """The text of a complete answer, and how it ended."""
         from pydantic_ai import messages as library
 
         starts = (library.PartStartEvent(index=at, part=part) for at, part in enumerate(response.parts))
-        said = (_said(start) for start in starts)
-        return "".join(one for one in said if isinstance(one, str)), _end(response, asked)
+        items = (_read(start) for start in starts)
+        return "".join(item for item in items if isinstance(item, str)), _end(response, asked)
 
     async def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
-        """Yield text and thoughts, then how it ended; what the library raises is translated here alone."""
+        """Yield text and thoughts, then how the answer ended; the library's errors are translated here alone."""
         from pydantic_ai.direct import model_request_stream
 
         from .. import clients
@@ -102,17 +102,17 @@ class LibraryWire(Wire):
             )
             async with clients.opened_stream(stream, responses) as response:
                 async for event in response:
-                    if said := _said(event):
-                        yield said
+                    if item := _read(event):
+                        yield item
                 yield _end(response.get(), asked)
         except Exception as error:
             raise failures.translated(error, asked.name, answered=bool(responses)) from error
 
     def batched(self, asked: WireRequest, model: Model[Any], id: str) -> BatchRequest:
-        """A request as one of a batch: nothing of it is streamed, and nobody waits on its connection."""
+        """A request as one of a batch: its answer isn't streamed, and no connection waits for it."""
         from pydantic_ai.models.batch import BatchRequest
 
-        settings: Any = {key: one for key, one in self._settings(asked).items() if key != "timeout"}
+        settings: Any = {key: value for key, value in self._settings(asked).items() if key != "timeout"}
         return BatchRequest(
             custom_id=id,
             messages=self._messages(asked, model),
@@ -120,27 +120,28 @@ class LibraryWire(Wire):
             model_request_parameters=_parameters(asked, by_tool=self.is_loose_by_tool),
         )
 
-    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+    async def batches_of(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
         """The batches that the provider has, the newest first.
 
         Raises:
-            NotImplementedError: it can't tell what is in one.
+            NotImplementedError: it can't tell what a batch holds.
         """
         raise NotImplementedError
         yield
 
     def _settings(self, asked: WireRequest) -> ModelSettings:
         """The settings that go over the wire; `timeout` is the longest silence unless they say another."""
-        said = asked.request.settings
-        own: dict[str, Any] = {_NAMES.get(key, key): said[key] for key in self.sends if key in said and key != "cache"}
-        return cast("ModelSettings", {"timeout": said.get("timeout", asked.silence), **own, **self.kept(asked)})
+        given = asked.request.settings
+        sent = {_NAMES.get(key, key): given[key] for key in self.sends if key in given and key != "cache"}
+        settings: Any = {"timeout": given.get("timeout", asked.silence), **sent, **self.cache_settings(asked)}
+        return settings
 
     def _messages(self, asked: WireRequest, model: Model[Any]) -> list[library.ModelRequest | library.ModelResponse]:
         """Map messages in order; a later system message for which the wire has no place becomes a tagged user's."""
         from pydantic_ai import messages as library
 
         inlines = self.inlines_system or bool(model.profile.get("supports_inline_system_prompts", False))
-        points = dict(self.points(asked))
+        points = dict(self.cache_points(asked))
         result: list[library.ModelRequest | library.ModelResponse] = []
         opening = True
         items = asked.request.messages
@@ -153,11 +154,11 @@ class LibraryWire(Wire):
             for index, item in group:
                 opening = opening and item["role"] == "system"
                 if item["role"] == "user":
-                    said = self._content(item)
+                    content = self._content(item)
                     if keeps := points.get(index):
                         point = library.CachePoint(ttl=cast("Any", keeps))
-                        said = [*([said] if isinstance(said, str) else said), point]
-                    parts.append(library.UserPromptPart(content=said))
+                        content = [*([content] if isinstance(content, str) else content), point]
+                    parts.append(library.UserPromptPart(content=content))
                 elif opening or inlines:
                     parts.append(library.SystemPromptPart(content=item["content"]))
                 else:
@@ -166,21 +167,18 @@ class LibraryWire(Wire):
         return result
 
     def _content(self, item: ModelMessage) -> str | list[library.UserContent]:
-        """What the user says, and behind it what goes along (M10)."""
+        """The user's text, then the media (M10)."""
         from pydantic_ai import messages as library
 
         media = item.get("media")
         if media is None:
             return item["content"]
-        more, kind = self.closeness(media), media.get("media_type")
+        detail, kind = self.closeness(media), media.get("media_type")
         if "url" in media:
             address = library.ImageUrl if media["kind"] == "image" else library.DocumentUrl
-            return [item["content"], address(url=media["url"], media_type=kind, vendor_metadata=more)]
+            return [item["content"], address(url=media["url"], media_type=kind, vendor_metadata=detail)]
         content = b64decode(media.get("data", ""))
-        return [
-            item["content"],
-            library.BinaryContent(data=content, media_type=kind or "", vendor_metadata=more),
-        ]
+        return [item["content"], library.BinaryContent(data=content, media_type=kind or "", vendor_metadata=detail)]
 
 
 def _parameters(asked: WireRequest, *, by_tool: bool) -> ModelRequestParameters:
@@ -192,7 +190,7 @@ def _parameters(asked: WireRequest, *, by_tool: bool) -> ModelRequestParameters:
     request = asked.request
     if request.mode == "prompted":
         return ModelRequestParameters(output_mode="text")
-    # A copy, because nothing says that the library and the SDKs leave what they are given alone.
+    # A copy, because the library and the SDKs don't promise to leave it unchanged.
     schema = copy(request.schema)
     if request.mode == "loose" and by_tool:
         tool = ToolDefinition(name=_TOOL, parameters_json_schema=schema, kind="output", strict=False)
@@ -201,8 +199,8 @@ def _parameters(asked: WireRequest, *, by_tool: bool) -> ModelRequestParameters:
     return ModelRequestParameters(output_mode="native", output_object=answer)
 
 
-def _said(event: library.ModelResponseStreamEvent) -> str | Reasoning | None:
-    """Read out of an event the text of the answer, or what the model thinks, be it summed up by the provider."""
+def _read(event: library.ModelResponseStreamEvent) -> str | Reasoning | None:
+    """Read the text of the answer, or the model's thoughts or their summary, from an event."""
     from pydantic_ai import messages as library
 
     match event:
@@ -224,21 +222,21 @@ def _said(event: library.ModelResponseStreamEvent) -> str | Reasoning | None:
 
 
 def _end(response: library.ModelResponse, asked: WireRequest) -> AnswerEnd:
-    """How an answer ended: in the library's word for why or else the provider's, and the words in which it declined."""
-    own = response.provider_details or {}
-    said = {key: one for key in ("finish_reason", "refusal") if isinstance(one := own.get(key), str)}
-    reason, name = response.finish_reason or said.get("finish_reason"), response.model_name or asked.model
-    return AnswerEnd(usage=_counted(response), model=name, reason=reason, refusal=said.get("refusal"))
+    """How an answer ended: the reason, in the library's word or else the provider's, and the text of a refusal."""
+    details = response.provider_details or {}
+    texts = {key: text for key in ("finish_reason", "refusal") if isinstance(text := details.get(key), str)}
+    reason, name = response.finish_reason or texts.get("finish_reason"), response.model_name or asked.model
+    return AnswerEnd(usage=_usage(response), model=name, reason=reason, refusal=texts.get("refusal"))
 
 
-def _counted(response: library.ModelResponse) -> Usage:
-    """What the answer counted; the library's zero may mean unknown, and unknown is never zero (L5)."""
-    counted = response.usage
+def _usage(response: library.ModelResponse) -> Usage:
+    """The answer's usage; the library's zero may mean unknown, and unknown is never zero (L5)."""
+    counts = response.usage
     return Usage(
         requests=1,
-        input_tokens=counted.input_tokens or None,
-        output_tokens=counted.output_tokens or None,
-        cached_tokens=counted.cache_read_tokens or None,
-        cache_write_tokens=counted.cache_write_tokens or None,
-        reasoning_tokens=counted.details.get("reasoning_tokens") or None,
+        input_tokens=counts.input_tokens or None,
+        output_tokens=counts.output_tokens or None,
+        cached_tokens=counts.cache_read_tokens or None,
+        cache_write_tokens=counts.cache_write_tokens or None,
+        reasoning_tokens=counts.details.get("reasoning_tokens") or None,
     )

@@ -38,13 +38,13 @@ class Responses(LibraryWire):
         types = {"image": ("image/jpeg", "image/png", "image/gif", "image/webp"), "file": ("application/pdf",)}
         return Takes(types=types, urls=frozenset(types))
 
-    def kept(self, asked: WireRequest) -> Mapping[str, Any]:
-        """A key that brings together what all runs begin with (W16)."""
-        is_told = asked.endpoint.is_own and asked.marks.key
-        return {"openai_prompt_cache_key": asked.marks.key} if is_told else {}
+    def cache_settings(self, asked: WireRequest) -> Mapping[str, Any]:
+        """A cache key shared by all runs that begin alike (W16)."""
+        has_key = asked.endpoint.is_own and asked.marks.key
+        return {"openai_prompt_cache_key": asked.marks.key} if has_key else {}
 
-    async def held(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
-        """The batches, with what their input files hold: one whose file is gone has been read to its end."""
+    async def batches_of(self, model: Model[Any]) -> AsyncGenerator[HeldBatch]:
+        """The batches, with the ids in their input files; a batch whose file is gone has been read to its end."""
         from openai import NotFoundError
 
         client = cast("OpenAIResponsesModel", model).client
@@ -56,14 +56,14 @@ class Responses(LibraryWire):
                 continue
             yield HeldBatch(batch.id, batch.created_at, ids)
 
-    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
+    def connect(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
         from openai import AsyncOpenAI
         from pydantic_ai.models.openai import OpenAIResponsesModel
         from pydantic_ai.providers.openai import OpenAIProvider
 
         endpoint = asked.endpoint
-        # A key must be given: without one the SDK would send the environment's to whatever host this is.
+        # A key must be given: without one the SDK would send the environment's key to this host.
         key = endpoint.api_key or "none"
         client = AsyncOpenAI(api_key=key, base_url=endpoint.base_url, http_client=http, max_retries=0)
         provider = OpenAIProvider(openai_client=client)
