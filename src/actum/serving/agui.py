@@ -1,4 +1,4 @@
-"""AG-UI 1.0: each Idea is an agent at /agui/NAME. A run that waits ends with its interrupts, and the next one resumes.
+"""AG-UI 1.0: each Idea is an agent at /agui/NAME. A run that waits ends with its interrupts; the next run resumes it.
 
 The id of an interrupt names the run, the call and what was shown of it, so that it holds after a restart, answers that
 call and no other, and is spent by the first answer.
@@ -21,7 +21,7 @@ from ..runs.following import Entry
 from ..runs.handle import Run
 from ..schema.json import JsonObject, encode, is_object
 from ..studio.sse import EventStream, event_frame
-from .agui_events import Event, Teller
+from .agui_events import Event, Translator
 from .agui_interrupts import OpenInterrupts, PageResult, answer_to, page_tools, results_in, waiting_of
 from .desk import Desk
 from .foreign_turns import input_from, turns_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 VERSION = "1.0"
 _PATIENCE = 30.0
-"""Seconds after which a run is cancelled whose page has left and not come back with the same ids."""
+"""Seconds until a run is cancelled whose page has left and not come back with the same ids."""
 
 
 def agui_part(desk: Desk) -> Part:
@@ -43,16 +43,16 @@ def agui_part(desk: Desk) -> Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """What a page has sent, as far as it counts here."""
+class _RunInput:
+    """What a page has sent, as far as it is used here."""
 
     thread: str
     run: str
     body: JsonObject
 
     @classmethod
-    def of(cls, body: JsonObject) -> _Given:
-        """Judge it by the protocol's own model."""
+    def of(cls, body: JsonObject) -> _RunInput:
+        """Validate it with the protocol's own model."""
         from ag_ui.core import RunAgentInput
 
         try:
@@ -64,7 +64,7 @@ class _Given:
         return cls(thread=body["threadId"], run=body["runId"], body=body)
 
     def id_for(self, caller: str, name: str) -> str:
-        """The id of the run that these ids begin: a request that is sent again begins no second one."""
+        """The id of the run that these ids start: a repeated request starts no second one."""
         text = encode([caller, name, self.thread, self.run])
         return f"agui-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:32]}"
 
@@ -77,81 +77,81 @@ class _Agents:
         """Begin a run, or go on with the one whose interrupts are answered."""
         caller, name = asking_caller(request), request.path_params["name"]
         self.desk.idea(name)
-        given = await asyncio.to_thread(_Given.of, await json_body(request))
-        stream = await self._resumed(caller, name, given)
+        run_input = await asyncio.to_thread(_RunInput.of, await json_body(request))
+        stream = await self._resume(caller, name, run_input)
         if stream is None:
-            run = await self._begun(caller, name, given, request.headers.get("traceparent"))
-            stream = _Stream(self.desk, run, given, Teller(run.id))
+            run = await self._begin(caller, name, run_input, request.headers.get("traceparent"))
+            stream = _Stream(self.desk, run, run_input, Translator(run.id))
         return EventStream(stream.frames(), self.desk.closing)
 
-    async def _begun(self, caller: str, name: str, given: _Given, trace: str | None) -> Run:
-        named = given.id_for(caller, name)
+    async def _begin(self, caller: str, name: str, run_input: _RunInput, trace: str | None) -> Run:
+        run_id = run_input.id_for(caller, name)
         try:
-            return await self.desk.find(caller, named)  # it was sent again
+            return await self.desk.find(caller, run_id)  # the request was repeated
         except Refusal:
             pass
-        brought = page_tools(given.body.get("tools") or [], self.desk.idea(name), self.desk.carrier)
-        messages = [*brought, *_ambient(given.body), *turns_of(given.body.get("messages") or [])]
-        forwarded = given.body.get("forwardedProps")
-        own: Any = forwarded.get("input") if is_object(forwarded) else None
-        if own is not None and not is_object(own):
+        tools = page_tools(run_input.body.get("tools") or [], self.desk.idea(name), self.desk.carrier)
+        messages = [*tools, *_ambient(run_input.body), *turns_of(run_input.body.get("messages") or [])]
+        forwarded = run_input.body.get("forwardedProps")
+        arguments: Any = forwarded.get("input") if is_object(forwarded) else None
+        if arguments is not None and not is_object(arguments):
             raise Refusal(422, "body", "forwardedProps.input must be an object")
-        messages, taken = input_from(name, self.desk.idea(name), messages, own)
-        run, _ = await self.desk.start(caller, name, input=taken, messages=messages, id=named, trace=trace)
+        messages, arguments = input_from(name, self.desk.idea(name), messages, arguments)
+        run, _ = await self.desk.start(caller, name, input=arguments, messages=messages, id=run_id, trace=trace)
         return run
 
-    async def _resumed(self, caller: str, name: str, given: _Given) -> _Stream | None:
-        """The run that goes on with the answers and the results that a page brings, None where it brings none."""
-        entries: Sequence[Mapping[str, Any]] = given.body.get("resume") or []
-        named = [(str(one["interruptId"]), one) for one in entries]
-        runs = {interrupt.partition("#")[0] for interrupt, _ in named}
+    async def _resume(self, caller: str, name: str, run_input: _RunInput) -> _Stream | None:
+        """The stream of the run that continues with a page's answers and results, None if the page brings none."""
+        resumed: Sequence[Mapping[str, Any]] = run_input.body.get("resume") or []
+        entries = [(str(entry["interruptId"]), entry) for entry in resumed]
+        runs = {key.partition("#")[0] for key, _ in entries}
         if len(runs) > 1:
             raise Refusal(422, "interrupt", "the interrupts are of different runs")
-        run, results = await self._going_on(caller, name, runs, list(results_in(given.body["messages"])))
+        run, results = await self._run_to_resume(caller, name, runs, list(results_in(run_input.body["messages"])))
         if run is None:
             return None
         waiting = await waiting_of(run)
         open_now = waiting.interrupts
-        answers = {one: answer_to(open_now[one], entry) for one, entry in named if one in open_now}
-        if answers and (left := [one for one in open_now if one not in answers]):
-            raise Refusal(422, "interrupt", f"{len(left)} interrupts have no entry: answer or cancel each")
-        after, teller = await _last(self.desk, run), Teller(run.id)
-        places = [*(one.place for one in open_now.values()), *waiting.page]
-        told = [teller.call_of(place) for one in places for place in _leading(one)]
-        brought = [one for one in results if one.place in waiting.page]
+        answers = {key: answer_to(open_now[key], entry) for key, entry in entries if key in open_now}
+        if answers and (missing := [key for key in open_now if key not in answers]):
+            raise Refusal(422, "interrupt", f"{len(missing)} interrupts have no entry: answer or cancel each")
+        after, translator = await _last_entry(self.desk, run), Translator(run.id)
+        places = [*(interrupt.place for interrupt in open_now.values()), *waiting.page]
+        announced = [translator.call_of(parent) for place in places for parent in _places_to(place)]
+        page_results = [result for result in results if result.place in waiting.page]
         for answer in answers.values():
             await answer.give(self.desk, run)
-        for result in brought:
+        for result in page_results:
             await result.give(run)
-        teller = Teller(run.id, told, [teller.call_of(one.place) for one in brought])
-        return _Stream(self.desk, run, given, teller, after, [one for one, _ in named if one not in open_now])
+        translator = Translator(run.id, announced, [translator.call_of(result.place) for result in page_results])
+        return _Stream(self.desk, run, run_input, translator, after, [key for key, _ in entries if key not in open_now])
 
-    async def _going_on(
+    async def _run_to_resume(
         self, caller: str, name: str, runs: Collection[str], results: Sequence[PageResult]
     ) -> tuple[Run | None, list[PageResult]]:
-        """The run that interrupts are of, or calls that it has had its page make; and the results that are for it."""
-        for one in runs:
-            run = await self.desk.find(caller, one, of=name)
-            return run, [result for result in results if result.run == one]
-        for one in dict.fromkeys(result.run for result in results):
+        """The run that the interrupts belong to, or else the page's results; with the results that are meant for it."""
+        for run_id in runs:
+            run = await self.desk.find(caller, run_id, of=name)
+            return run, [result for result in results if result.run == run_id]
+        for run_id in dict.fromkeys(result.run for result in results):
             try:
-                run = await self.desk.find(caller, one, of=name)
+                run = await self.desk.find(caller, run_id, of=name)
             except Refusal:
                 continue
-            own = [result for result in results if result.run == one]
+            matching = [result for result in results if result.run == run_id]
             made = made_elsewhere(await run.context())
-            if any(result.place.partition("/")[0] in made for result in own):
-                return run, own
+            if any(result.place.partition("/")[0] in made for result in matching):
+                return run, matching
         return None, []
 
 
-def _leading(place: str) -> list[str]:
+def _places_to(place: str) -> list[str]:
     """A place, and those of the calls whose delegates lead there."""
     steps = place.split("/") if place else []
     return ["/".join(steps[: end + 1]) for end in range(len(steps))]
 
 
-async def _last(desk: Desk, run: Run) -> int:
+async def _last_entry(desk: Desk, run: Run) -> int:
     after = 0
     while page := await desk.runs.store.entries(run.id, after):
         after = page[-1][0]
@@ -159,13 +159,13 @@ async def _last(desk: Desk, run: Run) -> int:
 
 
 def _ambient(body: JsonObject) -> list[JsonObject]:
-    """What a page says in addition to its messages: its state and its context."""
-    found: list[JsonObject] = []
+    """The state and the context of a page, as messages."""
+    messages: list[JsonObject] = []
     state = body.get("state")
-    if is_object(state) and (own := {key: value for key, value in state.items() if key != "approvals"}):
-        found.append({"type": "state", "state": own})
+    if is_object(state) and (kept := {key: value for key, value in state.items() if key != "approvals"}):
+        messages.append({"type": "state", "state": kept})
     context: list[JsonObject] = body.get("context") or []
-    return found + [{"type": "text", "text": f"{one['description']}: {one['value']}"} for one in context]
+    return messages + [{"type": "text", "text": f"{item['description']}: {item['value']}"} for item in context]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,30 +174,30 @@ class _Stream:
 
     desk: Desk
     run: Run
-    given: _Given
-    teller: Teller
+    run_input: _RunInput
+    translator: Translator
     after: int = 0
     unknown: Sequence[str] = ()
-    """The interrupts that are none of the run."""
+    """Interrupts that the page named and the run doesn't have open."""
 
     async def frames(self) -> AsyncGenerator[bytes]:
-        """The events as frames. A page that leaves has the run cancelled, unless it comes back in time."""
+        """The events as frames. If the page leaves and doesn't come back in time, the run is cancelled."""
         with self.desk.onlookers.at(self.run, _PATIENCE):
             async for event in self._events():
                 yield event_frame(event)
 
     async def _events(self) -> AsyncGenerator[Event]:
-        own: Event = {"threadId": self.given.thread, "runId": self.given.run}
-        yield {"type": "RUN_STARTED", **own, "protocolVersion": VERSION}
+        ids: Event = {"threadId": self.run_input.thread, "runId": self.run_input.run}
+        yield {"type": "RUN_STARTED", **ids, "protocolVersion": VERSION}
         yield {"type": "CUSTOM", "name": "actum.run", "value": {"id": self.run.id}}
         for name in self.unknown:
             yield {"type": "CUSTOM", "name": "actum.warning", "value": f"no interrupt {name} is open"}
         after, waiting = self.after, OpenInterrupts()
         try:
             while True:
-                async for one in self.run.follow(after, live=True):
-                    after = one.seq if isinstance(one, Entry) else after
-                    for event in self.teller.take(one):
+                async for item in self.run.follow(after, live=True):
+                    after = item.seq if isinstance(item, Entry) else after
+                    for event in self.translator.events_of(item):
                         yield event
                 waiting = await waiting_of(self.run)
                 if waiting or self.run.row.is_over:  # else somebody has decided meanwhile, and it goes on
@@ -205,39 +205,37 @@ class _Stream:
         except ActumError as error:
             yield {"type": "RUN_ERROR", "message": error.message, "code": error.code}
             return
-        for event in self._ending(own, waiting):
+        for event in self._ending(ids, waiting):
             yield event
 
-    def _ending(self, own: Event, waiting: OpenInterrupts) -> list[Event]:
-        row, open_now = self.run.row, waiting.interrupts
+    def _ending(self, ids: Event, waiting: OpenInterrupts) -> list[Event]:
+        row, translator = self.run.row, self.translator
         usage = _usage(row.about.get("usage"))
+        finished: Event = {"type": "RUN_FINISHED", **ids, **usage}
         if waiting:
-            held = [(one.place, name, dict(one.about.call)) for name, one in open_now.items() if one.about]
-            page = [(place, dict(one.call)) for place, one in waiting.page.items()]
-            closed = [*self.teller.closed(held, page)]
-            if not open_now:
-                ids = [self.teller.page_call(place) for place in waiting.page]
-                success: JsonObject = {"type": "success", "pendingToolCallIds": ids}
-                return [*closed, {"type": "RUN_FINISHED", **own, "outcome": success, **usage}]
-            interrupts = [
-                one.to_dict(name, one.place and self.teller.call_of(one.place)) for name, one in open_now.items()
-            ]
-            outcome: JsonObject = {"type": "interrupt", "interrupts": interrupts}
-            return [*closed, {"type": "RUN_FINISHED", **own, "outcome": outcome, **usage}]
+            open_now = waiting.interrupts.items()
+            held = [(shown.place, name, dict(shown.about.call)) for name, shown in open_now if shown.about]
+            page = [(place, dict(pending.call)) for place, pending in waiting.page.items()]
+            outcome: JsonObject = {"type": "success", "pendingToolCallIds": [*map(translator.page_call, waiting.page)]}
+            if open_now:
+                interrupts = [
+                    shown.to_dict(name, shown.place and translator.call_of(shown.place)) for name, shown in open_now
+                ]
+                outcome = {"type": "interrupt", "interrupts": interrupts}
+            return [*translator.closed(held, page), finished | {"outcome": outcome}]
         if row.state == "cancelled":
-            return [*self.teller.closed(), {"type": "RUN_FINISHED", **own, "outcome": {"type": "cancelled"}, **usage}]
+            return [*translator.closed(), finished | {"outcome": {"type": "cancelled"}}]
         if row.state == "done":
-            done: Event = {"type": "RUN_FINISHED", **own, "result": row.output, "outcome": {"type": "success"}, **usage}
-            return [*self.teller.closed(), done]
+            return [*translator.closed(), finished | {"result": row.output, "outcome": {"type": "success"}}]
         error = row.error or {"message": "it has failed", "code": "error"}
         failed: Event = {"type": "RUN_ERROR", "message": str(error["message"]), "code": str(error["code"])}
-        return [*self.teller.closed(), {**failed, **usage}]
+        return [*translator.closed(), failed | usage]
 
 
-def _usage(told: Any) -> JsonObject:
-    if not is_object(told):
+def _usage(usage: Any) -> JsonObject:
+    if not is_object(usage):
         return {}
-    counts = {"inputTokens": told.get("input_tokens"), "outputTokens": told.get("output_tokens")}
-    counts["cachedInputTokens"] = told.get("cached_tokens")
-    own = {name: count for name, count in counts.items() if isinstance(count, int)}
-    return {"usage": [own]} if own else {}
+    counts = {"inputTokens": usage.get("input_tokens"), "outputTokens": usage.get("output_tokens")}
+    counts["cachedInputTokens"] = usage.get("cached_tokens")
+    known = {name: count for name, count in counts.items() if isinstance(count, int)}
+    return {"usage": [known]} if known else {}

@@ -1,4 +1,4 @@
-"""What a run tells, as events of AG-UI 1.0: pure, in their order, each opened thing closed before the end."""
+"""A run as events of AG-UI 1.0: pure, in order, and everything that was opened is closed before the end."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from ..schema.walk import pointer
 Event: TypeAlias = JsonObject
 
 
-class Teller:
-    """Tells one run of AG-UI. `told` are the calls that an interrupted run before it has told already, by id.
+class Translator:
+    """Translates one run. `announced` are the ids of the calls that the interrupted run before it has announced.
 
-    `answered` are those of which the page has said itself what they came to.
+    `answered` are those whose results the page itself has sent.
     """
 
-    def __init__(self, run: str, told: Iterable[str] = (), answered: Iterable[str] = ()) -> None:
+    def __init__(self, run: str, announced: Iterable[str] = (), answered: Iterable[str] = ()) -> None:
         self._run = run
-        self._calls = set(told)
+        self._calls = set(announced)
         self._answered = set(answered)
         self._agents: dict[tuple[str, ...], str] = {}
         """The ids of the delegates under way, by the places that lead to each."""
-        self._agents_told = set[str]()
+        self._agent_ids = set[str]()
         self._steps: list[str] = []
         self._prose = _Prose(run)
-        self._made = Made()
+        self._values = _RunValues()
 
-    def take(self, one: Entry | Live) -> Iterator[Event]:
-        """What is to be told of an entry of the record, or of what no record holds."""
-        if isinstance(one, Entry):
-            yield from self._entry(one.data)
+    def events_of(self, item: Entry | Live) -> Iterator[Event]:
+        """The events of an entry of the record, or of a live event."""
+        if isinstance(item, Entry):
+            yield from self._entry(item.data)
         else:
-            yield from self._live(one.data)
+            yield from self._live(item.data)
 
-    # What the record tells
+    # Entries of the record
 
     def _entry(self, entry: JsonObject) -> Iterator[Event]:
         at = tuple(map(str, entry.get("at", ())))
@@ -60,28 +60,28 @@ class Teller:
             yield from self._ended(at, entry["failed"], entry["call"], str(entry["error"]), is_error=True)
 
     def _began(self, at: tuple[str, ...], messages: Sequence[JsonObject], call: Any) -> Iterator[Event]:
-        before = self._made.state()
-        self._made.begin(at)
+        before = self._values.state()
+        self._values.begin(at)
         for message in messages:
-            self._made.take(at, message)
+            self._values.take(at, message)
         if at:
             yield from self._agent_began(at, call if is_object(call) else {})
             return
-        if (state := self._made.state()) != before:
+        if (state := self._values.state()) != before:
             yield {"type": "STATE_SNAPSHOT", "snapshot": state}
 
     def _agent_began(self, at: tuple[str, ...], call: JsonObject) -> Iterator[Event]:
         if at in self._agents:
             return  # it goes on, in the same place
         yield from self._call(at[:-1], at[-1], call)
-        own = self._id("/".join(at))
+        agent = self._id("/".join(at))
         number = 1
-        while own in self._agents_told:
+        while agent in self._agent_ids:
             number += 1
-            own = self._id(f"{'/'.join(at)}#{number}")
-        self._agents[at] = own
-        self._agents_told.add(own)
-        event: Event = {"type": "SUBAGENT_STARTED", "subagentRunId": own, "name": str(call.get("_tool", "delegate"))}
+            agent = self._id(f"{'/'.join(at)}#{number}")
+        self._agents[at] = agent
+        self._agent_ids.add(agent)
+        event: Event = {"type": "SUBAGENT_STARTED", "subagentRunId": agent, "name": str(call.get("_tool", "delegate"))}
         event["parentToolCallId"] = self._call_id(at[:-1], at[-1])
         if (parent := self._agents.get(at[:-1])) is not None:
             event["parentSubagentRunId"] = parent
@@ -98,30 +98,30 @@ class Teller:
             yield {"type": "STEP_STARTED", "stepName": name}
 
     def _message(self, at: tuple[str, ...], message: JsonObject) -> Iterator[Event]:
-        before = self._made.state()
-        self._made.take(at, message)
+        before = self._values.state()
+        self._values.take(at, message)
         of, call = message.get("_of"), message.get("_call", message.get("call"))
         if isinstance(of, str) and is_object(call):
             if message.get("type") == "error":
                 yield from self._ended(at, of, call, str(message.get("error")), is_error=True)
             elif "_call" in message:
-                yield from self._ended(at, of, call, self._made.value(at, of), is_error=False)
-        yield from _stated(before, self._made.state())
+                yield from self._ended(at, of, call, self._values.value(at, of), is_error=False)
+        yield from _state_change(before, self._values.state())
 
     # Calls
 
     def _call(self, at: tuple[str, ...], of: str, call: JsonObject, id: str = "") -> Iterator[Event]:
-        """A call that is made, unless it was told of already."""
-        own = id or self._call_id(at, of)
-        if own in self._calls or "_tool" not in call:
+        """A call that is made, unless it was announced already."""
+        call_id = id or self._call_id(at, of)
+        if call_id in self._calls or "_tool" not in call:
             return
-        self._calls.add(own)
+        self._calls.add(call_id)
         yield from self._prose.close_thought()
         about = self._of_agent(at)
-        parameters = self._made.parameters(at, of, call)
-        yield {"type": "TOOL_CALL_START", "toolCallId": own, "toolCallName": str(call["_tool"]), **about}
-        yield {"type": "TOOL_CALL_ARGS", "toolCallId": own, "delta": encode(parameters), **about}
-        yield {"type": "TOOL_CALL_END", "toolCallId": own, **about}
+        parameters = self._values.parameters(at, of, call)
+        yield {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": str(call["_tool"]), **about}
+        yield {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": encode(parameters), **about}
+        yield {"type": "TOOL_CALL_END", "toolCallId": call_id, **about}
 
     def _ended(self, at: tuple[str, ...], of: str, call: JsonObject, value: Json, *, is_error: bool) -> Iterator[Event]:
         """A call that is over, and the delegate that has carried it out."""
@@ -132,17 +132,17 @@ class Teller:
             else:
                 yield {"type": "SUBAGENT_FINISHED", "subagentRunId": agent, "result": value}
         if Place.parse(of).item is not None:
-            return  # an item of an `_each`: the call for all of them is what is told
+            return  # an item of an `_each`: only the call for all items is announced
         yield from self._call(at, of, call)
-        own = self._call_id(at, of)
-        if own not in self._calls or own in self._answered:
+        call_id = self._call_id(at, of)
+        if call_id not in self._calls or call_id in self._answered:
             return
-        self._answered.add(own)
+        self._answered.add(call_id)
         content = f"error: {value}" if is_error else value if isinstance(value, str) else encode(value)
         yield {
             "type": "TOOL_CALL_RESULT",
-            "messageId": f"{own}:result",
-            "toolCallId": own,
+            "messageId": f"{call_id}:result",
+            "toolCallId": call_id,
             "content": content,
             **self._of_agent(at),
         }
@@ -158,52 +158,47 @@ class Teller:
         agent = self._agents.get(at)
         return {} if agent is None else {"subagentRunId": agent}
 
-    # What no record holds
+    # Live events
 
     def _live(self, event: JsonObject) -> Iterator[Event]:
-        is_own = event["depth"] == 0
+        is_outermost = event["depth"] == 0
         match event["event"]:
             case "CallStarted":
                 *at, of = event["place"].split("/")
                 yield from self._call(tuple(at), of, event["made"] or event["call"])
             case "CallProgress":
-                yield _custom("progress", self._progress(event["place"], event))
-            case "TextDelta" if is_own and not event["member"] and not event["provisional"]:
+                progress = {key: event[key] for key in ("done", "total", "message") if event.get(key) is not None}
+                yield _custom("progress", {"toolCallId": self.call_of(event["place"]), **progress})
+            case "TextDelta" if is_outermost and not event["member"] and not event["provisional"]:
                 yield from self._prose.says(event["text"])
-            case "ReasoningDelta" if is_own:
+            case "ReasoningDelta" if is_outermost:
                 yield from self._prose.thinks(event["text"])
-            case "OutputDelta" if is_own and (is_object(event["value"]) or is_list(event["value"])):
+            case "OutputDelta" if is_outermost and (is_object(event["value"]) or is_list(event["value"])):
                 yield _custom("output", event["value"])
-            case "RequestStarted" | "Retried" if is_own:
+            case "RequestStarted" | "Retried" if is_outermost:
                 yield from self._prose.anew()
             case _:
                 pass
 
-    def _progress(self, place: str, event: JsonObject) -> JsonObject:
-        *at, of = place.split("/")
-        told = {key: event[key] for key in ("done", "total", "message") if event.get(key) is not None}
-        return {"toolCallId": self._call_id(tuple(at), of), **told}
-
     # The end
 
     def closed(
-        self, held: Sequence[tuple[str, str, JsonObject]] = (), page: Sequence[tuple[str, JsonObject]] = ()
+        self, waiting: Sequence[tuple[str, str, JsonObject]] = (), page: Sequence[tuple[str, JsonObject]] = ()
     ) -> Iterator[Event]:
-        """Close what is open. `held` are the calls that wait: the place, the interrupt's id, and the call of each.
+        """Close what is open. `waiting` are the calls that wait: the place, the interrupt's id, and the call of each.
 
-        `page` are those that the page makes: the place and the call.
-
-        Delegates are suspended where something waits, else they were cut.
+        `page` are those that the page makes: the place and the call. Delegates with a call that waits are suspended,
+        others were cut.
         """
         yield from self._prose.close_thought()
         yield from self._prose.close_text()
-        for place, _, call in held:
+        for place, _, call in waiting:
             *at, of = place.split("/")
             yield from self._call(tuple(at), of, call)
         for place, call in page:
             *at, of = place.split("/")
             yield from self._call(tuple(at), of, call, self.page_call(place))
-        yield from self._close_agents(waiting=[*held, *((place, "", call) for place, call in page)])
+        yield from self._close_agents(waiting=[*waiting, *((place, "", call) for place, call in page)])
         yield from self._close_steps()
 
     def call_of(self, place: str) -> str:
@@ -212,20 +207,20 @@ class Teller:
         return self._call_id(tuple(at), of)
 
     def page_call(self, place: str) -> str:
-        """The id of the call at a place that the page makes: of an `_each`, it makes those of the items."""
+        """The id of a call that the page makes: unlike `call_of`, each item of an `_each` has its own."""
         return self._id(place)
 
     def _close_agents(
         self, within: tuple[str, ...] = (), waiting: Sequence[tuple[str, str, JsonObject]] = ()
     ) -> Iterator[Event]:
-        for at in sorted((one for one in self._agents if one[: len(within)] == within), key=len, reverse=True):
-            own = self._agents.pop(at)
+        for at in sorted((key for key in self._agents if key[: len(within)] == within), key=len, reverse=True):
+            agent = self._agents.pop(at)
             if any(place.startswith(f"{'/'.join(at)}/") for place, _, _ in waiting):
                 ids = [name for place, name, _ in waiting if name and tuple(place.split("/")[:-1]) == at]
                 outcome: JsonObject = {"type": "suspended"} | ({"interruptIds": ids} if ids else {})
-                yield {"type": "SUBAGENT_FINISHED", "subagentRunId": own, "outcome": outcome}
+                yield {"type": "SUBAGENT_FINISHED", "subagentRunId": agent, "outcome": outcome}
             else:
-                yield {"type": "SUBAGENT_ERROR", "subagentRunId": own, "message": "it was cut", "code": "cut"}
+                yield {"type": "SUBAGENT_ERROR", "subagentRunId": agent, "message": "it was cut", "code": "cut"}
 
     def _close_steps(self) -> Iterator[Event]:
         while self._steps:
@@ -238,14 +233,14 @@ class _Prose:
     def __init__(self, run: str) -> None:
         self._run = run
         self._text, self._given, self._texts = "", TextGiven(""), 0
-        """The id of the message that is open; what of the text was told; and how many messages there were."""
+        """The id of the open message; the text that was sent so far; and how many messages there were."""
         self._thought, self._thoughts = "", 0
 
     def says(self, text: str) -> Iterator[Event]:
-        """Tell what is new of a text."""
+        """Send what is new of a text."""
         try:
             piece = self._given.more(text)
-        except SolutionError:  # it says other words this time: a message of its own
+        except SolutionError:  # the text differs this time: it gets a message of its own
             yield from self.close_text()
             piece = self._given.begun_again()
         if not piece:
@@ -258,7 +253,7 @@ class _Prose:
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": piece}
 
     def thinks(self, text: str) -> Iterator[Event]:
-        """Tell what a model thinks."""
+        """Send a piece of the model's reasoning."""
         if not text:
             return
         if not self._thought:
@@ -269,7 +264,7 @@ class _Prose:
         yield {"type": "REASONING_MESSAGE_CONTENT", "messageId": self._thought, "delta": text}
 
     def anew(self) -> Iterator[Event]:
-        """The answer begins anew: what is said again is not told again."""
+        """The answer starts again: text that is repeated is not sent again."""
         self._given.anew()
         yield from self.close_thought()
 
@@ -280,15 +275,15 @@ class _Prose:
             self._text = ""
 
     def close_thought(self) -> Iterator[Event]:
-        """Close what is thought."""
+        """Close the open reasoning."""
         if self._thought:
             yield {"type": "REASONING_MESSAGE_END", "messageId": self._thought}
             yield {"type": "REASONING_END", "messageId": self._thought}
             self._thought = ""
 
 
-def _stated(before: JsonObject, after: JsonObject) -> Iterator[Event]:
-    """What was changed of the state, by its members."""
+def _state_change(before: JsonObject, after: JsonObject) -> Iterator[Event]:
+    """The change of the state, member by member."""
     patch: list[JsonObject] = [
         {"op": "add", "path": pointer((key,)), "value": value}
         for key, value in after.items()
@@ -304,22 +299,22 @@ def _custom(name: str, value: Json) -> Event:
 
 
 _MOST = 20_000
-"""How many characters of JSON the parameters of a call may become; one with more is told as it was authored."""
+"""How many characters of JSON the parameters of a call may become; longer ones are sent as they were authored."""
 _STATE = Reference("state", ())
 
 
-class Made:
-    """What the runs of a record hold so far, each by the places that lead to it; `()` is the run itself."""
+class _RunValues:
+    """The values of the runs in a record so far, each by the places that lead to it; `()` is the run itself."""
 
     def __init__(self) -> None:
         self._memories: defaultdict[tuple[str, ...], Memory] = defaultdict(Memory)
         self._values: dict[tuple[str, ...], Any] = {}
 
     def begin(self, at: tuple[str, ...]) -> None:
-        """A run begins anew: what was known of it, and of the delegates in it, counts no more."""
-        for known in (self._memories, self._values):
-            for key in [key for key in known if key[: len(at)] == at]:
-                del known[key]
+        """Forget a run that starts again, and the delegates in it."""
+        for values in (self._memories, self._values):
+            for key in [key for key in values if key[: len(at)] == at]:
+                del values[key]
 
     def take(self, at: tuple[str, ...], message: JsonObject) -> None:
         """Take in a message that a run has."""
@@ -327,7 +322,7 @@ class Made:
             absorb(self._memories[at], message, 0, DATA_KINDS)
             write = write_of(message, 0)
         except MessageError:
-            return  # what is wrong with it is for the run to say
+            return  # the run itself reports what is wrong
         of = message.get("_of")
         if isinstance(of, str) and "_call" in message:
             recorded = message["data"].get("result") if is_record(message) and is_object(message["data"]) else None
@@ -340,8 +335,8 @@ class Made:
     def state(self) -> JsonObject:
         """The folded state of the run itself, without its gates."""
         memory = self._memories[()]
-        own: Any = memory.read(_STATE) if "state" in memory else {}
-        return {key: value for key, value in own.items() if key != "approvals"} if is_object(own) else {}
+        state: Any = memory.read(_STATE) if "state" in memory else {}
+        return {key: value for key, value in state.items() if key != "approvals"} if is_object(state) else {}
 
     def parameters(self, at: tuple[str, ...], of: str, call: JsonObject) -> JsonObject:
         """The parameters of a call: with values for its references where they are known; computed ones as authored."""
@@ -360,8 +355,8 @@ class Made:
             parsed = template(authored)
         except ReferenceSyntax:
             return authored
-        values = [MISSING if isinstance(one, Computed) else evaluate(one, read) for one in parsed.expressions]
-        if any(one is MISSING for one in values):
+        values = [MISSING if isinstance(part, Computed) else evaluate(part, read) for part in parsed.expressions]
+        if any(value is MISSING for value in values):
             return authored
         filled: JsonObject = parsed.fill(values)
         return filled if len(encode(filled)) <= _MOST else authored

@@ -1,4 +1,4 @@
-"""The interrupts of AG-UI: what a run waits for, by ids that hold after a restart, and what they are answered with.
+"""The interrupts of AG-UI: what a run waits for, by ids that survive a restart, and the answers to them.
 
 The id of an interrupt names the run, the call and what was shown of it: it answers that call and no other.
 """
@@ -44,19 +44,19 @@ class Interrupt:
     def to_dict(self, name: str, tool_call: str) -> JsonObject:
         """The interrupt as AG-UI has it; `tool_call` is the id of the call."""
         if self.about is None:
-            told: JsonObject = {"id": name, "reason": "value", "message": f"A value is needed at {self.gate}"}
-            return {**told, "responseSchema": {"description": "The value."}}
+            interrupt: JsonObject = {"id": name, "reason": "value", "message": f"A value is needed at {self.gate}"}
+            return {**interrupt, "responseSchema": {"description": "The value."}}
         call = self.about.call
         parameters = {key: value for key, value in call.items() if not key.startswith("_")}
-        told = {"id": name, "reason": "tool_call", "message": f"{call.get('_tool')} {encode(parameters)}"}
-        told |= {"toolCallId": tool_call, "responseSchema": _ANSWER}
+        interrupt = {"id": name, "reason": "tool_call", "message": f"{call.get('_tool')} {encode(parameters)}"}
+        interrupt |= {"toolCallId": tool_call, "responseSchema": _ANSWER}
         about: JsonObject = {"call": dict(call), "context": list(self.about.crossing), "place": self.place}
-        return {**told, "metadata": {"actum": about}}
+        return {**interrupt, "metadata": {"actum": about}}
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptAnswer:
-    """What an interrupt was answered with."""
+    """The answer to an interrupt."""
 
     to: Interrupt
     approved: bool
@@ -65,7 +65,7 @@ class InterruptAnswer:
     value: Any = True
 
     async def give(self, desk: Desk, run: Run) -> None:
-        """Have the run go on with it; one that was decided on meanwhile is left as it is."""
+        """Hand the answer to the run; a call that was decided on meanwhile is left as it is."""
         if self.to.gate:
             if self.approved:
                 await run.signal(self.to.gate, self.value)
@@ -88,10 +88,10 @@ class InterruptAnswer:
 
 
 def answer_to(to: Interrupt, entry: Mapping[str, Any]) -> InterruptAnswer:
-    """What an interrupt was answered with.
+    """The answer to an interrupt.
 
     Raises:
-        Refusal: that isn't an answer.
+        Refusal: the entry isn't an answer.
     """
     payload = entry.get("payload")
     if entry["status"] == "cancelled":
@@ -129,38 +129,37 @@ async def waiting_of(run: Run) -> OpenInterrupts:
     if row.state != "waiting":
         return OpenInterrupts()
     pending = await run.pending()
-    found = {_name(run, one): Interrupt(place=one.of, about=one) for one in pending if not one.wants_result}
-    gates = [one for one in row.waiting if not one.startswith("approval ")]
-    found |= {f"{run.id}#{_GATE}#{gate}": Interrupt(gate=gate) for gate in gates}
-    return OpenInterrupts(found, {one.of: one for one in pending if one.wants_result})
+    interrupts = {_id_of(run, item): Interrupt(place=item.of, about=item) for item in pending if not item.wants_result}
+    gates = [name for name in row.waiting if not name.startswith("approval ")]
+    interrupts |= {f"{run.id}#{_GATE}#{gate}": Interrupt(gate=gate) for gate in gates}
+    return OpenInterrupts(interrupts, {item.of: item for item in pending if item.wants_result})
 
 
-def _name(run: Run, one: Pending) -> str:
-    shown = hashlib.sha256(encode([one.call, list(one.crossing)], sort_keys=True).encode(errors="replace")).hexdigest()
-    return f"{run.id}#{shown[:16]}#{one.of}"
+def _id_of(run: Run, item: Pending) -> str:
+    shown = encode([item.call, list(item.crossing)], sort_keys=True).encode(errors="replace")
+    return f"{run.id}#{hashlib.sha256(shown).hexdigest()[:16]}#{item.of}"
 
 
-def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea, carrier: RunCarrier) -> list[JsonObject]:
-    """The tools that a page brings, as a message; none where it brings none.
+def page_tools(tools: Sequence[Mapping[str, Any]], idea: Idea, carrier: RunCarrier) -> list[JsonObject]:
+    """The tools that a page brings, as a message; no message if it brings none.
 
     Raises:
-        Refusal: one can't be offered, or whoever carries the Idea out has one of its name: a page may add tools, and
-            not take the place of any.
+        Refusal: a tool can't be offered, or its name is taken: a page may add tools, but not replace any.
     """
-    if not given:
+    if not tools:
         return []
-    own, begun = carrier.taken_names(idea)
+    taken, prefix = carrier.taken_names(idea)
     offered: JsonObject = {}
-    for one in given:
-        name = str(one["name"])
-        takes: Any = one.get("parameters") or {"type": "object"}
+    for tool in tools:
+        name = str(tool["name"])
+        takes: Any = tool.get("parameters") or {"type": "object"}
         parameters: Any = takes.get("properties", {}) if is_object(takes) else None
-        if name in own or name in offered or name.startswith(begun):
+        if name in taken or name in offered or name.startswith(prefix):
             raise Refusal(422, "tools", f"a tool {name[:60]!r} exists already")
         if not is_object(parameters) or any(key.startswith("_") for key in (*takes, *parameters)):
             raise Refusal(422, "tools", f"the parameters of {name[:60]!r} are not the schema of an object")
         schema: JsonObject = {**takes, "properties": {**parameters, "_output": {}}}
-        schema |= {"description": str(one["description"]), "_activity": {"const": ELSEWHERE}}
+        schema |= {"description": str(tool["description"]), "_activity": {"const": ELSEWHERE}}
         try:
             parse_tool(schema, name)
         except SchemaError as error:
@@ -171,7 +170,7 @@ def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea, carrier: RunCarri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResult:
-    """What a call of a page's tool has come to: the run and the place in it, and a value or why it has failed."""
+    """The result of a call of a page's tool: the run, the place of the call, and its value or error."""
 
     run: str
     place: str
@@ -179,7 +178,7 @@ class PageResult:
     error: str = ""
 
     async def give(self, run: Run) -> None:
-        """Have the run go on with it; one that was given meanwhile is left as it is."""
+        """Hand the result to the run, unless the call has got one meanwhile."""
         try:
             if self.error:
                 await run.decide(self.place, "deny", reason=self.error)
@@ -190,7 +189,7 @@ class PageResult:
 
 
 def results_in(messages: Sequence[Mapping[str, Any]]) -> Iterable[PageResult]:
-    """The results that stand behind everything else that was said."""
+    """The results at the end of the messages, after everything else."""
     for message in reversed(messages):
         if message.get("role") != "tool":
             return
@@ -201,5 +200,5 @@ def results_in(messages: Sequence[Mapping[str, Any]]) -> Iterable[PageResult]:
 
 
 def _value(content: Any) -> Json:
-    """A result as a page sends it: as JSON where it can be read as such, else as text."""
+    """The value of a result: parsed if it is JSON, else its text."""
     return decoded(content, content) if isinstance(content, str) else content
