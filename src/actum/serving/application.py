@@ -1,4 +1,4 @@
-"""The Starlette application behind the guard: its parts, its lifespan, and how errors are told."""
+"""The Starlette application behind the guard: its parts, its lifespan, and how it answers errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..errors import ActumError
-from .callers import CALLER, said_message
+from .callers import CALLER, public_message
 from .desk import Desk
 from .guard import NotTaken
 from .parts import Part
@@ -35,7 +35,7 @@ _MODULES: Mapping[str, str] = {
 
 
 def application(desk: Desk, names: Sequence[str]) -> Starlette:
-    """What serves these parts of a desk."""
+    """The application that serves these parts of a desk."""
     parts = [_part(name)(desk) for name in names]
 
     @asynccontextmanager
@@ -47,8 +47,8 @@ def application(desk: Desk, names: Sequence[str]) -> Starlette:
             yield
 
     async def health(_request: Request) -> Response:
-        is_well = desk.failure is None and not desk.stopping.is_set()
-        return JSONResponse({"ok": is_well}, status_code=200 if is_well else 503)
+        is_healthy = desk.failure is None and not desk.stopping.is_set()
+        return JSONResponse({"ok": is_healthy}, status_code=200 if is_healthy else 503)
 
     routes = [Route("/health", health), *(route for part in parts for route in part.routes)]
     handlers: Any = {ActumError: _answer, HTTPException: _unrouted, Exception: _broken}
@@ -62,11 +62,11 @@ def _part(name: str) -> Callable[[Desk], Part]:
 
 async def _answer(request: Request, error: ActumError) -> Response:
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
-    said = error_body(error)
-    said["error"]["message"] = said_message(request.scope.get(CALLER, ""), said["error"]["message"])
-    if request.url.path.startswith("/v1/"):  # where clients look for what kind of error it is
-        said["error"] |= {"type": "invalid_request_error", "param": error.path}
-    return JSONResponse(said, status_code=status_of(error), headers=headers)
+    body = error_body(error)
+    body["error"]["message"] = public_message(request.scope.get(CALLER, ""), body["error"]["message"])
+    if request.url.path.startswith("/v1/"):  # OpenAI's clients look for the type of an error
+        body["error"] |= {"type": "invalid_request_error", "param": error.path}
+    return JSONResponse(body, status_code=status_of(error), headers=headers)
 
 
 async def _unrouted(_request: Request, error: HTTPException) -> Response:
@@ -75,8 +75,8 @@ async def _unrouted(_request: Request, error: HTTPException) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    if isinstance(error, NotTaken):  # who has asked has left, or takes nothing: there is nothing to tell
+    if isinstance(error, NotTaken):  # the client has left, or doesn't read: nobody would see an answer
         return Response(status_code=499)
-    _LOG.error("%s %s", request.method, request.url.path, exc_info=error)  # its words may be data's: for the operator
+    _LOG.error("%s %s", request.method, request.url.path, exc_info=error)  # its text may quote data: only logged
     refusal = Refusal(500, "internal", f"internal error: {type(error).__name__}")
     return JSONResponse(error_body(refusal), status_code=500)

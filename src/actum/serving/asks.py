@@ -1,6 +1,6 @@
-"""What a run asks of the host that has called it: a model's answers, where the host's own model gives them.
+"""The questions of a run to the host that called it, where the host's own model answers.
 
-A run puts a question and waits. How it travels to the host is for others (`wire`); nothing here knows of MCP.
+A run asks a question and waits. How the question travels to the host is decided in `wire`; nothing here knows MCP.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_SHOWN = 8
 
 
 def question_id(*parts: object) -> str:
-    """What a question is known by: made of all that it says, so that a run which asks it again asks the same one."""
+    """The id of a question, a hash of its contents: a run that asks it again asks the same question."""
     return hashlib.sha256(encode(list(parts)).encode()).hexdigest()[:_ID]
 
 
@@ -35,14 +35,16 @@ class Question:
 
     @classmethod
     def of(cls, request: ModelRequest) -> Question:
-        """The question that a request is."""
-        messages: list[JsonObject] = [{"role": one["role"], "content": one["content"]} for one in request.messages]
+        """The question that a request asks."""
+        messages: list[JsonObject] = [
+            {"role": message["role"], "content": message["content"]} for message in request.messages
+        ]
         return cls(id=question_id(messages, request.schema_text), messages=messages, schema=request.schema_text)
 
 
 @dataclass(eq=False)
 class Asks:
-    """The open questions of one run. Delegates ask in parallel; two that ask the same get the same answer."""
+    """The open questions of one run. Delegates ask in parallel; equal questions get the same answer."""
 
     _open: dict[str, tuple[Question, asyncio.Future[str]]] = field(
         default_factory=dict[str, tuple[Question, "asyncio.Future[str]"]]
@@ -56,12 +58,12 @@ class Asks:
         return [question for question, _ in self._open.values()]
 
     async def opened(self) -> None:
-        """Wait until there is an open question, and those that are asked at the same moment are there, too."""
+        """Wait until a question is open, and for those that are asked at the same moment."""
         await self._asked.wait()
         await asyncio.sleep(0)
 
     async def ask(self, question: Question) -> str:
-        """Put a question; return the text of its answer."""
+        """Ask a question; return the text of its answer."""
         if question.id not in self._open:
             self._open[question.id] = question, asyncio.get_running_loop().create_future()
             self._asked.set()
@@ -73,30 +75,30 @@ class Asks:
             raise
 
     def answer(self, id: str, text: str) -> bool:
-        """Answer a question; whether it was open: each is answered once."""
-        found = self._close(id)
-        if found is None or found.done():
+        """Answer a question; return whether it was open: each is answered once."""
+        future = self._close(id)
+        if future is None or future.done():
             return False
-        found.set_result(text)
+        future.set_result(text)
         return True
 
     def _close(self, id: str) -> asyncio.Future[str] | None:
-        found = self._open.pop(id, None)
+        entry = self._open.pop(id, None)
         if not self._open:
             self._asked.clear()
-        return None if found is None else found[1]
+        return None if entry is None else entry[1]
 
     def unseen(self, question: Question) -> tuple[int, bool]:
         """How many of a question's first messages the host has been shown before, and whether it knows the schema."""
-        same = [_alike(question.messages, one.messages) for one in self._shown if one.schema == question.schema]
+        same = [_common_start(question.messages, old.messages) for old in self._shown if old.schema == question.schema]
         self._shown = [*self._shown[1 - _MOST_SHOWN :], question]
         return max(same, default=0), bool(same)
 
 
-def _alike(messages: Sequence[JsonObject], others: Sequence[JsonObject]) -> int:
+def _common_start(messages: Sequence[JsonObject], shown: Sequence[JsonObject]) -> int:
     count = 0
-    for one, other in zip(messages, others, strict=False):
-        if one != other:
+    for message, before in zip(messages, shown, strict=False):
+        if message != before:
             break
         count += 1
     return count

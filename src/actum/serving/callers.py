@@ -1,4 +1,4 @@
-"""Who may ask: callers by token, what a browser keeps in its stead, and how much each may ask for."""
+"""Callers: their tokens, the cookies that stand for them in a browser, and how much each may ask for."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Quota:
 
 
 UNBOUNDED = Quota(runs=None, requests=None, streams=None, buffered=None)
-"""For who has started the process: as much as it likes."""
+"""For whoever has started the process: no bounds."""
 
 
 class WeakToken(RunError, ValueError):
-    """A token that keeps no secret; a `ValueError`, too, as it was before it had a name."""
+    """A token that is no secret. It is a `ValueError`, too, as it was before this class existed."""
 
     code = "weak_token"
 
@@ -73,25 +73,25 @@ class Callers:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         named = dict(token) if isinstance(token, Mapping) else {"": token}
-        if not named or not all(_is_secret(one) for one in named.values()):
+        if not named or not all(_is_secret(secret) for secret in named.values()):
             raise WeakToken(f"a token has at least {_LEAST} ASCII characters; secrets.token_urlsafe(32) makes one")
         if len(set(named.values())) < len(named):
             raise WeakToken("two callers have the same token")
         self.quota = quota or Quota()
-        self._tokens = {name: one.encode() for name, one in named.items()}
-        self._sessions = {name: _session_of(one) for name, one in self._tokens.items()}
+        self._tokens = {name: secret.encode() for name, secret in named.items()}
+        self._sessions = {name: _session_of(secret) for name, secret in self._tokens.items()}
         self._clock = clock
-        self._left = {name: (float(self.quota.requests or 0), clock()) for name in named}
+        self._allowance = {name: (float(self.quota.requests or 0), clock()) for name in named}
         self._open = Counter[str]()
-        self._held = Counter[str]()
+        self._buffered = Counter[str]()
 
     def of_token(self, token: str) -> str | None:
         """The caller who has a token; None if nobody has it. All are compared, in the same time."""
-        return _of(self._tokens, token.encode(errors="replace"))
+        return _caller_of(self._tokens, token.encode(errors="replace"))
 
     def of_session(self, cookie: str) -> str | None:
         """The caller whose browser has this cookie."""
-        return _of(self._sessions, cookie.encode(errors="replace"))
+        return _caller_of(self._sessions, cookie.encode(errors="replace"))
 
     def session(self, caller: str) -> str:
         """What the caller's browser keeps in place of the token."""
@@ -106,14 +106,14 @@ class Callers:
         most = self.quota.requests
         if most is None:
             return
-        left, at = self._left[caller]
+        allowance, at = self._allowance[caller]
         now = self._clock()
-        left = min(float(most), left + (now - at) * most / 60)
-        if left < 1:
-            self._left[caller] = (left, now)
-            seconds = math.ceil((1 - left) * 60 / most)
+        allowance = min(float(most), allowance + (now - at) * most / 60)
+        if allowance < 1:
+            self._allowance[caller] = (allowance, now)
+            seconds = math.ceil((1 - allowance) * 60 / most)
             raise Refusal(429, "too_many_requests", "too many requests", retry=seconds)
-        self._left[caller] = (left - 1, now)
+        self._allowance[caller] = (allowance - 1, now)
 
     @contextmanager
     def asking(self, caller: str) -> Generator[None]:
@@ -135,32 +135,32 @@ class Callers:
 
     @contextmanager
     def holding(self, caller: str, size: int) -> Generator[None]:
-        """Count so many bytes of an answer, as long as the block lasts in which they are taken.
+        """Count the bytes of an answer as buffered until the end of the block, in which they are sent.
 
         Raises:
-            Refusal: other answers of the caller wait to be taken, so that these would be too many.
+            Refusal: with the other answers that the caller hasn't read yet, these bytes would be too many.
         """
-        most, held = self.quota.buffered, self._held[caller]
-        if most is not None and held and held + size > most:
+        most, buffered = self.quota.buffered, self._buffered[caller]
+        if most is not None and buffered and buffered + size > most:
             raise Refusal(503, "busy", "answers that were asked for before are not taken yet", retry=5)
-        self._held[caller] += size
+        self._buffered[caller] += size
         try:
             yield
         finally:
-            self._held[caller] -= size
+            self._buffered[caller] -= size
 
 
-def kept_id(caller: str, id: str) -> str:
-    """The id under which a run is kept that a caller has named: its own, whatever others name theirs."""
-    return id if not caller else f"{_space_of(caller)}{id}"
+def stored_id(caller: str, id: str) -> str:
+    """The id under which a caller's run is stored: prefixed, so that callers can't take each other's ids."""
+    return id if not caller else f"{_prefix_of(caller)}{id}"
 
 
-def check_named(id: str) -> None:
-    """Judge how a caller names a run.
+def check_run_id(id: str) -> None:
+    """Validate the id that a caller gives a run.
 
     Raises:
-        RunError: it can't be an id, whatever stands before it where it is kept.
-        Refusal: as a schedule names that of a tick, which would be taken for done.
+        RunError: it can't be an id.
+        Refusal: it looks like that of a schedule's tick, which would then be taken for done.
     """
     check_id(id)
     if _TICK.search(id):
@@ -168,25 +168,25 @@ def check_named(id: str) -> None:
         raise Refusal(422, "run_id", why, path="id")
 
 
-def said_id(caller: str, run: Run) -> str:
-    """The id by which a caller names a run; who owns the server, which has all of them, names it as it is kept."""
-    return run.id.removeprefix(_space_of(caller)) if caller else run.id
+def public_id(caller: str, run: Run) -> str:
+    """The id of a run as its caller knows it; for the owner of the server, the id under which it is stored."""
+    return run.id.removeprefix(_prefix_of(caller)) if caller else run.id
 
 
-def said_message(caller: str, message: str) -> str:
-    """An error's message with the id of its run as a caller names it."""
-    return message.replace(f"run {_space_of(caller)}", "run ", 1) if caller else message
+def public_message(caller: str, message: str) -> str:
+    """An error's message, with the id of its run as the caller knows it."""
+    return message.replace(f"run {_prefix_of(caller)}", "run ", 1) if caller else message
 
 
-def _space_of(caller: str) -> str:
+def _prefix_of(caller: str) -> str:
     return f"{hashlib.sha256(caller.encode(errors='replace')).hexdigest()[:12]}:"
 
 
-async def known_run(runs: Runs, id: str) -> Run | None:
+async def find_run(runs: Runs, id: str) -> Run | None:
     """The run of an id, None where there is none.
 
     Raises:
-        StoreUnavailable: it is not known whether there is one.
+        StoreUnavailable: the store can't be reached.
     """
     try:
         return await runs.get(id)
@@ -197,10 +197,10 @@ async def known_run(runs: Runs, id: str) -> Run | None:
 
 
 async def check_room(runs: Runs, caller: str, quota: Quota) -> None:
-    """Whether a caller may have one more run under way; ask and submit under one lock.
+    """Check that a caller may start one more run; check and submit under one lock.
 
     Raises:
-        Refusal: it has as many as it may.
+        Refusal: as many as allowed are under way.
     """
     if (most := quota.runs) is None:
         return
@@ -212,16 +212,16 @@ async def check_room(runs: Runs, caller: str, quota: Quota) -> None:
 
 
 def _session_of(token: bytes) -> bytes:
-    """Made of the token, and no way back: cookies are sent to every port of a host."""
+    """A hash of the token, since cookies are sent to every port of a host."""
     return hmac.new(token, b"actum session", hashlib.sha256).hexdigest().encode()
 
 
-def _of(known: Mapping[str, bytes], given: bytes) -> str | None:
-    found = None
-    for name, one in known.items():
-        if compare_digest(one, given):
-            found = name
-    return found
+def _caller_of(secrets: Mapping[str, bytes], given: bytes) -> str | None:
+    caller = None
+    for name, secret in secrets.items():
+        if compare_digest(secret, given):
+            caller = name
+    return caller
 
 
 def _is_secret(token: object) -> bool:

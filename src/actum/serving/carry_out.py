@@ -1,22 +1,23 @@
 """A whole graph of calls as one tool, `carry_out`, over any set of tools: for models that know nothing of Actum.
 
-What they write is a plan as a model's, whoever sends it: it may add nothing to what the tools declare (S9), and its
-calls are held unless they are known to only read, since the caller here isn't a user. Of many tools a host is given the
-names of their groups and a second tool, `find_tools`, which tells those that it asks for.
+A plan counts as a model's, whoever sends it: it may add nothing to what the tools declare (S9), and its calls are held
+unless they are known to only read, since the caller isn't a user. If there are many tools, a host gets the names of
+their groups and a second tool, `find_tools`, to look them up.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
+from ..dataflow.reference import clip
 from ..execution.approver import HOLD, Approve, Reply
 from ..generation.offer import Toolset, offered
 from ..inspection.plan_problems import Premises, plan_problems
@@ -67,13 +68,13 @@ _HELD = " Calls that change something wait for the user's decision."
 
 
 async def held_unless_reading(_call: Call, tool: Tool, _context: Context) -> Reply:
-    """An approver that lets only those calls run which are known to only read."""
+    """An approver that holds all calls except those known to only read."""
     return True if tool.effects == "none" and not tool.is_held else HOLD
 
 
 @dataclass(eq=False, kw_only=True)
 class CarryOut:
-    """The tools that a plan may call. `approve` decides on its calls; by default those wait that don't only read."""
+    """The tools that a plan may call. `approve` decides on its calls; by default, calls wait unless they only read."""
 
     registry: Registry
     approve: Approve | None = held_unless_reading
@@ -83,13 +84,13 @@ class CarryOut:
 
     @cached_property
     def agent(self) -> Agent:
-        """What carries plans out, without a model."""
+        """The agent that carries plans out, without a model."""
         config = Config(meta=False, readers=False, tool_budget=10**9, tools=[tool.name for tool in self.tools])
         return Agent(None, tools=self.registry, config=config, limits=self.limits, approve=self.approve)
 
     @cached_property
     def tools(self) -> Sequence[Tool]:
-        """Those that code carries out: a model is asked by no plan."""
+        """The tools that code carries out: a plan can't ask a model."""
         return [tool for tool in self.registry if not tool.is_delegated and self.registry.serving(tool) is not None]
 
     @cached_property
@@ -97,11 +98,11 @@ class CarryOut:
         return offered(Context(), self.registry, [tool.name for tool in self.tools])
 
     def offers_name(self, name: str) -> bool:
-        """Whether a tool of this name is one of its own."""
+        """Whether it offers a tool of this name."""
         return name in (self.name, FIND)
 
     async def offers(self) -> list[Offered]:
-        """What a host is offered: one tool, or two where there are many behind it."""
+        """The tools that a host is offered: `carry_out`, and `find_tools` if there are many to call."""
         frame = await assembled(self.agent).frame([], {})
         size = sum(map(size_of, self.tools))
         only_reads = {"readOnlyHint": True} if reads_only(self._toolset) else {"openWorldHint": True}
@@ -121,37 +122,37 @@ class CarryOut:
         schema["properties"]["run"] = _RUN
         return Offered(name=self.name, description=words, input=schema, annotations=annotations, judged=_PLAN)
 
-    def idea(self, given: JsonObject) -> Idea:
-        """A plan as an Idea, marked as a model's. Without an output it comes to the results of its calls."""
-        plan = {"type": "plan", "plan": given["calls"], "output": _output_of(given), BY: "model"}
+    def idea(self, arguments: JsonObject) -> Idea:
+        """A plan as an Idea, marked as a model's. Without an output, it returns the results of its calls."""
+        plan = {"type": "plan", "plan": arguments["calls"], "output": _output_of(arguments), BY: "model"}
         return Idea(context=Context([plan]), schema={})
 
-    def problems(self, given: JsonObject) -> str | None:
-        """What is wrong with a plan, as far as that is known before anything of it runs; None for a sound one."""
+    def problems(self, arguments: JsonObject) -> str | None:
+        """The errors of a plan that are known before any of it runs; None if there are none."""
         around = Premises(context=Context(), toolset=self._toolset, incoming=(), is_authored=False)
-        found = list(islice(plan_problems(given["calls"], _output_of(given), around), _MOST_PROBLEMS))
-        if not found:
+        problems = list(islice(plan_problems(arguments["calls"], _output_of(arguments), around), _MOST_PROBLEMS))
+        if not problems:
             return None
-        lines = [f"{'the output' if index is None else f'call {index}'}: {error.message}" for error, index in found]
+        lines = [f"{'the output' if index is None else f'call {index}'}: {error.message}" for error, index in problems]
         return "\n".join(["Nothing was carried out. Mend the plan and send it again, whole:", *lines])
 
-    def found(self, given: JsonObject) -> JsonObject:
-        """The tools that a host asks for, a line each, by names or by what they are about."""
-        names, query = given.get("names"), given.get("query")
+    def find_tools(self, arguments: JsonObject) -> JsonObject:
+        """The tools that a host asks for, by name or by a query, a line each."""
+        names, query = arguments.get("names"), arguments.get("query")
         chosen = [tool for tool in self.tools if is_list(names) and tool.name in names]
         if isinstance(query, str):
             chosen += [tool for tool in nearest(self.tools, query) if tool not in chosen]
         chosen = chosen[:_MOST_FOUND] if chosen or names or query else list(self.tools[:_MOST_FOUND])
-        if given.get("full") is True:
+        if arguments.get("full") is True:
             return {"tools": [{"name": tool.name, "parameters": tool.parameters} for tool in chosen]}
         return {"tools": tool_lines(chosen)}
 
 
-def _output_of(given: JsonObject) -> Any:
-    """The output of a plan: what its author says, else the results of all calls, null for what is skipped."""
-    if given.get("output") is not None:
-        return given["output"]
-    return [f"{{†calls.{index}}}" for index, call in enumerate(given["calls"]) if Call.of(call).has_value]
+def _output_of(arguments: JsonObject) -> Any:
+    """The output of a plan: its author's, else the results of all calls, null for skipped ones."""
+    if (output := arguments.get("output")) is not None:
+        return output
+    return [f"{{†calls.{index}}}" for index, call in enumerate(arguments["calls"]) if Call.of(call).has_value]
 
 
 _OUTPUT = (
@@ -183,35 +184,31 @@ def _find() -> Offered:
     )
 
 
-def tool_lines(tools: Iterable[Tool]) -> list[str]:
+def tool_lines(tools: Sequence[Tool]) -> list[str]:
     """Tools in the compact notation (T13): parameters, result, and the beginning of the description."""
-    own = list(tools)
-    takes = {tool.name: shapes_of({"": {"type": "object", **tool.parameters}}) for tool in own}
-    gives = shapes_of({tool.name: tool.result or None for tool in own})
+    takes = {tool.name: shapes_of({"": {"type": "object", **tool.parameters}}) for tool in tools}
+    gives = shapes_of({tool.name: tool.result or None for tool in tools})
     named = {key: body for shapes in (*takes.values(), gives) for key, body in shapes.types.items()}
-    lines = [f"{one.name}({_inner(takes[one.name].lines[''])}) → {gives.lines[one.name]}{_about(one)}" for one in own]
+    lines = [_line(tool, takes[tool.name].lines[""], gives.lines[tool.name]) for tool in tools]
     return [*lines, *(f"{name} = {body}" for name, body in named.items())]
 
 
-def _inner(shape: str) -> str:
-    return shape[1:-1] if shape.startswith("{") and shape.endswith("}") else shape
-
-
-def _about(tool: Tool) -> str:
-    words = " ".join(tool.description.split())
-    return f": {words if len(words) <= _LONGEST else words[:_LONGEST] + '…'}" if words else ""
+def _line(tool: Tool, takes: str, gives: str) -> str:
+    parameters = takes[1:-1] if takes.startswith("{") and takes.endswith("}") else takes
+    about = clip(" ".join(tool.description.split()), _LONGEST)
+    return f"{tool.name}({parameters}) → {gives}{about and f': {about}'}"
 
 
 def nearest(tools: Sequence[Tool], query: str) -> list[Tool]:
-    """The tools that have most of the words of a query, rare words first; all of a group whose name it is."""
+    """The tools that match most words of a query, rare words first; if it is a group's name, the whole group."""
     if group := [tool for tool in tools if tool.name.partition("/")[0] == query.strip()]:
         return group
     words = {tool.name: set(_WORD.findall(f"{tool.name} {tool.description}".lower())) for tool in tools}
-    common = Counter(word for own in words.values() for word in own)
-    asked = {*_WORD.findall(query.lower())}
+    common = Counter(chain.from_iterable(words.values()))
+    wanted = {*_WORD.findall(query.lower())}
 
     def score(tool: Tool) -> float:
         named = set(_WORD.findall(tool.name.lower()))
-        return sum((1 + 2 * (word in named)) / common[word] for word in asked & words[tool.name])
+        return sum((1 + 2 * (word in named)) / common[word] for word in wanted & words[tool.name])
 
     return sorted((tool for tool in tools if score(tool) > 0), key=lambda tool: -score(tool))

@@ -30,10 +30,10 @@ from ..runs.submitting import read_given
 from ..runs.worker import Worker
 from ..schema.json import JsonObject
 from ..studio.shelf import Shelf
-from .callers import Quota, check_room, kept_id, known_run
+from .callers import Quota, check_room, find_run, stored_id
 from .mcp_options import McpOptions
 from .refusals import Refusal
-from .traceparent import asked_below
+from .traceparent import with_traceparent
 
 _LOG = logging.getLogger("actum.serving")
 _OWNER = "the server's owner"
@@ -196,7 +196,7 @@ class Desk:
             await self._check_room(caller)
             least = self._limits_of(idea).narrowed(limits) if limits else None
             own = await asyncio.to_thread(_with, idea, messages, least, limits or {}, is_given=input is not None)
-            own = asked_below(own, trace)
+            own = with_traceparent(own, trace)
             run = await self.runs.submit(own, input=input, id=id, tenant=caller, priority=priority, patience=patience)
         return run, True
 
@@ -208,7 +208,7 @@ class Desk:
 
     async def _known(self, caller: str, id: str, name: str) -> Run | None:
         """The caller's run of an id, if there is one."""
-        run = await known_run(self.runs, id)
+        run = await find_run(self.runs, id)
         if run is not None and (run.row.tenant != caller or await self.name_of(run) != name):
             raise Refusal(409, "run_exists", "a run of that id exists already")
         return run
@@ -224,9 +224,9 @@ class Desk:
         Raises:
             Refusal: there is none.
         """
-        run = await known_run(self.runs, id)
+        run = await find_run(self.runs, id)
         if caller and (run is None or run.row.tenant != caller):
-            run = await known_run(self.runs, kept_id(caller, id))
+            run = await find_run(self.runs, stored_id(caller, id))
         if run is None or (caller and run.row.tenant != caller) or not (of is None or await self._is_of(run, of)):
             raise Refusal(404, "run_not_found", "no such run exists")
         return run

@@ -11,7 +11,7 @@ from .stops import RunFailed, RunHeld
 _MOST = 10
 
 
-def progress_words(entry: JsonObject) -> str | None:
+def progress_text(entry: JsonObject) -> str | None:
     """What an entry of a run's record is about: the tool of a call that is made, or was."""
     call: Any = entry.get("call")
     message: Any = entry.get("message")
@@ -22,7 +22,7 @@ def progress_words(entry: JsonObject) -> str | None:
     return "asking" if "tick" in entry else None
 
 
-def held_words(run: Run, stop: RunHeld, handle: str, place: str | None, again: str) -> str:
+def held_text(run: Run, stop: RunHeld, handle: str, place: str | None, again: str) -> str:
     """How what waits for a decision gets one. The values of calls are for who decides, not for the model that reads."""
     tools = sorted({str(one.call.get("_tool")) for one in stop.pending.values()})
     what = ", ".join(tools[:_MOST]) or ", ".join(stop.waiting[:_MOST])
@@ -37,7 +37,7 @@ def held_words(run: Run, stop: RunHeld, handle: str, place: str | None, again: s
     return f"{first} Then call `{again}` with run {handle!r}."
 
 
-def failure_words(stop: RunFailed) -> str:
+def failure_text(stop: RunFailed) -> str:
     """What a plan has come to that failed: every error with its call, and what stays done."""
     lines = [f"call {_index(place)} ({tool}): {error}" for place, (tool, error) in stop.failed.items()]
     lines = lines or [stop.message]

@@ -28,10 +28,10 @@ from ..runs.selecting import every_run
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, question_id
-from .callers import UNBOUNDED, Quota, check_room, known_run
+from .callers import UNBOUNDED, Quota, check_room, find_run
 from .desk import Desk
-from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, begun_as
-from .traceparent import asked_below
+from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, parse_run_id
+from .traceparent import with_traceparent
 
 TTL = 24 * 3600.0
 """How many seconds a run may wait for its host in all."""
@@ -104,7 +104,7 @@ class Hosting:
 
     def _agent_for(self, idea: Idea) -> Agent:
         run = run_id(idea.meta[RUN])
-        name, _ = begun_as(run)
+        name, _ = parse_run_id(run)
         if name in self.own:
             return self.own[name]
         return self.agent_of(idea, self.asks_of(run) if name in self.asking else None)
@@ -146,7 +146,7 @@ class Hosting:
         async with self._beginning:  # so that what is counted is what there is
             await check_room(self.runs, caller, self.quota)
             return await self.runs.submit(
-                asked_below(idea, trace), id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl
+                with_traceparent(idea, trace), id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl
             )
 
     async def find(self, handle: str, caller: str, name: str = "", arguments: JsonObject | None = None) -> HandleFound:
@@ -158,10 +158,10 @@ class Hosting:
         """
         rest, _, seal = handle.rpartition(".")
         known, _, asked = rest.rpartition(".")
-        served, begun_with = begun_as(known)
+        served, begun_with = parse_run_id(known)
         is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
         if is_same and name in ("", served):
-            run = await known_run(self.runs, known)
+            run = await find_run(self.runs, known)
             is_own = run is not None and run.row.queue.startswith(_QUEUE) and run.row.tenant == caller
             if run is not None and is_own and not self._is_old(run):
                 self._carry_on(run)

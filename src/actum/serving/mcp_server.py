@@ -23,7 +23,7 @@ from .asks import Asks, Question
 from .callers import UNBOUNDED, Quota
 from .carry_out import CarryOut, held_unless_reading
 from .desk import Desk
-from .host_words import failure_words, held_words
+from .host_words import failure_text, held_text
 from .hosting import Hosting
 from .mcp_options import McpOptions
 from .offering import Offered, of_idea
@@ -143,7 +143,7 @@ class Host:
             return replies.failed_result(f"the arguments don't fit: {complaint}")
         graph = self.graph if self.graph is not None and self.graph.offers_name(offer.name) else None
         if graph is not None and offer.name != graph.name:
-            return replies.tool_result(offer.result(graph.found(given)))
+            return replies.tool_result(offer.result(graph.find_tools(given)))
         if params.request_state is not None:
             found = await self.hosting.find(params.request_state, caller, offer.name, given)
             return await self._resumed(ctx, params, found)
@@ -222,7 +222,7 @@ class Host:
             raise
 
     def _words(self, stop: RunFailed, offer: Offered) -> str:
-        return failure_words(stop) if self.graph is not None and offer.name == self.graph.name else stop.message
+        return failure_text(stop) if self.graph is not None and offer.name == self.graph.name else stop.message
 
     def _requests(self, ctx: Context, stop: RunHeld | HostAsked) -> dict[str, Any]:
         """What a stop asks, as the requests that this host can take."""
@@ -258,7 +258,7 @@ class Host:
         """What a host is told that can't be asked."""
         if isinstance(stop, RunHeld):
             again = self.graph.name if self.graph is not None and offer.name == self.graph.name else ANSWER
-            words = held_words(run, stop, handle_of(run, stop), self.options.place, again)
+            words = held_text(run, stop, handle_of(run, stop), self.options.place, again)
             if not offer.is_asking:
                 return replies.failed_result(words)
             return replies.tool_result({"done": False, "run": handle_of(run, stop), "held": words})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RunError
 from ..schema.json import JsonObject, encode, is_object
 from .callers import CALLER
-from .host_words import progress_words
+from .host_words import progress_text
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -68,7 +68,7 @@ class Telling:
     async def __call__(self, entry: JsonObject) -> None:
         """Hear an entry."""
         self.count += 1
-        await self.ctx.session.report_progress(self.count, None, progress_words(entry))
+        await self.ctx.session.report_progress(self.count, None, progress_text(entry))
 
 
 def traceparent_of(ctx: ServerRequestContext[Any, Any]) -> Any:

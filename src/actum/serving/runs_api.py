@@ -25,7 +25,7 @@ from ..runs.row import Row, State
 from ..schema.json import JsonObject, is_object
 from ..studio.numbers import digits
 from ..studio.sse import EventStream, event_frame
-from .callers import check_named, kept_id, said_id
+from .callers import check_run_id, public_id, stored_id
 from .desk import Desk
 from .idea_interface import Interface
 from .openapi import DECISION, SIGNAL, START, document
@@ -99,20 +99,20 @@ class _Api:
     async def _start(self, request: Request, body: Mapping[str, Any]) -> Response:
         caller, named = asking_caller(request), body.get("id")
         if named is not None:
-            check_named(named)
+            check_run_id(named)
         run, is_new = await self.desk.start(
             caller,
             body["idea"],
             input=body.get("input"),
-            messages=taken_in(body.get("messages", ())),
-            id=None if named is None else kept_id(caller, named),
+            messages=checked_messages(body.get("messages", ())),
+            id=None if named is None else stored_id(caller, named),
             priority=body.get("priority", 0),
             patience=body.get("patience"),
             limits=body.get("limits"),
             trace=request.headers.get("traceparent"),
         )
         await _waited(run, request)
-        headers = {"location": f"/runs/{said_id(caller, run)}"}
+        headers = {"location": f"/runs/{public_id(caller, run)}"}
         return JSONResponse(await self._told(caller, run), status_code=201 if is_new else 200, headers=headers)
 
     async def listed(self, request: Request) -> Response:
@@ -204,7 +204,7 @@ class _Api:
 
     async def _told(self, caller: str, run: Run) -> JsonObject:
         row = await run.refresh()
-        return run_json(said_id(caller, run), row, await self.desk.name_of(run))
+        return run_json(public_id(caller, run), row, await self.desk.name_of(run))
 
 
 async def _until_gone(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
@@ -253,7 +253,7 @@ _TAKEN = _TEXTS | _MEDIA | DATA_KINDS | {"data"}
 """The types that are taken in. Tools, plans, decisions and outputs are for the author and the run alone."""
 
 
-def taken_in(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
+def checked_messages(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     """The messages of a caller as they may stand in a context, without the marks that only runs make.
 
     Raises:

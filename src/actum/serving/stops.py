@@ -75,7 +75,7 @@ def handle_of(run: Run, stop: RunHeld | HostAsked) -> str:
     return f"{named}.{question_id(named)}"
 
 
-def begun_as(run: str) -> tuple[str, str]:
+def parse_run_id(run: str) -> tuple[str, str]:
     """As what a run is served, and a digest of what it was begun with: its id says both."""
     name, _, rest = run.partition(":")
     return name, rest.partition(":")[0]

@@ -13,7 +13,7 @@ from ..protocol.message import CALLER
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
-def asked_below(idea: Idea, trace: Any) -> Idea:
+def with_traceparent(idea: Idea, trace: Any) -> Idea:
     """The Idea as it is run for somebody with this `traceparent`; the same where that is none."""
     if not isinstance(trace, str) or not _TRACEPARENT.fullmatch(trace) or not len(idea.context):
         return idea

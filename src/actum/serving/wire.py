@@ -58,12 +58,12 @@ def elicitation(one: Pending) -> types.ElicitRequest:
     """The form by which the user of a host decides on a call; one that doesn't show it whole can only deny it."""
     import mcp_types as types
 
-    words, is_whole = asked_of(one)
+    words, is_whole = decision_text(one)
     form = _FORM if is_whole else _FORM_OF_PART
     return types.ElicitRequest(params=types.ElicitRequestFormParams(message=words, requested_schema=form))
 
 
-def asked_of(one: Pending) -> tuple[str, bool]:
+def decision_text(one: Pending) -> tuple[str, bool]:
     """A call in words, for the eyes of who decides, never for a model; and whether that is all of it."""
     call = {key: value for key, value in one.call.items() if key != "_tool"}
     shown = printable(encode(call))
@@ -84,7 +84,7 @@ def ruling(result: types.ElicitResult, one: Pending) -> tuple[Ruling, str] | Non
     content: Any = result.content or {}
     said, reason = content.get("decision"), content.get("reason")
     if said == "approve":
-        return ("approve", "") if asked_of(one)[1] else None
+        return ("approve", "") if decision_text(one)[1] else None
     return ("deny", str(reason) if reason else "denied") if said == "deny" else None
 
 
