@@ -1,8 +1,8 @@
-"""Chat completions as OpenAI's clients know them: each Idea is a model, and what it comes to is the text of its answer.
+"""OpenAI's chat completions: each Idea is a model, and its output is the text of the answer.
 
-A run that waits for a decision can't say so in that dialect: its answer is a sentence which says what waits and how to
-decide. Nothing that is said in the chat decides: who writes there may be a model. Once it was decided, the next message
-brings what came of it.
+The format has no way to say that a run waits for a decision: the answer is then a text that says what waits and how to
+decide. Nothing written in the chat decides, since a model may have written it. After the decision, the next message
+gets the result.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 _RUN = "chat-"
 _WAITS = re.compile(r"\(run (chat-[0-9a-f]{24})\)\s*$")
-"""How the sentence about a run that waits ends."""
+"""The end of the sentence about a run that waits."""
 _PATIENCE = 30.0
-"""Seconds for which a run goes on that nobody waits for, where a key says that the request may be sent again."""
+"""Seconds for which an abandoned run continues if its request has a key, and may be repeated."""
 
 
 def chat_part(desk: Desk) -> Part:
     """The routes of chat completions."""
-    own = _Chat(desk)
+    chat = _Chat(desk)
     return Part(
         routes=[
-            Route("/v1/models", own.models, methods=["GET"]),
-            Route("/v1/models/{name}", own.model, methods=["GET"]),
-            Route("/v1/chat/completions", own.complete, methods=["POST"]),
+            Route("/v1/models", chat.models, methods=["GET"]),
+            Route("/v1/models/{name}", chat.model, methods=["GET"]),
+            Route("/v1/chat/completions", chat.complete, methods=["POST"]),
         ]
     )
 
@@ -72,7 +72,7 @@ class _Chat:
         return JSONResponse(_model(request.path_params["name"]))
 
     async def complete(self, request: Request) -> Response:
-        """The answer of an Idea to what was said."""
+        """The answer of an Idea to the messages of a chat."""
         body = await json_body(request)
         _check_parameters(body)
         answer = await self._answer(request, body)
@@ -80,46 +80,46 @@ class _Chat:
             options: Any = body.get("stream_options")
             counts = is_object(options) and bool(options.get("include_usage"))
             return EventStream(answer.chunks(counts=counts), self.desk.closing)
-        return await _unless_gone(request, answer)
+        return await _answer_unless_gone(request, answer)
 
     async def _answer(self, request: Request, body: Mapping[str, Any]) -> _Answer:
-        """What the run says that answers: the one that has waited, or one of its own."""
-        caller, name, said, given = asking_caller(request), body.get("model"), body.get("messages"), body.get("input")
-        idea = self.desk.idea(name)
-        if not is_list(said) or not all(map(is_object, said)):
+        """The answer of the run that the chat waits for, else that of a new run."""
+        caller, messages, arguments = asking_caller(request), body.get("messages"), body.get("input")
+        idea, name = self.desk.idea(body.get("model")), str(body.get("model"))
+        if not is_list(messages) or not all(map(is_object, messages)):
             raise Refusal(422, "body", "messages must be a list of messages")
-        if given is not None and not is_object(given):
+        if arguments is not None and not is_object(arguments):
             raise Refusal(422, "body", "input must be an object")
-        waiting = await self._asked_about(caller, said)
+        waiting = await self._waiting_run(caller, messages)
         if waiting is not None:
-            return _Answer(self.desk, waiting, str(name), had_waited=True)
-        messages, own = input_from(str(name), idea, turns_of(said), given)
+            return _Answer(self.desk, waiting, name, had_waited=True)
+        turns, arguments = input_from(name, idea, turns_of(messages), arguments)
         key = request.headers.get("idempotency-key")
-        named = _id_for(caller, str(name), key) if key else f"{_RUN}{urandom(12).hex()}"
+        run_id = _id_for(caller, name, key) if key else f"{_RUN}{urandom(12).hex()}"
         trace = request.headers.get("traceparent")
-        run, _ = await self.desk.start(caller, str(name), input=own, messages=messages, id=named, trace=trace)
-        return _Answer(self.desk, run, str(name), patience=_PATIENCE if key else 0.0)
+        run, _ = await self.desk.start(caller, name, input=arguments, messages=turns, id=run_id, trace=trace)
+        return _Answer(self.desk, run, name, patience=_PATIENCE if key else 0.0)
 
-    async def _asked_about(self, caller: str, said: list[Any]) -> Run | None:
-        """The run that the last answer of the chat was about, if that waited for a decision."""
-        last = next((one for one in reversed(said) if one.get("role") == "assistant"), None)
-        found = _WAITS.search(last["content"]) if last and isinstance(last.get("content"), str) else None
+    async def _waiting_run(self, caller: str, messages: list[Any]) -> Run | None:
+        """The run that the last answer of the chat said waits for a decision, if it said so."""
+        last = next((message for message in reversed(messages) if message.get("role") == "assistant"), None)
+        match = _WAITS.search(last["content"]) if last and isinstance(last.get("content"), str) else None
         try:
-            return None if found is None else await self.desk.find(caller, found[1])
+            return None if match is None else await self.desk.find(caller, match[1])
         except Refusal:
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a run says in a chat. Who leaves has it cancelled, unless who is as patient as this comes back."""
+    """The answer of a run in a chat. If the client leaves for longer than `patience` seconds, the run is cancelled."""
 
     desk: Desk
     run: Run
     model: str
     patience: float = 0.0
     had_waited: bool = False
-    """Whether the last answer said that it waits: then this one says what came of it, whatever that is."""
+    """Whether the last answer said that the run waits: then this one reports how it ended, even if it failed."""
 
     async def chunks(self, *, counts: bool) -> AsyncGenerator[bytes]:
         """The answer piece by piece."""
@@ -167,15 +167,15 @@ class _Answer:
         return None
 
     async def _deltas(self) -> AsyncGenerator[JsonObject]:
-        """What is new of the answer: its text as it becomes certain, and what the model thinks, where it says so."""
-        given, said = TextGiven(""), ""
-        async for one in self.run.follow(live=True):
-            match one:
+        """The pieces of the answer: text as soon as it is final, and the model's reasoning if there is any."""
+        text_given, sent = TextGiven(""), ""
+        async for item in self.run.follow(live=True):
+            match item:
                 case Live({"event": "RequestStarted" | "Retried", "depth": 0}):
-                    given.anew()
+                    text_given.anew()
                 case Live({"event": "TextDelta", "depth": 0, "provisional": False, "member": "", "text": str(text)}):
-                    if piece := given.more(text):
-                        said += piece
+                    if piece := text_given.more(text):
+                        sent += piece
                         yield {"content": piece}
                 case Live({"event": "ReasoningDelta", "depth": 0, "text": str(text)}):
                     yield {"reasoning_content": text}
@@ -183,8 +183,8 @@ class _Answer:
                     pass
         row = self.run.row
         if row.state == "waiting":
-            yield {"content": ("\n\n" if said else "") + await _sentence(self.run)}
-        elif row.state == "done" and (rest := _text(row.output).removeprefix(said)):
+            yield {"content": ("\n\n" if sent else "") + await _waiting_text(self.run)}
+        elif row.state == "done" and (rest := _text(row.output).removeprefix(sent)):
             yield {"content": rest}
         elif self.had_waited and (problem := self._problem()) is not None:
             yield {"content": f"It came to nothing: {problem.message}"}
@@ -198,9 +198,9 @@ class _Answer:
         return event_frame({**self._head("chat.completion.chunk"), "choices": [choice]})
 
     def _usage(self) -> JsonObject:
-        told = Usage.of(self.run.row.about.get("usage"))
-        given, made = told.input_tokens or 0, told.output_tokens or 0
-        return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+        usage = Usage.of(self.run.row.about.get("usage"))
+        prompt, completion = usage.input_tokens or 0, usage.output_tokens or 0
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 _WITHOUT_EFFECT: Mapping[str, Sequence[Json]] = {
@@ -231,18 +231,18 @@ _WITHOUT_EFFECT: Mapping[str, Sequence[Json]] = {
     "verbosity": (),
     "web_search_options": (),
 }
-"""Parameters of chat completions that an Idea says itself, and the values with which they ask for nothing else."""
+"""Parameters that the Idea sets itself, each with the values that are accepted because they change nothing."""
 _OWN = frozenset(
     {
         *("model", "messages", "input", "stream", "stream_options"),
         *("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
     }
 )
-"""Parameters that count, and those that name who asks and what for: they change no answer."""
+"""Parameters that are used, and those that only describe the request."""
 
 
 def _check_parameters(body: Mapping[str, Any]) -> None:
-    """Refuse what asks for something that the answer won't be: none is ignored in silence.
+    """Refuse parameters that would have no effect: none is ignored silently.
 
     Raises:
         Refusal: 400, with the parameter's name.
@@ -252,52 +252,54 @@ def _check_parameters(body: Mapping[str, Any]) -> None:
             continue
         if name not in _WITHOUT_EFFECT:
             raise Refusal(400, "unknown_parameter", "the chat takes no such parameter", path=name)
-        if not any(type(value) is type(same) and value == same for same in _WITHOUT_EFFECT[name]):
+        if not any(type(value) is type(allowed) and value == allowed for allowed in _WITHOUT_EFFECT[name]):
             raise Refusal(400, "unsupported_parameter", "this can't be set: the Idea says how it is asked", path=name)
     if not isinstance(body.get("stream"), bool | None):
         raise Refusal(400, "parameters", "it must be true or false", path="stream")
 
 
 def _id_for(caller: str, name: str, key: str) -> str:
-    """The id of the run that a key begins: a request that is sent again begins no second one."""
+    """The id of the run that a key starts: a repeated request starts no second one."""
     return f"{_RUN}{hashlib.sha256(encode([caller, name, key]).encode()).hexdigest()[:24]}"
 
 
-async def _unless_gone(request: Request, answer: _Answer) -> Response:
-    """The whole answer, unless who has asked leaves before."""
+async def _answer_unless_gone(request: Request, answer: _Answer) -> Response:
+    """The whole answer, unless the client leaves first."""
     with answer.desk.onlookers.at(answer.run, answer.patience):
-        async with beside(answer.whole(), _left(request)) as tasks:
+        async with beside(answer.whole(), _disconnected(request)) as tasks:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             return next(task.result() for task in tasks if task.done())
 
 
-async def _left(request: Request) -> Response:
-    """What nobody reads, once who has asked has left."""
+async def _disconnected(request: Request) -> Response:
+    """A response that nobody reads, once the client has left."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     return Response(status_code=499)
 
 
-async def _sentence(run: Run) -> str:
-    """What a run waits for and how to decide, in words."""
-    calls = await run.pending()
-    lines = [_line(one) for one in calls]
-    gates = [one for one in run.row.waiting if not one.startswith("approval ")]
+async def _waiting_text(run: Run) -> str:
+    """A text that says what a run waits for, and how to decide."""
+    pending = await run.pending()
+    lines = [_line(item) for item in pending]
+    gates = [name for name in run.row.waiting if not name.startswith("approval ")]
     lines += [f"- a value at {gate}: POST /runs/{run.id}/signals, or another program's `runs.signal`" for gate in gates]
     how = f"`actum approve {run.id}` or `actum deny {run.id}`, or POST /runs/{run.id}/decisions"
-    decide = f"Decide with {how}. " if calls else ""
-    what = "\n".join(lines)
-    return (
-        f"This waits for a decision:\n{what}\n{decide}Then write anything here to see what came of it. (run {run.id})"
+    decide = f"Decide with {how}. " if pending else ""
+    return "\n".join(
+        [
+            "This waits for a decision:",
+            *lines,
+            f"{decide}Then write anything here to see what came of it. (run {run.id})",
+        ]
     )
 
 
-def _line(one: Pending) -> str:
-    parameters = {key: value for key, value in one.call.items() if not key.startswith("_")}
-    shown = encode(parameters)
-    return (
-        f"- {one.call.get('_tool')} {printable(shown) if len(shown) <= 2_000 else folded_call(parameters)} ({one.of})"
-    )
+def _line(item: Pending) -> str:
+    parameters = {key: value for key, value in item.call.items() if not key.startswith("_")}
+    text = encode(parameters)
+    text = printable(text) if len(text) <= 2_000 else folded_call(parameters)
+    return f"- {item.call.get('_tool')} {text} ({item.of})"
 
 
 def _text(output: Json) -> str:
