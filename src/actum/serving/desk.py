@@ -1,4 +1,4 @@
-"""`Desk`: what all dialects share: the Ideas that are served, the runs that carry them out, and whose they are."""
+"""`Desk`: what all interfaces share: the Ideas that are served, their runs, and whose runs these are."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..ideas.idea_config import IdeaConfig
 from ..inspection.served import can_name
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
+from ..protocol.context import Context
 from ..protocol.marks import without_run
 from ..protocol.message import kind_of
 from ..runs.handle import Run
@@ -37,12 +38,12 @@ from .traceparent import with_traceparent
 
 _LOG = logging.getLogger("actum.serving")
 _OWNER = "the server's owner"
-"""Who has decided where a caller has no name."""
+"""The name that decisions of a caller without a name are recorded under."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Desk:
-    """Starts runs of the Ideas that are served, finds them again for whoever has started them, and decides on them.
+    """Starts runs of the Ideas that are served, finds them for the caller who started them, and decides on their calls.
 
     A caller is the tenant of its runs: `""`, who owns the server, has all of them. `slots` is how many runs it carries
     out itself at once, 0 where workers do. Use it within `running`.
@@ -59,24 +60,24 @@ class Desk:
     drain: float = 30.0
     quota: Quota = field(default_factory=Quota)
     owns_runs: bool = True
-    """Whether the place of the runs is closed with it."""
+    """Whether the runs' store is closed with it."""
     shelf: Shelf | None = None
     """The Ideas that the Studio shows; None for those that are served."""
     models: Sequence[str] = ()
     """Models that the Studio suggests."""
     secrets: Sequence[str] = ()
-    """What no page of the Studio may show, in addition to the secrets of the environment."""
+    """What the Studio never shows, in addition to the secrets of the environment."""
     mcp: McpOptions = field(default_factory=McpOptions)
-    """How it is served to hosts of MCP."""
+    """How it is offered to hosts of MCP."""
 
     def __post_init__(self) -> None:
         for name in self.ideas:
             if not isinstance(name, str) or not can_name(name):  # pyright: ignore[reportUnnecessaryIsInstance] -- as in `named_ideas`
                 raise IdeaError(f"{name!r} can't be the name of an Idea here: use up to 64 letters, digits and _ . -")
         self.closing = asyncio.Event()
-        """Set when streams are to end: the server stops, and what was under way has ended."""
+        """Set when streams have to end: the server stops, and its runs have ended."""
         self.stopping = asyncio.Event()
-        """Set when nothing more is to be started."""
+        """Set when no more runs are started."""
         self.onlookers = Onlookers(self.closing)
         self._worker: Worker | None = None
         self._work: asyncio.Task[None] | None = None
@@ -86,7 +87,7 @@ class Desk:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Carry runs out as long as the block lasts; then what is under way may end, and others go on with the rest."""
+        """Carry out runs while the block lasts; then let those under way end. Other processes continue the rest."""
         async with AsyncExitStack() as stack:
             if self.owns_runs:
                 await stack.enter_async_context(self.runs)
@@ -113,17 +114,17 @@ class Desk:
 
     @property
     def carrier(self) -> RunCarrier:
-        """What carries runs out here, or would."""
+        """What runs are carried out with here, if they are."""
         return RunCarrier(store=self.runs.store, runner=self.agent, roots=self.all_roots)
 
     @property
     def all_roots(self) -> Sequence[Path]:
-        """Where Ideas may lie: below the folders that were named, and below those of what is served."""
-        lies = [root for idea in self.ideas.values() for root in idea.roots]
-        return list(dict.fromkeys([*self.roots, *lies])) or [Path.cwd()]
+        """The folders that Ideas may be read from: those that were named, and those of the Ideas that are served."""
+        below = [root for idea in self.ideas.values() for root in idea.roots]
+        return list(dict.fromkeys([*self.roots, *below])) or [Path.cwd()]
 
     async def stop(self) -> None:
-        """Start nothing more, let what is under way end (`drain` seconds), then end the streams."""
+        """Start no more runs, give those under way `drain` seconds to end, then end the streams."""
         self.stopping.set()
         if self._worker is not None and self._work is not None:
             self._worker.stop()
@@ -131,17 +132,17 @@ class Desk:
         self.closing.set()
 
     def let_go(self) -> None:
-        """End what is under way at once; others go on with it."""
+        """Stop carrying out runs at once; other processes continue them."""
         for task in self.work:
             task.cancel()
 
     @property
     def work(self) -> Sequence[asyncio.Task[None]]:
-        """What carries runs out here."""
+        """The task that carries out runs, if there is one."""
         return [] if self._work is None else [self._work]
 
     async def _let_go(self) -> None:
-        """End the worker, also where it was not stopped in time; others go on with its runs."""
+        """End the worker, even if it hasn't stopped in time; other processes continue its runs."""
         assert self._work is not None
         await all_ended(self._work)
         if (error := self.failure) is not None:
@@ -149,7 +150,7 @@ class Desk:
 
     @property
     def failure(self) -> BaseException | None:
-        """Why runs are no longer carried out here, though they should be; None if they are."""
+        """The error that ended the worker; None while it works."""
         if self._work is None or not self._work.done() or self._work.cancelled():
             return None
         return self._work.exception()
@@ -162,10 +163,10 @@ class Desk:
         Raises:
             Refusal: there is none.
         """
-        found = self.ideas.get(name) if isinstance(name, str) else None
-        if found is None:
+        idea = self.ideas.get(name) if isinstance(name, str) else None
+        if idea is None:
             raise Refusal(404, "idea_not_found", f"no such Idea is served; there are {', '.join(self.ideas) or 'none'}")
-        return found
+        return idea
 
     async def start(
         self,
@@ -180,34 +181,35 @@ class Desk:
         limits: Mapping[str, Any] | None = None,
         trace: str | None = None,
     ) -> tuple[Run, bool]:
-        """A run of an Idea, with more messages behind its own; whether it is new: the same `id` is the same run.
+        """A run of an Idea, with more messages after its own, and whether it is new: the same `id` is the same run.
 
-        `limits` narrow those of the run. `trace` is the `traceparent` of who asks, below which the run's span is.
+        `limits` narrow those of the run. `trace` is the caller's `traceparent`, the parent of the run's span.
 
         Raises:
             Refusal: there is no such Idea, the id is another's, or the caller has too many runs under way.
             MessageError: the input doesn't fit its schema.
         """
         idea = self.idea(name)
-        async with self._starting:  # so that what is counted is what there is
-            known = None if id is None else await self._known(caller, id, name)
-            if known is not None:
-                return known, False
+        async with self._starting:  # no run starts between the count and the submission
+            run = None if id is None else await self._run_named(caller, id, name)
+            if run is not None:
+                return run, False
             await self._check_room(caller)
-            least = self._limits_of(idea).narrowed(limits) if limits else None
-            own = await asyncio.to_thread(_with, idea, messages, least, limits or {}, is_given=input is not None)
-            own = with_traceparent(own, trace)
-            run = await self.runs.submit(own, input=input, id=id, tenant=caller, priority=priority, patience=patience)
+            config = self._narrowed_config(idea, limits) if limits else idea.config
+            context = await asyncio.to_thread(_extended, idea.context, messages, is_given=input is not None)
+            begun = with_traceparent(replace(idea, context=context, config=config), trace)
+            run = await self.runs.submit(begun, input=input, id=id, tenant=caller, priority=priority, patience=patience)
         return run, True
 
-    def _limits_of(self, idea: Idea) -> Limits:
-        """What runs of an Idea may spend here."""
-        if is_agent(self.agent):
-            return idea.narrowed(self.agent.limits)
-        return IdeaConfig.parse(idea.config).limits or Limits()
+    def _narrowed_config(self, idea: Idea, limits: Mapping[str, Any]) -> JsonObject:
+        """The config of an Idea, with its limits here narrowed by others."""
+        most = idea.narrowed(self.agent.limits) if is_agent(self.agent) else IdeaConfig.parse(idea.config).limits
+        narrowed = (most or Limits()).narrowed(limits)
+        names = {*idea.config.get("limits", {}), *limits}
+        return {**idea.config, "limits": {name: getattr(narrowed, name) for name in names}}
 
-    async def _known(self, caller: str, id: str, name: str) -> Run | None:
-        """The caller's run of an id, if there is one."""
+    async def _run_named(self, caller: str, id: str, name: str) -> Run | None:
+        """The caller's run with this id, if there is one."""
         run = await find_run(self.runs, id)
         if run is not None and (run.row.tenant != caller or await self.name_of(run) != name):
             raise Refusal(409, "run_exists", "a run of that id exists already")
@@ -219,7 +221,7 @@ class Desk:
         await check_room(self.runs, caller, self.quota)
 
     async def find(self, caller: str, id: str, *, of: str | None = None) -> Run:
-        """A run of a caller; with `of`, if it is of the Idea that is served under that name.
+        """A run of a caller; with `of`, only if it is a run of the Idea served under that name.
 
         Raises:
             Refusal: there is none.
@@ -242,9 +244,9 @@ class Desk:
         call: JsonObject | None = None,
         by: str = "",
     ) -> None:
-        """Decide on the call of a run that waits at a place, `by` a caller.
+        """Decide, as the caller `by`, on the call that waits at a place of a run.
 
-        With `call`, only if that is the one that waits there.
+        With `call`, only if this is the call that waits there.
 
         Raises:
             Refusal: nothing waits there (any more), or something else; or its tool doesn't take the parameters.
@@ -256,7 +258,7 @@ class Desk:
                 reason=reason,
                 parameters=parameters,
                 by=by or _OWNER,
-                is_as_shown=lambda one: call is None or one.call == call,
+                is_as_shown=lambda waiting: call is None or waiting.call == call,
             )
         except NotWaiting as error:
             raise Refusal(409, "not_waiting", error.message) from error
@@ -266,93 +268,83 @@ class Desk:
             raise Refusal(422, "parameters", error.message) from error
 
     async def _is_of(self, run: Run, name: str) -> bool:
-        """Whether a run is of the Idea under a name; one Idea may have several."""
-        found = await self.name_of(run)
-        return found == name or (found is not None and self.ideas[found].text == self.ideas[name].text)
+        """Whether a run is of the Idea with this name; an Idea may have several names."""
+        served = await self.name_of(run)
+        return served == name or (served is not None and self.ideas[served].text == self.ideas[name].text)
 
     async def name_of(self, run: Run) -> str | None:
-        """The name of the Idea that a run is of; None for one of another origin."""
+        """The name of a run's Idea; None if it isn't served here."""
         source = await self.runs.store.source(run.id)
         if source is None:
             return None
-        text, found, length = source.idea, None, -1
+        text, name_of_run, length = source.idea, None, -1
         for name, idea in self.ideas.items():
-            own = idea.text.to_dict()
-            begin = without_run(text["context"][: len(own["context"])])
-            is_of = begin == own["context"] and text.get("schema") == own.get("schema")
-            if is_of and len(begin) > length:  # what callers add stands behind: the longer one is what it began with
-                found, length = name, len(begin)
-        return found
+            served = idea.text.to_dict()
+            start = without_run(text["context"][: len(served["context"])])
+            is_of = start == served["context"] and text.get("schema") == served.get("schema")
+            if is_of and len(start) > length:  # callers append messages: the longest beginning counts
+                name_of_run, length = name, len(start)
+        return name_of_run
 
 
-def _with(
-    idea: Idea,
-    messages: Iterable[Mapping[str, Any]],
-    least: Limits | None,
-    limits: Mapping[str, Any],
-    *,
-    is_given: bool,
-) -> Idea:
-    """An Idea with more messages and narrower limits; `is_given` says that it gets its input as well."""
-    own = replace(idea, context=idea.context.extended(messages))
-    if least is not None:
-        narrower = {name: getattr(least, name) for name in {*idea.config.get("limits", {}), *limits}}
-        own = replace(own, config={**idea.config, "limits": narrower})
-    if not is_given and any(kind_of(message) == "input" for message in own.context[len(idea.context) :]):
-        with_input(own.context, {})  # what the messages say of the input is judged by its schema as well
-    return own
+def _extended(context: Context, messages: Iterable[Mapping[str, Any]], *, is_given: bool) -> Context:
+    """A context with more messages; `is_given` says that the input is given separately."""
+    extended = context.extended(messages)
+    if not is_given and any(kind_of(message) == "input" for message in extended[len(context) :]):
+        with_input(extended, {})  # validates the input in the messages
+    return extended
 
 
-def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:
-    """The Ideas that are to be served, read where they are given as files or JSON."""
-    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
-        raise IdeaError(f"Ideas are served by name, {{'name': idea}}, not {given!r}")
-    return {name: one if isinstance(one, Idea) else read_given(one, str(name)) for name, one in given.items()}
+def named_ideas(ideas: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:
+    """The Ideas to serve; those given as files or JSON are read."""
+    if not isinstance(ideas, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+        raise IdeaError(f"Ideas are served by name, {{'name': idea}}, not {ideas!r}")
+    return {name: idea if isinstance(idea, Idea) else read_given(idea, str(name)) for name, idea in ideas.items()}
 
 
 class Onlookers:
-    """Counts who looks on at each run. Those that have been left are forgotten once `closing` is set: they go on."""
+    """Counts the onlookers of each run, and cancels runs that all have left. Once `closing` is set, they continue."""
 
     def __init__(self, closing: asyncio.Event) -> None:
         self._closing = closing
-        self._there = Counter[str]()
+        self._present = Counter[str]()
         self._leaving: dict[str, asyncio.Task[None]] = {}
-        """By their ids, the runs that are to be cancelled unless somebody comes back."""
+        """By their ids, the runs that will be cancelled unless somebody comes back."""
 
     @contextmanager
     def at(self, run: Run, patience: float) -> Generator[None]:
-        """Look on at a run as long as the block lasts.
+        """Look on at a run while the block lasts.
 
-        Who leaves last, while it is under way, has it cancelled, unless somebody comes back in so many seconds.
+        When the last onlooker leaves a run under way and none comes back in `patience` seconds, it is cancelled.
         """
-        self._there[run.id] += 1
+        self._present[run.id] += 1
         if (leaving := self._leaving.pop(run.id, None)) is not None:
             leaving.cancel()
         try:
             yield
         finally:
-            self._there[run.id] -= 1
-            if not self._there[run.id]:
-                del self._there[run.id]
-                self._left(run, patience)
+            self._present[run.id] -= 1
+            if not self._present[run.id]:
+                del self._present[run.id]
+                self._leave(run, patience)
 
-    def _left(self, run: Run, patience: float) -> None:
+    def _leave(self, run: Run, patience: float) -> None:
         if self._closing.is_set() or not run.row.is_under_way:
             return
-        task = self._leaving[run.id] = asyncio.create_task(_given_up(run, patience))
-        task.add_done_callback(lambda done: self._gone(run.id, done))
+        task = self._leaving[run.id] = asyncio.create_task(_cancel_later(run, patience))
+        task.add_done_callback(lambda done: self._forget_leaving(run.id, done))
 
-    def _gone(self, run: str, task: asyncio.Task[None]) -> None:
+    def _forget_leaving(self, run: str, task: asyncio.Task[None]) -> None:
         if self._leaving.get(run) is task:
             del self._leaving[run]
 
     async def forget(self) -> None:
-        """Let those runs go on that nobody looks on at."""
+        """Cancel nothing more: abandoned runs continue."""
         await all_ended(*self._leaving.values())
 
 
-async def _given_up(run: Run, patience: float) -> None:
+async def _cancel_later(run: Run, patience: float) -> None:
     await asyncio.sleep(patience)
-    with suppress(ActumError):  # it has been deleted, or its place is out of reach: whoever owns it ends it
-        if (await run.refresh()).is_under_way:  # one that waits meanwhile costs nothing, and can be decided on
+    with suppress(ActumError):  # it was deleted, or its store can't be reached
+        if (await run.refresh()).is_under_way:  # a run that waits costs nothing, and can still be decided on
             await run.cancel()
