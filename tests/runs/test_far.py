@@ -131,9 +131,9 @@ async def test_a_worker_too_far_away_for_any_lease_refuses_with_both_figures(
 def test_a_lease_is_stretched_as_far_as_others_were_told() -> None:
     own = Lease(4.0)
     own.round_trip = 0.5
-    assert (own.seconds, own.wanted, own.told) == (4.0, 10.0, 4.0)
+    assert (own.seconds, own.wanted, own.announced) == (4.0, 10.0, 4.0)
     own.tell(own.ahead)
-    assert own.told == 10.0
+    assert own.announced == 10.0
     own.round_trip = 0.0
     assert own.wanted < 10.0
     assert Lease(4.0).ahead == 0.0

@@ -136,7 +136,7 @@ async def test_what_no_run_can_be_asked_or_sent_is_refused(place: str) -> None:
             await asked.decide("0.0", "deny", reason=5)
         with pytest.raises(errors.RunError, match="the parameters of a call"):
             await asked.decide("0.0", "approve", parameters=5)
-        known = await runs.store.known("one")
+        known = await runs.store.history("one")
         assert known is not None
         assert known.sent == []
 

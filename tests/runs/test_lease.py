@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from actum import errors
 from actum.runs.database import Transaction
 from actum.runs.record import Committer, LeasedRecord
-from actum.runs.row import Ending, Submission, Told
+from actum.runs.row import Ending, NewEntry, Submission
 from actum.runs.run_places import open_runs
 from actum.runs.sql_store import SqlStore
 
@@ -40,8 +40,10 @@ def opened(url: str | Path) -> SqlStore:
     return store
 
 
-def entry(run: str, lease: int, seq: int) -> Told:
-    return Told(run=run, seq=seq, lease=lease, text=f'{{"at":[],"message":{{"type":"text","text":"{lease}-{seq}"}}}}')
+def entry(run: str, lease: int, seq: int) -> NewEntry:
+    return NewEntry(
+        run=run, seq=seq, lease=lease, text=f'{{"at":[],"message":{{"type":"text","text":"{lease}-{seq}"}}}}'
+    )
 
 
 async def submitted(store: SqlStore, run: str = "r") -> str:
@@ -60,10 +62,10 @@ async def test_an_end_an_entry_and_a_release_of_who_has_lost_the_run_are_refused
     assert second is not None
     assert (first.lease, second.lease) == (1, 2)
     assert await old.leases.append([entry(run, 1, 1)], []) == {run: 2}
-    assert not await old.leases.end(run, 1, Ending(state="done", output="stale"), told=[entry(run, 1, 1)])
+    assert not await old.leases.end(run, 1, Ending(state="done", output="stale"), notes=[entry(run, 1, 1)])
     assert not await old.leases.release(run, 1)
     assert await new.leases.append([entry(run, 2, 1)], []) == {run: 2}
-    assert await new.leases.end(run, 2, Ending(state="done", output="right"), told=[entry(run, 2, 2)])
+    assert await new.leases.end(run, 2, Ending(state="done", output="right"), notes=[entry(run, 2, 2)])
     assert not await new.leases.end(run, 2, Ending(state="failed"))
     assert await old.leases.claim(run, "a") is None
     row = await old.get(run)
@@ -149,8 +151,8 @@ async def missed_by_a_claim(old: SqlStore, new: SqlStore, change: Callable[[Halt
 
 async def _claimed(store: SqlStore, run: str) -> list[int]:
     assert await store.leases.claim(run, "b") is not None
-    taken = await store.leases.taken(run)
-    return list(range(1, taken.seq + 1))
+    history = await store.leases.history(run)
+    return list(range(1, history.seq + 1))
 
 
 async def test_a_claim_waits_for_the_append_under_way_and_reads_it(stores: tuple[SqlStore, SqlStore]) -> None:
@@ -179,13 +181,13 @@ async def test_takeovers_during_appends_fence_the_old_owner_and_miss_nothing(
         store = stores[number % 2]
         row = await store.leases.claim(run, f"w{number}")
         assert row is not None
-        taken = await store.leases.taken(run)
-        told = {int(one["message"]["text"].split("-")[1]) for one in taken.entries}
+        history = await store.leases.history(run)
+        told = {int(one["message"]["text"].split("-")[1]) for one in history.entries}
         seen.append((row.lease, told))
         if appending is not None:
             await asyncio.wait_for(appending, PATIENCE)
         ahead = asyncio.Event()
-        appending = asyncio.create_task(_append_until_fenced(store, run, row.lease, taken.seq, ahead))
+        appending = asyncio.create_task(_append_until_fenced(store, run, row.lease, history.seq, ahead))
         await asyncio.wait_for(ahead.wait(), PATIENCE)
     assert appending is not None
     await stores[0].leases.claim(run, "last")
@@ -214,12 +216,12 @@ class Frozen:
         self._clock = clock
         self._stands = list(stands)
         self._leases = list(leases)
-        self.told: list[Told] = []
+        self.entries: list[NewEntry] = []
 
-    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
+    async def append(self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False) -> dict[str, int]:
         lease = self._leases.pop(0)
         self._clock[0] += self._stands.pop(0)
-        self.told += told
+        self.entries += new
         await asyncio.sleep(0)
         return {"r": lease}
 
@@ -258,7 +260,7 @@ async def test_a_fresh_confirmation_needs_no_question_and_an_old_one_is_asked_fo
     async with committing(store, lambda: clock[0], 2.0) as record:
         record({"at": [], "message": {}})
         await record.settled()
-        assert (len(store.told), record.confirmed) == (1, 0.0)
+        assert (len(store.entries), record.confirmed) == (1, 0.0)
         clock[0] = 1.9
         await record.settled()
         assert record.confirmed == 0.0
@@ -277,14 +279,14 @@ async def test_the_course_that_is_noted_last_is_left_to_the_end_and_committed_wh
         record({"at": [], "message": {}})
         record(note)
         assert [one.seq for one in await record.closed()] == [2]
-        assert [one.seq for one in store.told] == [1]
+        assert [one.seq for one in store.entries] == [1]
         record(note)
         record({"at": [], "message": {}})
         await record.settled()
-        assert [one.seq for one in store.told] == [1, 3, 4]
+        assert [one.seq for one in store.entries] == [1, 3, 4]
         record(note)
         await record.settled()  # it is let go of
-        assert [one.seq for one in store.told] == [1, 3, 4, 5]
+        assert [one.seq for one in store.entries] == [1, 3, 4, 5]
 
 
 async def test_who_is_cut_while_a_run_is_closed_or_just_behind_it_lets_it_go() -> None:
@@ -298,11 +300,11 @@ async def test_who_is_cut_while_a_run_is_closed_or_just_behind_it_lets_it_go() -
         closing.cancel()
         await asyncio.wait([closing])
         await asyncio.wait_for(record.settled(), PATIENCE)
-        assert [one.seq for one in store.told] == [1, 2]
+        assert [one.seq for one in store.entries] == [1, 2]
         record(note)
         await record.closed()
         await asyncio.wait_for(record.settled(), PATIENCE)
-        assert [one.seq for one in store.told] == [1, 2]
+        assert [one.seq for one in store.entries] == [1, 2]
 
 
 async def test_what_many_runs_tell_at_once_is_committed_together() -> None:
@@ -310,11 +312,11 @@ async def test_what_many_runs_tell_at_once_is_committed_together() -> None:
 
     class Counting:
         async def append(
-            self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False
-        ) -> Mapping[str, int]:
+            self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False
+        ) -> dict[str, int]:
             await asyncio.sleep(0)
-            committed.append(len(told))
-            return {one.run: 1 for one in told} | dict.fromkeys(runs, 1)
+            committed.append(len(new))
+            return {entry.run: 1 for entry in new} | dict.fromkeys(runs, 1)
 
     committer = Committer(Counting(), 2.0)
     task = asyncio.create_task(committer.commit())
@@ -338,8 +340,8 @@ async def test_a_store_that_is_away_is_waited_for_and_one_that_refuses_ends_the_
             self.left: list[Exception | None] = [errors.StoreUnavailable("away"), None, errors.RunError("full")]
 
         async def append(
-            self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False
-        ) -> Mapping[str, int]:
+            self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False
+        ) -> dict[str, int]:
             await asyncio.sleep(0)
             if (error := self.left.pop(0)) is not None:
                 raise error

@@ -62,8 +62,8 @@ _CLAIM = (
 
 
 def _digest(request: ModelRequest) -> str:
-    said = [request.mode, request.schema_text, [*request.messages], dict(request.settings)]
-    return sha256(encode(said).encode(errors="surrogatepass")).hexdigest()
+    parts = [request.mode, request.schema_text, [*request.messages], dict(request.settings)]
+    return sha256(encode(parts).encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +117,15 @@ class RunBatches:
         """What a request was answered with; None where it now lies, or is to lie, in a batch."""
         batching = _batching(model)
         name = sha256(f"{run}\0{_digest(request)}".encode()).hexdigest()[:48]
-        found = await self._database.single("SELECT result FROM actum_asked WHERE id = ?", name)
-        if found:
-            return kept_object(found[0][0]) if found[0][0] is not None else None
-        own = await batching.encoded(request, name)
-        kind = sha256(f"{model.name}\0{own['group']}".encode()).hexdigest()
+        rows = await self._database.single("SELECT result FROM actum_asked WHERE id = ?", name)
+        if rows:
+            return kept_object(rows[0][0]) if rows[0][0] is not None else None
+        body = await batching.encoded(request, name)
+        kind = sha256(f"{model.name}\0{body['group']}".encode()).hexdigest()
         await self._database.single(
             "INSERT INTO actum_asked (id, run, kind, model, body, asked, due) VALUES (?, ?, ?, ?, ?, now(), "
             "now() + ?) ON CONFLICT (id) DO NOTHING RETURNING id",
-            *(name, run, kind, model.name, encode(own), within),
+            *(name, run, kind, model.name, encode(body), within),
         )
         return None
 
@@ -169,8 +169,8 @@ class RunBatches:
             await within.rows(_DROP)
             for kind, model in await within.rows(_READY, quiet, _GATHERING, _MOST):
                 key = urandom(12).hex()
-                taken = await within.rows(_GATHER, key, kind, _MOST)
-                await self._leave(within, taken)
+                bodies = await within.rows(_GATHER, key, kind, _MOST)
+                await self._leave(within, bodies)
                 await within.rows(
                     "INSERT INTO actum_batches (key, model, state, made, heard) "
                     "VALUES (?, ?, 'intended', now(), now()) RETURNING key",
@@ -180,23 +180,23 @@ class RunBatches:
         return batches
 
     @staticmethod
-    async def _leave(within: Transaction, taken: Sequence[Sequence[Any]]) -> None:
+    async def _leave(within: Transaction, bodies: Sequence[Sequence[Any]]) -> None:
         """Leave what is too much for one batch to the next one."""
         size, left = 0, list[tuple[str]]()
-        for name, body in taken:
+        for name, body in bodies:
             size += len(body.encode())
             left += [(name,)] if size > _MOST_BYTES else []
-        if left and len(left) < len(taken):
+        if left and len(left) < len(bodies):
             await within.each("UPDATE actum_asked SET batch = NULL WHERE id = ?", left)
 
-    async def _held(self, key: str) -> tuple[list[JsonObject], Batching]:
+    async def _load(self, key: str) -> tuple[list[JsonObject], Batching]:
         """The requests of a batch, and what speaks with its provider."""
-        found = await self._database.single("SELECT body, run, model FROM actum_asked WHERE batch = ? ORDER BY id", key)
-        _, run, name = found[0]
-        return [kept_object(body) for body, _, _ in found], _batching(await self._model_of(run, name))
+        rows = await self._database.single("SELECT body, run, model FROM actum_asked WHERE batch = ? ORDER BY id", key)
+        _, run, name = rows[0]
+        return [kept_object(body) for body, _, _ in rows], _batching(await self._model_of(run, name))
 
     async def _make(self, key: str) -> None:
-        requests, batching = await self._held(key)
+        requests, batching = await self._load(key)
         try:
             handle = await batching.create(requests)
         except ModelError as error:
@@ -219,8 +219,8 @@ class RunBatches:
         """Take in that a batch came to nothing: it is asked for again where that may pass, else its runs are told."""
         lost = " AND due <= now()" if error.retryable else ""
         async with self._database.transaction() as within:
-            said = encode({"refused": error.message})
-            await within.rows(f"UPDATE actum_asked SET result = ? WHERE batch = ?{lost} RETURNING id", said, key)
+            result = encode({"refused": error.message})
+            await within.rows(f"UPDATE actum_asked SET result = ? WHERE batch = ?{lost} RETURNING id", result, key)
             await within.rows(
                 "UPDATE actum_asked SET batch = NULL, asked = now() WHERE batch = ? AND result IS NULL RETURNING id",
                 key,
@@ -229,8 +229,8 @@ class RunBatches:
 
     async def _remake(self, key: str, made: float) -> None:
         """Go on with a batch whose maker was lost: with that which the provider has, else with a new one."""
-        requests, batching = await self._held(key)
-        handle = await batching.find([one["custom_id"] for one in requests], made, requests[0]["group"])
+        requests, batching = await self._load(key)
+        handle = await batching.find([request["custom_id"] for request in requests], made, requests[0]["group"])
         if handle is None:
             await self._make(key)
             return
@@ -240,15 +240,15 @@ class RunBatches:
 
     async def _follow(self, key: str, handle: JsonObject) -> None:
         """Take in what a batch has come to. One that is late, or that nobody waits for any more, is cancelled."""
-        found = await self._database.single(
+        rows = await self._database.single(
             "SELECT run, model, due <= now() FROM actum_asked WHERE batch = ? AND result IS NULL "
             "ORDER BY due DESC LIMIT 1",
             key,
         )
-        if not found:
+        if not rows:
             await self._wake(key)
             return
-        run, name, is_late = found[0]
+        run, name, is_late = rows[0]
         batching = _batching(await self._model_of(run, name))
         now = await batching.status(handle)
         if now["status"] == "in_progress" and is_late:

@@ -12,7 +12,7 @@ from ..protocol import approvals
 from ..protocol.approvals import Pending
 from ..schema.json import Json, JsonObject
 from . import given
-from .row import Taken
+from .row import RunHistory
 from .run_record import RunRecord, context_of, found_run
 from .run_store import RunStore
 from .sending import parts_waited_for, result_given, signal, with_item, with_sent
@@ -30,19 +30,19 @@ class RunDecisions:
     async def pending(self) -> Sequence[Pending]:
         """The calls of it that wait for a decision, with what each is about; those of its parts among
         them, not those that were decided on already."""
-        found = approvals.pending(await self._record.decided())
+        calls = approvals.pending(await self._record.decided())
         for place, part in await self._parts():
-            found += [replace(one, of=f"{place}/{one.of}") for one in await part.pending()]
-        return found
+            calls += [replace(call, of=f"{place}/{call.of}") for call in await part.pending()]
+        return calls
 
     async def _parts(self) -> Sequence[tuple[str, RunDecisions]]:
         """The runs that it waits for, by the places of the calls that they carry out."""
-        found = list[tuple[str, RunDecisions]]()
-        for one in parts_waited_for((await self._record.row()).waiting):
-            source = await self._store.source(one)
+        parts = list[tuple[str, RunDecisions]]()
+        for run in parts_waited_for((await self._record.row()).waiting):
+            source = await self._store.source(run)
             if source is not None and source.child is not None:
-                found.append((source.child["place"], RunDecisions(self._store, one)))
-        return found
+                parts.append((source.child["place"], RunDecisions(self._store, run)))
+        return parts
 
     async def _within(self, of: str) -> tuple[RunDecisions, str]:
         """The part of it in which a place or a gate lies, or itself, and what that is called there."""
@@ -59,31 +59,31 @@ class RunDecisions:
     ) -> Sequence[Pending]:
         """Decide on the calls that wait at these places, or on all, as `decided` says it; as `Run.decide_all`."""
         named = None if places is None else [*given.as_several(places, "the places of calls")]
-        waiting = {one.of: one for one in await self.pending()}
+        waiting = {call.of: call for call in await self.pending()}
         if named is None and not waiting:
             raise NotWaiting(f"{self.run}: no call waits for a decision")
-        found: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
+        sent: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
         for of in [*waiting] if named is None else named:
-            part, own = await self._within(given.as_text(of, "the place of a call"))
-            found.setdefault(part.run, (part, []))[1].append(decided(own))
+            part, place = await self._within(given.as_text(of, "the place of a call"))
+            sent.setdefault(part.run, (part, []))[1].append(decided(place))
             if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
                 raise NotWaiting(f"{of}: another call waits there now: look at it first")
-        for part, items in [*found.values()][1:]:  # the first is judged where it is written
-            check_sent(await part._record.known(), items)
-        for part, items in found.values():
+        for part, items in [*sent.values()][1:]:  # the first is judged where it is written
+            check_sent(await part._record.history(), items)
+        for part, items in sent.values():
             await part.send(items)
         return [waiting[of] for of in (waiting if named is None else named) if of in waiting]
 
     async def give(self, of: str, value: Json) -> None:
         """Give the result of a call; as `Run.give`."""
-        part, own = await self._within(given.as_text(of, "the place of a call"))
-        await part.send([result_given(own, value)])
+        part, place = await self._within(given.as_text(of, "the place of a call"))
+        await part.send([result_given(place, value)])
 
     async def signal(self, name: str, value: Json, *, at: datetime | None) -> None:
         """Put a value at a gate; as `Run.signal`."""
         due = None if at is None else given.as_moment(at, "`at`")
-        part, own = await self._within(given.as_text(name, "the name of a gate"))
-        await part.send([signal(own, value)], due)
+        part, gate = await self._within(given.as_text(name, "the name of a gate"))
+        await part.send([signal(gate, value)], due)
 
     async def send(self, items: Sequence[JsonObject], due: float | None = None) -> None:
         """Send the run what it takes up when it goes on: what fits is judged where it is written, so that a decision
@@ -93,22 +93,23 @@ class RunDecisions:
             NotWaiting: a call was decided on already.
             RunError: it is over.
         """
-        row = found_run(await self._store.send(self.run, items, due, lambda known: check_sent(known, items)), self.run)
+        row = await self._store.send(self.run, items, due, lambda history: check_sent(history, items))
+        row = found_run(row, self.run)
         if row.is_over:
             raise RunError(f"run {self.run} is {row.state}: nothing can be sent to it any more")
-        for one in items:
-            if "decide" in one:
-                words = "denied" if one["ruling"] == "deny" else "approved"
-                more: JsonObject = {"place": one["decide"], "ruling": one["ruling"], "by": one.get("by", "")}
-                tell_event("decided", row, f"{one['decide']} was {words}", logging.INFO, **more)
+        for item in items:
+            if "decide" in item:
+                words = "denied" if item["ruling"] == "deny" else "approved"
+                fields: JsonObject = {"place": item["decide"], "ruling": item["ruling"], "by": item.get("by", "")}
+                tell_event("decided", row, f"{item['decide']} was {words}", logging.INFO, **fields)
 
 
-def check_sent(known: Taken, items: Iterable[JsonObject]) -> None:
+def check_sent(history: RunHistory, items: Iterable[JsonObject]) -> None:
     """Judge whether a run can take up what it is to be sent, after all that it was sent before.
 
     Raises:
         IdeaError: as `with_item`; where it was decided on already, `NotWaiting` says how, by whom and when.
     """
-    context = with_sent(context_of(known), known.sent)
+    context = with_sent(context_of(history), history.sent)
     for item in items:
         with_item(context, item)

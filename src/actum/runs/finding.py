@@ -30,5 +30,5 @@ def listing(page: RunPage) -> Sequence[Any]:
         where.append("(created < ? OR (created = ? AND id < ?))")
         values += [page.before.created, page.before.created, page.before.id]
     order = "ORDER BY created DESC, id DESC LIMIT ?"
-    found = f"SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}"
-    return f"SELECT {COLUMNS} FROM actum_runs WHERE id IN ({found}) {order}", *values, page.most, page.most
+    ids = f"SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}"
+    return f"SELECT {COLUMNS} FROM actum_runs WHERE id IN ({ids}) {order}", *values, page.most, page.most

@@ -10,7 +10,7 @@ from ..schema.json import JsonObject
 from .database import Transaction
 from .folder_files import FolderFiles
 from .queue import Queue, delivery_of
-from .row import Row, Taken
+from .row import Row, RunHistory
 from .sending import OVER, stamped
 
 
@@ -33,7 +33,7 @@ class FolderDeliveries:
         run: str,
         items: Sequence[JsonObject],
         due: float | None = None,
-        check: Callable[[Taken], object] | None = None,
+        check: Callable[[RunHistory], object] | None = None,
     ) -> Row | None:
         """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
 
@@ -41,8 +41,8 @@ class FolderDeliveries:
             file = self._files.sent(run)
             with file.locked():
                 row = self._files.row(run)
-                if check is not None and (known := self._files.known(run)) is not None:
-                    check(known)
+                if check is not None and (history := self._files.history(run)) is not None:
+                    check(history)
                 if row is not None and not row.is_over:
                     file.add(stamped(items, self._files.now()), due)
                 return row

@@ -22,7 +22,7 @@ from ..sources.files import file_time
 from ..sources.run_log import RunLog
 from .kept_row import ROW, as_sent, kept_row, row_in, source_in
 from .kept_run import with_origin
-from .row import Row, State, Submission, Taken
+from .row import Row, RunHistory, State, Submission
 from .sent_file import SentFile
 
 T = TypeVar("T")
@@ -38,10 +38,10 @@ class FolderFiles:
     def __init__(self, folder: Path, files: Mapping[str, Path]) -> None:
         self._folder = folder
         self._files = files
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self.damaged: dict[Path, str] = {}
         """What is wrong with the files that couldn't be read when the runs were last looked through."""
-        self._told: set[Path] = set()
+        self._warned: set[Path] = set()
         """Those of which a worker has told that."""
         self._rows: dict[Path, tuple[_Stamp, bool, Row | None]] = {}
         """The rows of the files, without what they were sent, each with the file as it was when that was read."""
@@ -50,7 +50,7 @@ class FolderFiles:
 
     async def off_loop(self, work: Callable[[], T]) -> T:
         """What a piece of work returns that reads and writes files, on a thread."""
-        async with self._one_at_a_time:
+        async with self._lock:
             try:
                 return await asyncio.to_thread(work)
             except OSError as error:
@@ -64,40 +64,40 @@ class FolderFiles:
         """The file of a run."""
         return self._files.get(run) or self._folder / f"{run}.json"
 
-    def submit(self, one: Submission) -> tuple[Row, bool]:
+    def submit(self, run: Submission) -> tuple[Row, bool]:
         """Keep a run in a new file, unless there is one of its id; whether it is new."""
-        with self.sent(one.id).locked():
-            if (row := self.row(one.id)) is not None:
+        with self.sent(run.id).locked():
+            if (row := self.row(run.id)) is not None:
                 return row, False
-            idea = Idea.read(encode(one.idea), f"run {one.id}", one.origin)
-            about: JsonObject = {**begun_with(idea.meta), ID: one.id, ROW: kept_row(one, self.now())}
-            own = with_origin(replace(idea, meta={**idea.meta, RUN: about}), self.path(one.id), one.origin)
-            own.save(self.path(one.id))
-            row = self.row(one.id)
+            idea = Idea.read(encode(run.idea), f"run {run.id}", run.origin)
+            about: JsonObject = {**begun_with(idea.meta), ID: run.id, ROW: kept_row(run, self.now())}
+            path, idea = self.path(run.id), replace(idea, meta={**idea.meta, RUN: about})
+            with_origin(idea, path, run.origin).save(path)
+            row = self.row(run.id)
             assert row is not None
             return row, True
 
     def _load(self, path: Path) -> Idea:
         """What is in a file; one that was just read and hasn't changed is not read again."""
         stamp = _stamp(path)
-        known = self._loaded.pop(path, None)
-        if known is None or stamp is None or known[0] != stamp:
-            known = stamp, Idea.load(path)
-        self._loaded[path] = known
+        cached = self._loaded.pop(path, None)
+        if cached is None or stamp is None or cached[0] != stamp:
+            cached = stamp, Idea.load(path)
+        self._loaded[path] = cached
         while len(self._loaded) > _MOST_LOADED:
             self._loaded.popitem(last=False)
-        return known[1]
+        return cached[1]
 
     def row(self, run: str) -> Row | None:
         """How far a run is; None if there is none. A file that hasn't changed is not read again."""
         path = self.path(run)
-        stamp, has_told = _stamp(path), is_told(path)
-        known = self._rows.get(path)
-        if known is None or known[:2] != (stamp, has_told):
+        stamp, is_logged = _stamp(path), has_log(path)
+        cached = self._rows.get(path)
+        if cached is None or cached[:2] != (stamp, is_logged):
             idea = self._load(path) if os.path.isfile(path) else None
-            row = None if idea is None or RUN not in idea.meta else row_in(run, idea, is_told=has_told)
-            known = self._rows[path] = (stamp, has_told, row)
-        row = known[2]
+            row = None if idea is None or RUN not in idea.meta else row_in(run, idea, is_logged=is_logged)
+            cached = self._rows[path] = (stamp, is_logged, row)
+        row = cached[2]
         return row if row is None or row.is_over else as_sent(row, self.sent(run).read())
 
     def rows(self, *, tells: bool = False) -> list[Row]:
@@ -119,9 +119,9 @@ class FolderFiles:
             rows += [] if row is None else [row]
         self.damaged = damaged
         if tells:
-            for path in damaged.keys() - self._told:
+            for path in damaged.keys() - self._warned:
                 _LOG.warning("a run that can't be read is passed over: %s", damaged[path])
-            self._told = set(damaged)
+            self._warned = set(damaged)
         return rows
 
     def sweep(self, state: State, before: float, most: int, kept: Collection[str]) -> list[str]:
@@ -134,8 +134,8 @@ class FolderFiles:
         for run in swept:
             with self.sent(run).locked():
                 path = self.path(run)
-                for one in (path, path.with_name(path.name + ".log"), self.sent(run).path):
-                    one.unlink(missing_ok=True)
+                for file in (path, path.with_name(path.name + ".log"), self.sent(run).path):
+                    file.unlink(missing_ok=True)
         return swept
 
     def fail(self, run: str, error: IdeaError) -> None:
@@ -143,9 +143,9 @@ class FolderFiles:
         with self.sent(run).locked():
             idea = Idea.load(self.path(run))
             about: Any = idea.meta[RUN]
-            told = RunError(f"what it has done can't be read: {error.message}").to_dict()
-            own = {**about.get(ROW, {}), "state": "failed", "error": told, "worker": None, "ended": self.now()}
-            replace(idea, meta={**idea.meta, RUN: {**about, ROW: own}}).save(self.path(run))
+            failure = RunError(f"what it has done can't be read: {error.message}").to_dict()
+            row = {**about.get(ROW, {}), "state": "failed", "error": failure, "worker": None, "ended": self.now()}
+            replace(idea, meta={**idea.meta, RUN: {**about, ROW: row}}).save(self.path(run))
 
     def source(self, run: str) -> Submission | None:
         """What a run was made of; its context is what it has left."""
@@ -163,7 +163,7 @@ class FolderFiles:
             taken_up, log.run = seq_in(idea), run_id(idea.meta[RUN])
             try:
                 with log.reading():
-                    told = list(enumerate(log.entries(), taken_up + 1))
+                    logged = list(enumerate(log.entries(), taken_up + 1))
             except IdeaError as error:
                 stamps = _stamp(path), _stamp(log.path)
                 if stamps == unread:
@@ -171,21 +171,21 @@ class FolderFiles:
                 unread = stamps  # or it was taken up into the file while it was read
                 continue
             if seq_in(self._load(path)) == taken_up:
-                known = [(taken_up, one) for one in known_of(idea, run)] if after < taken_up else []
-                return [*known, *(one for one in told if one[0] > after)][:most]
+                taken = [(taken_up, entry) for entry in file_entries(idea, run)] if after < taken_up else []
+                return [*taken, *(item for item in logged if item[0] > after)][:most]
         raise StoreUnavailable(f"{path}: it changes too fast to be read")
 
-    def known(self, run: str) -> Taken | None:
+    def history(self, run: str) -> RunHistory | None:
         """What whoever claims a run now goes on from; None if there is none."""
         sent = self.sent(run).due()  # first: what is taken up meanwhile stands in the entries
         if (source := self.source(run)) is None:
             return None
-        return Taken.of(source, self.entries(run, 0, sys.maxsize), sent)
+        return RunHistory.of(source, self.entries(run, 0, sys.maxsize), sent)
 
     def has_progress(self, run: str) -> bool:
         """Whether the log of a run tells more than that it has begun."""
         try:
-            return any("began" not in one and not is_note(one) for _, one in self.entries(run, 0, 100))
+            return any("began" not in entry and not is_note(entry) for _, entry in self.entries(run, 0, 100))
         except RunError:
             return False  # what is damaged is told where it is opened
 
@@ -211,21 +211,21 @@ def _stamp(path: Path) -> _Stamp:
 
 def seq_in(idea: Idea) -> int:
     """The number of the last entry that a run's file has taken up."""
-    own: Any = idea.meta[RUN].get(ROW, {})
-    return int(own.get("seq", 0 if own else 1))
+    row: Any = idea.meta[RUN].get(ROW, {})
+    return int(row.get("seq", 0 if row else 1))
 
 
-def is_told(path: Path) -> bool:
+def has_log(path: Path) -> bool:
     """Whether a run's log holds what its file doesn't."""
     log = path.with_name(path.name + ".log")
     return os.path.exists(log) and os.path.getsize(log) > 0  # False, too, where the name is too long to exist
 
 
-def known_of(idea: Idea, run: str) -> list[JsonObject]:
+def file_entries(idea: Idea, run: str) -> list[JsonObject]:
     """What a run's file says of it, as entries."""
     about: Any = idea.meta[RUN]
-    told: list[JsonObject] = about.get("ticks", [])
-    ticks: list[JsonObject] = [{"at": [], "tick": {"number": at, **tick}} for at, tick in enumerate(told, 1)]
+    noted: list[JsonObject] = about.get("ticks", [])
+    ticks: list[JsonObject] = [{"at": [], "tick": {"number": at, **tick}} for at, tick in enumerate(noted, 1)]
     course = [course_entry(about[COURSE])] if about.get(COURSE) else []
     return [{"at": [], "began": list(idea.context.messages), "run": about.get(ID, run)}, *ticks, *course]
 
@@ -233,7 +233,7 @@ def known_of(idea: Idea, run: str) -> list[JsonObject]:
 def _is_no_idea(path: Path) -> bool:
     """Whether a file is JSON of something else: not a run that can't be read, but no run at all."""
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    return not isinstance(found, dict) or "context" not in found
+    return not isinstance(content, dict) or "context" not in content

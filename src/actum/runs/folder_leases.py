@@ -6,7 +6,7 @@ same, for Activities.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -15,11 +15,11 @@ from ..errors import IdeaError, RunError
 from ..schema.json import JsonObject, decode
 from ..sources.run_log import RunOpen
 from .folder_deliveries import FolderDeliveries
-from .folder_files import FolderFiles, known_of, seq_in
+from .folder_files import FolderFiles, file_entries, seq_in
 from .kept_row import ROW, as_sent, row_in, source_in
 from .kept_run import KeptRun
 from .losses import with_loss
-from .row import Ending, Row, Submission, Taken, Told
+from .row import Ending, NewEntry, Row, RunHistory, Submission
 from .sending import DEADLINE, deadlines, parts_waited_for
 from .sent_file import is_cancelled, is_due
 
@@ -67,28 +67,28 @@ class OpenRuns:
         """Give the lock of a run back."""
         self._open.pop(run).__exit__(None, None, None)
 
-    def _taken(self, run: str) -> Taken:
+    def _history(self, run: str) -> RunHistory:
         idea = self._open[run].idea
-        told = [(seq, entry) for entry in known_of(idea, run)] if (seq := seq_in(idea)) else []
-        return Taken.of(source_in(run, idea), told, self._files.sent(run).due())
+        entries = [(seq, entry) for entry in file_entries(idea, run)] if (seq := seq_in(idea)) else []
+        return RunHistory.of(source_in(run, idea), entries, self._files.sent(run).due())
 
     def lease(self, run: str) -> int:
         """The lease of a run; -1 where this process doesn't own it, or it was cancelled."""
-        own = self._open[run].row if run in self._open else {}
-        return -1 if not own or is_cancelled(self._files.sent(run).read()) else int(own["lease"])
+        row = self._open[run].row if run in self._open else {}
+        return -1 if not row or is_cancelled(self._files.sent(run).read()) else int(row["lease"])
 
-    def _write(self, one: Told) -> None:
+    def _write(self, new: NewEntry) -> None:
         """Append an entry to the log of a run."""
-        entry: Any = decode(one.text)
+        entry: Any = decode(new.text)
         try:
-            self._open[one.run].log(entry)
+            self._open[new.run].log(entry)
         except IdeaError as error:
             raise RunError(error.message) from error
-        if one.consumed is not None:
-            file = self._files.sent(one.run)
+        if new.consumed is not None:
+            file = self._files.sent(new.run)
             with file.locked():
                 sent = enumerate(file.read(), 1)
-                file.write([item for number, item in sent if number > one.consumed or not _is_settled(item)])
+                file.write([item for number, item in sent if number > new.consumed or not _is_settled(item)])
 
     def close(self) -> None:
         """Give all locks back."""
@@ -128,21 +128,21 @@ class FolderLeases(OpenRuns):
         has_progress = self._files.has_progress(run)
         if is_beside and self._files.is_suspect(before, worker):
             return None
-        told = None
+        history = None
         if before.state == "running" and before.worker != worker:
             with suppress(RunError):  # what is damaged is told where it is opened
-                told = self._files.known(run)
+                history = self._files.history(run)
         row = self._opened(run)
         if row is None:
             return None
         attempts = (0 if has_progress else row.attempts) + int(not is_beside)
         former = row.worker if row.state == "running" else None
-        losses = [] if has_progress else [asdict(one) for one in row.losses]
-        if told is not None:
-            losses = with_loss(replace(row, former=former), told, self._files.now())
-        more: JsonObject = {"former": former, "losses": losses, "lease": row.lease + 1, "attempts": attempts}
-        more |= {"needs": row.needs if needs is None else needs, "lacks": None}
-        return as_sent(self._keep(run, state="running", worker=worker, **more), self._files.sent(run).read())
+        losses = [] if has_progress else [asdict(loss) for loss in row.losses]
+        if history is not None:
+            losses = with_loss(replace(row, former=former), history, self._files.now())
+        changes: JsonObject = {"former": former, "losses": losses, "lease": row.lease + 1, "attempts": attempts}
+        changes |= {"needs": row.needs if needs is None else needs, "lacks": None}
+        return as_sent(self._keep(run, state="running", worker=worker, **changes), self._files.sent(run).read())
 
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
         """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds."""
@@ -189,19 +189,19 @@ class FolderLeases(OpenRuns):
     async def forgive(self, run: str, lease: int) -> None:
         """Nothing is written: who owns it next sees what it has recorded."""
 
-    async def taken(self, run: str, source: Submission | None = None) -> Taken:
+    async def history(self, run: str, source: Submission | None = None) -> RunHistory:
         """What a run that was claimed goes on from."""
         del source
-        return await self._files.off_loop(lambda: self._taken(run))
+        return await self._files.off_loop(lambda: self._history(run))
 
-    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
+    async def append(self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False) -> dict[str, int]:
         """Append entries to the logs of runs that are owned."""
 
         def write() -> dict[str, int]:
-            leases = {run: self.lease(run) for run in {one.run for one in told} | set(runs)}
-            for one in told:
-                if leases[one.run] == one.lease:
-                    self._write(one)
+            leases = {run: self.lease(run) for run in {entry.run for entry in new} | set(runs)}
+            for entry in new:
+                if leases[entry.run] == entry.lease:
+                    self._write(entry)
             return leases
 
         return await self._files.off_loop(write)
@@ -215,10 +215,10 @@ class FolderLeases(OpenRuns):
         return await self._files.off_loop(lambda: {run: known(run) for run in runs})
 
     async def end(
-        self, run: str, lease: int, ending: Ending, parent: str | None = None, told: Sequence[Told] = ()
+        self, run: str, lease: int, ending: Ending, parent: str | None = None, notes: Sequence[NewEntry] = ()
     ) -> bool:
         """Write what a run has come to, if it is owned under this lease and nobody has cancelled it."""
-        await self.append(told, ())
+        await self.append(notes, ())
         row = await self._files.off_loop(lambda: self._end(run, lease, ending))
         if row is None:
             return False
@@ -233,7 +233,7 @@ class FolderLeases(OpenRuns):
         if parts_waited_for(row.waiting):
             await self._deliveries.wake(row.id)
         sent = await self._files.off_loop(self._files.sent(row.id).read)
-        if due := [one["due"] for one in sent]:
+        if due := [message["due"] for message in sent]:
             await self._deliveries.push(row, None if None in due else min(due))
 
     def _end(self, run: str, lease: int, ending: Ending) -> Row | None:

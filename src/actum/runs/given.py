@@ -19,57 +19,57 @@ _LARGEST = 2**31 - 1
 """The largest whole number that all databases take."""
 
 
-def as_text(value: Any, what: str, *, most: int = _LONGEST_TEXT, least: int = 0) -> str:
+def as_text(value: Any, name: str, *, most: int = _LONGEST_TEXT, least: int = 0) -> str:
     """A text that can be kept anywhere.
 
     Raises:
         RunError: it is none.
     """
     words = f"a text of {least} to {most} characters without NUL"
-    return _judged(value, what, Accepted(words, lambda one: _is_kept_text(one) and least <= len(one) <= most))
+    return _judged(value, name, Accepted(words, lambda text: _is_kept_text(text) and least <= len(text) <= most))
 
 
-def as_whole(value: Any, what: str, *, least: int = -_LARGEST, most: int = _LARGEST) -> int:
+def as_whole(value: Any, name: str, *, least: int = -_LARGEST, most: int = _LARGEST) -> int:
     """A whole number within bounds.
 
     Raises:
         RunError: it is none.
     """
     words = f"a whole number from {least} to {most}"
-    return _judged(value, what, Accepted(words, lambda one: is_whole_within(one, least, most)))
+    return _judged(value, name, Accepted(words, lambda number: is_whole_within(number, least, most)))
 
 
-def as_number(value: Any, what: str, *, least: float = 0.0, most: float = LONGEST) -> float:
+def as_number(value: Any, name: str, *, least: float = 0.0, most: float = LONGEST) -> float:
     """A number within bounds, which NaN is not.
 
     Raises:
         RunError: it is none.
     """
     words = f"a number from {least:.15g} to {most:.15g}"
-    return _judged(value, what, Accepted(words, lambda one: is_number_within(one, least, most)))
+    return _judged(value, name, Accepted(words, lambda number: is_number_within(number, least, most)))
 
 
-def as_moment(value: Any, what: str) -> float:
+def as_moment(value: Any, name: str) -> float:
     """A time with a zone, in seconds since the epoch.
 
     Raises:
         RunError: it is none.
     """
-    if _judged(value, what, _WITH_ZONE).year > _LAST_YEAR:
-        raise RunError(f"{what} must not be later than the year {_LAST_YEAR}, not {shown_value(value)}")
+    if _judged(value, name, _WITH_ZONE).year > _LAST_YEAR:
+        raise RunError(f"{name} must not be later than the year {_LAST_YEAR}, not {shown_value(value)}")
     return value.timestamp()
 
 
-def as_choice(value: Any, what: str, choices: Collection[str]) -> Any:
+def as_choice(value: Any, name: str, choices: Collection[str]) -> Any:
     """One of some names.
 
     Raises:
         RunError: it is neither.
     """
-    return _judged(value, what, choice(f"one of {', '.join(choices)}", *choices))
+    return _judged(value, name, choice(f"one of {', '.join(choices)}", *choices))
 
 
-def as_json_value(value: Any, what: str) -> Json:
+def as_json_value(value: Any, name: str) -> Json:
     """A value as JSON, which is all that can be kept.
 
     Raises:
@@ -78,34 +78,34 @@ def as_json_value(value: Any, what: str) -> Json:
     try:
         return plain(value)
     except NotJson as error:
-        raise RunError(f"{what} can't be sent: {error}") from None
+        raise RunError(f"{name} can't be sent: {error}") from None
 
 
-def as_members(value: Any, what: str) -> JsonObject:
+def as_members(value: Any, name: str) -> JsonObject:
     """An object of JSON.
 
     Raises:
         RunError: it is none.
     """
-    found: Any = as_json_value(_judged(value, what, OBJECT), what)
-    return found
+    members: Any = as_json_value(_judged(value, name, OBJECT), name)
+    return members
 
 
-def as_several(value: Any, what: str) -> list[Any]:
+def as_several(value: Any, name: str) -> list[Any]:
     """A collection, which one text is not.
 
     Raises:
         RunError: it is none.
     """
     if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
-        raise RunError(f"{what} are a list, not {shown_value(value)}")
-    found: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] -- its members are judged by who asks
-    return found
+        raise RunError(f"{name} are a list, not {shown_value(value)}")
+    members: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] -- its members are judged by who asks
+    return members
 
 
-def _judged(value: Any, what: str, accepted: Accepted) -> Any:
+def _judged(value: Any, name: str, accepted: Accepted) -> Any:
     if not accepted.takes(value):
-        raise RunError(f"{what} is {accepted.words}, not {shown_value(value)}")
+        raise RunError(f"{name} is {accepted.words}, not {shown_value(value)}")
     return value
 
 

@@ -277,7 +277,7 @@ class Run:
         row = await self.refresh()
         if not row.is_over:
             raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
-        source, idea = (await self._record.known()).source, await self.idea()
+        source, idea = (await self._record.history()).source, await self.idea()
         left = replace(idea, meta=passed_on(idea.meta))
         new = replace(
             source,

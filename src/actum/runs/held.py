@@ -36,7 +36,7 @@ from .needs import Needs, judged_here
 from .progress import RunProgress, damaged, ticks_in
 from .providing import Factory, provided
 from .record import LeasedRecord
-from .row import Ending, Looked, Row, Submission, Taken
+from .row import Ending, Looked, Row, RunHistory, Submission
 from .run_spreading import Spreading, lineage_of
 from .run_store import RunStore
 from .sending import ANEW, escalated_to, with_sent
@@ -115,22 +115,22 @@ class RunCarrier:
         noted = None if row.needs is None else Needs.of(row.needs)
         if source.child is not None and source.child["lineage"]:
             return Prepared(looked=looked, idea=idea, agent=agent)  # its tools are those of the Ideas that led to it
-        own, assembly = idea if source.child is None else submitted_idea(source), assembled(agent)
-        context = _begun_with(own, assembly, is_child=source.child is not None)
-        found = await judged_here(context, assembly, self._servers(idea, agent))
-        missing = found.missing if noted is None else noted.lacking(found.here)
+        own_idea, assembly = idea if source.child is None else submitted_idea(source), assembled(agent)
+        context = _begun_with(own_idea, assembly, is_child=source.child is not None)
+        judged = await judged_here(context, assembly, self._servers(idea, agent))
+        missing = judged.missing if noted is None else noted.lacking(judged.here)
         if missing and row.needs != {}:
             error = errors.NotCarried(f"what it needs is missing here: {', '.join(missing)}")
             return Unprepared(looked=looked, error=error, missing=missing)
-        needs, changed = noted or found.needs, () if noted is None else noted.changed(found.here)
+        needs, changed = noted or judged.needs, () if noted is None else noted.changed(judged.here)
         if changed or row.needs == {}:
-            needs = found.needs
+            needs = judged.needs
         return Prepared(looked=looked, idea=idea, agent=agent, needs=needs, changed=changed)
 
     async def __call__(
         self,
         row: Row,
-        taken: Taken,
+        history: RunHistory,
         record: LeasedRecord,
         live: Callable[[AnyEvent], None],
         prepared: Prepared | Unprepared,
@@ -141,17 +141,17 @@ class RunCarrier:
             Fenced: another process owns it by now.
             ServersAway: a tool server can't be reached, and another time it may be.
         """
-        progress = RunProgress.of(row.about, taken.entries, anew=ANEW in taken.sent)
+        progress = RunProgress.of(row.about, history.entries, anew=ANEW in history.sent)
         try:
-            if row.attempts > self.attempts and not taken.has_progress:
-                lost = "".join(f"; {one}" for one in row.losses)
+            if row.attempts > self.attempts and not history.has_progress:
+                losses = "".join(f"; {loss}" for loss in row.losses)
                 raise errors.RunPoisoned(
                     f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing else, with "
-                    f"nothing recorded{lost}"
+                    f"nothing recorded{losses}"
                 )
             if isinstance(prepared, Unprepared):
                 raise prepared.error
-            return await self._carried(row, taken, record, live, progress, prepared)
+            return await self._carried(row, history, record, live, progress, prepared)
         except (errors.Fenced, ServersAway):
             raise
         except errors.RequestWaits as error:
@@ -159,16 +159,16 @@ class RunCarrier:
                 progress.budget.requests -= 1  # it counts once it is answered
             return progress.ending("waiting", waiting=(error.message,))
         except errors.ActumError as error:
-            told = error.to_dict()
+            failure = error.to_dict()
         except Exception as error:
-            _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
-            told = errors.RunError(f"it failed from within: {type(error).__name__}").to_dict()
-        return progress.ending("failed", error=told)
+            _LOG.exception("run %s", history.source.id)  # its words may be data's, and are for the operator alone
+            failure = errors.RunError(f"it failed from within: {type(error).__name__}").to_dict()
+        return progress.ending("failed", error=failure)
 
     async def _carried(
         self,
         row: Row,
-        taken: Taken,
+        history: RunHistory,
         record: LeasedRecord,
         live: Callable[[AnyEvent], None],
         progress: RunProgress,
@@ -188,31 +188,31 @@ class RunCarrier:
             agent = copy(with_deps(agent, deps))
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
-            own = idea if taken.source.child is None else submitted_idea(taken.source)
-            return await self._streamed(row, taken, record, live, own, agent, progress)
+            own_idea = idea if history.source.child is None else submitted_idea(history.source)
+            return await self._streamed(row, history, record, live, own_idea, agent, progress)
 
     async def _streamed(
         self,
         row: Row,
-        taken: Taken,
+        history: RunHistory,
         record: LeasedRecord,
         live: Callable[[AnyEvent], None],
         idea: Idea,
         agent: Agent,
         progress: RunProgress,
     ) -> Ending:
-        own = assembled(agent)
+        assembly = assembled(agent)
         TENANT.set(row.tenant)
-        context, schema = await _context(taken, idea, own)
-        progress.ticks = ticks_in(taken.entries, taken.source.id)
-        record.spread, record.keyed = Spreading(self.store, row, taken.source), taken.source.key
+        context, schema = await _context(history, idea, assembly)
+        progress.ticks = ticks_in(history.entries, history.source.id)
+        record.spread, record.keyed = Spreading(self.store, row, history.source), history.source.key
         if (within := idea.config.get("batch")) is not None and self.batches is not None:
             record.post = self.batches.post(row.id, within)
-        child = taken.source.child
+        child = history.source.child
         budget = progress.begin(agent.limits if child is None else Limits(**child["limits"]))
-        context, lineage = with_sent(context, taken.sent), lineage_of(taken.source)
-        progress.known |= {} if own.dialect is None else {"dialect": own.dialect.name}
-        if (escalated := escalated_to(taken.sent)) is not None:
+        context, lineage = with_sent(context, history.sent), lineage_of(history.source)
+        progress.known |= {} if assembly.dialect is None else {"dialect": assembly.dialect.name}
+        if (escalated := escalated_to(history.sent)) is not None:
             progress.known["escalated"] = escalated
         agent.plans = agent.plans if child is None else None  # what a delegate is asked isn't a request of the agent
         stream = streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
@@ -222,10 +222,10 @@ class RunCarrier:
         """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""
         if source.child is None:
             return source
-        found = await self.store.source(source.child["root"])
-        if found is None:
+        root = await self.store.source(source.child["root"])
+        if root is None:
             raise errors.RunError(f"run {source.id}: the run that it is a part of is gone")
-        return found
+        return root
 
     async def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
         """The Idea of a run, and the agent that runs it."""
@@ -245,10 +245,10 @@ class RunCarrier:
             raise errors.RunError(f"run {run} is gone")
         _, agent = await self._prepared(await self._outermost(source))
         model = assembled(agent).model
-        found = None if model is None else next((one for one in chain_of(model) if one.name == name), None)
-        if found is None:
+        named = None if model is None else next((link for link in chain_of(model) if link.name == name), None)
+        if named is None:
             raise errors.RunError(f"run {run} has no model {name} here")
-        return found
+        return named
 
     def _agent(self, idea: Idea) -> Agent:
         if is_agent(self.runner):
@@ -266,8 +266,8 @@ class RunCarrier:
             ActumError: it can't be run here.
         """
         agent = self._agent(idea)
-        own = {name for message in idea.context if message.get("type") == "tool" for name in message["tool"]}
-        return frozenset(own.union(tool.name for tool in agent.tools)), prefixes_of(self._servers(idea, agent))
+        names = {name for message in idea.context if message.get("type") == "tool" for name in message["tool"]}
+        return frozenset(names.union(tool.name for tool in agent.tools)), prefixes_of(self._servers(idea, agent))
 
     def _servers(self, idea: Idea, agent: Agent) -> list[Path]:
         """The files of the tool servers that an Idea names, but for those that are connected already (D12).
@@ -289,17 +289,17 @@ class RunCarrier:
             )
 
 
-async def _context(taken: Taken, idea: Idea, agent: Assembly) -> tuple[Context, Any]:
+async def _context(history: RunHistory, idea: Idea, agent: Assembly) -> tuple[Context, Any]:
     """The context that a run has reached, and its schema."""
-    told = [entry for entry in taken.entries if not is_note(entry)]
-    if told:
+    recorded = [entry for entry in history.entries if not is_note(entry)]
+    if recorded:
         try:
-            reached = agent.restored(recovered(told), idea.context.origin)
+            reached = agent.restored(recovered(recorded), idea.context.origin)
         except ValueError as error:
-            raise damaged(taken.source.id, error) from None
+            raise damaged(history.source.id, error) from None
         return await agent.prepared(reached, idea.schema)
-    context = _begun_with(idea, agent, is_child=taken.source.child is not None)
-    return await agent.prepared(context, idea.schema, input=taken.source.input)
+    context = _begun_with(idea, agent, is_child=history.source.child is not None)
+    return await agent.prepared(context, idea.schema, input=history.source.input)
 
 
 def _begun_with(idea: Idea, agent: Assembly, *, is_child: bool) -> Context:
@@ -311,8 +311,8 @@ def submitted_idea(source: Submission) -> Idea:
     """The Idea that a run was submitted with; its meta says which run it is, as that of a kept one does."""
     idea = Idea.read(encode(source.idea), f"run {source.id}", source.origin)
     about: Any = idea.meta.get(RUN)
-    own: JsonObject = about if is_object(about) else {}
-    return replace(idea, meta={**idea.meta, RUN: {**own, ID: source.id}})
+    kept: JsonObject = about if is_object(about) else {}
+    return replace(idea, meta={**idea.meta, RUN: {**kept, ID: source.id}})
 
 
 def _ending(result: Result[Any], progress: RunProgress) -> Ending:

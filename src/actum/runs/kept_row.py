@@ -24,13 +24,13 @@ ROW = "row"
 _ABOUT = ("makers", "usage", "before", "dialect", "spent", "escalated")
 
 
-def kept_row(one: Submission, created: float) -> JsonObject:
+def kept_row(submission: Submission, created: float) -> JsonObject:
     """The row of a run that was submitted just now."""
-    more = {"child": one.child, "input": one.input, "created": created, "seq": 0}
-    return {"state": "queued", "lease": 0, **one.standing, **more}
+    rest = {"child": submission.child, "input": submission.input, "created": created, "seq": 0}
+    return {"state": "queued", "lease": 0, **submission.standing, **rest}
 
 
-def row_in(run: str, idea: Idea, *, is_told: bool = False) -> Row:
+def row_in(run: str, idea: Idea, *, is_logged: bool = False) -> Row:
     """How far the run in a file is. `is_told`: its log holds what the file doesn't.
 
     Raises:
@@ -40,12 +40,12 @@ def row_in(run: str, idea: Idea, *, is_told: bool = False) -> Row:
     row: Any = about.get(ROW)
     if not (row is None or is_object(row)):
         raise _damaged(run, ROW)
-    own: JsonObject = _by_hand(about, idea.context, is_told=is_told) if row is None else row
+    kept: JsonObject = _by_hand(about, idea.context, is_logged=is_logged) if row is None else row
     began, ended = Course.of(about).times
     noted = {"waiting": about.get("waiting"), "created": began, "ended": ended if row is None else None}
-    known = {"id": run, "name": name_in(idea.meta), "output": about.get("output")}
-    known["about"] = {key: about[key] for key in _ABOUT if key in about}
-    return replace(row_read({**noted, **own, **known}, partial(_damaged, run)), is_by_hand=row is None)
+    facts = {"id": run, "name": name_in(idea.meta), "output": about.get("output")}
+    facts["about"] = {key: about[key] for key in _ABOUT if key in about}
+    return replace(row_read({**noted, **kept, **facts}, partial(_damaged, run)), is_by_hand=row is None)
 
 
 def _damaged(run: str, what: str) -> IdeaError:
@@ -61,10 +61,10 @@ def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
     return replace(row, state="queued") if row.state == "waiting" and is_called(sent) else row
 
 
-def _by_hand(about: JsonObject, context: Context, *, is_told: bool = False) -> JsonObject:
+def _by_hand(about: JsonObject, context: Context, *, is_logged: bool = False) -> JsonObject:
     """The row of a run that `actum run --save` has kept and nobody has submitted."""
-    waits = not is_told and (about.get("waiting") or approvals.pending(context))
-    if not is_told and not waits and about.get("output") is not None:
+    waits = not is_logged and (about.get("waiting") or approvals.pending(context))
+    if not is_logged and not waits and about.get("output") is not None:
         return {"state": "done"}
     return {"state": "waiting"} if waits else {"state": "waiting", "waiting": [BY_HAND]}
 
@@ -72,16 +72,16 @@ def _by_hand(about: JsonObject, context: Context, *, is_told: bool = False) -> J
 def row_by_hand(about: JsonObject, context: Context) -> JsonObject:
     """The row of a run that was submitted, and that its user has gone on with."""
     now = _by_hand(about, context)
-    own = {key: value for key, value in about[ROW].items() if key not in {"waiting", "error", "worker"}}
-    return {**own, **now, "seq": own.get("seq", 0) + 1, "ended": time.time() if now["state"] in OVER else None}
+    row = {key: value for key, value in about[ROW].items() if key not in {"waiting", "error", "worker"}}
+    return {**row, **now, "seq": row.get("seq", 0) + 1, "ended": time.time() if now["state"] in OVER else None}
 
 
 def left_waiting(about: JsonObject, context: Context, sent: Sequence[JsonObject]) -> list[str]:
     """What a run still waits for that has taken up what it was sent."""
     settled = {item.get("gate") for item in sent}
-    pending = {f"approval {one.of}" for one in approvals.pending(context)}
-    waits = map(str, about.get("waiting", ()))
-    return [one for one in waits if one in pending or not (one in settled or one.startswith("approval "))]
+    pending = {f"approval {call.of}" for call in approvals.pending(context)}
+    waited = map(str, about.get("waiting", ()))
+    return [wait for wait in waited if wait in pending or not (wait in settled or wait.startswith("approval "))]
 
 
 def source_in(run: str, idea: Idea) -> Submission:

@@ -85,9 +85,9 @@ class KeptRun:
             IdeaError: the file exists already; on entering it, it can't be written.
         """
         _check_new(path)
-        known: JsonObject = {**(about or {}), ID: urandom(8).hex(), **({} if approve is None else {APPROVE: approve})}
-        own = replace(idea, context=context, solution=None, meta={**idea.meta, RUN: known})
-        return cls(path, with_origin(own, path, context.origin), RunLog(path), _is_new=True)
+        noted: JsonObject = {**(about or {}), ID: urandom(8).hex(), **({} if approve is None else {APPROVE: approve})}
+        begun = replace(idea, context=context, solution=None, meta={**idea.meta, RUN: noted})
+        return cls(path, with_origin(begun, path, context.origin), RunLog(path), _is_new=True)
 
     @classmethod
     def open(cls, path: str | Path, *, by_hand: bool = True) -> KeptRun:
@@ -132,11 +132,11 @@ class KeptRun:
             sent = file.read()
             if is_cancelled(sent):
                 raise IdeaError(f"{self.path}: the run was cancelled: `actum fork` begins another one from it")
-            if due := [one["item"] for one in sent if is_due(one)]:
+            if due := [message["item"] for message in sent if is_due(message)]:
                 self._is_anew = ANEW in due
                 context = with_sent(self.idea.context, due)
                 self.keep(context, self.about | {"waiting": left_waiting(self.about, context, due)})
-                file.write([one for one in sent if not is_due(one)])
+                file.write([message for message in sent if not is_due(message)])
 
     def absorb(self) -> None:
         """Take what only the log holds into the file.
@@ -147,11 +147,11 @@ class KeptRun:
         if self.log.is_empty:
             return
         entries = list(self.log.entries())
-        told = [entry for entry in entries if not is_note(entry)]
+        recorded = [entry for entry in entries if not is_note(entry)]
         try:
             origin = self.idea.context.origin
-            context = Context(recovered(told), origin=origin) if told else self.idea.context
-            about = self._told_about(entries)
+            context = Context(recovered(recorded), origin=origin) if recorded else self.idea.context
+            about = self._about_with(entries)
         except (MessageError, ValueError) as error:
             raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
         if entries:
@@ -185,10 +185,10 @@ class KeptRun:
         """
         return ticks_of(self.about, str(self.path))
 
-    def _told_about(self, entries: Sequence[JsonObject]) -> JsonObject:
+    def _about_with(self, entries: Sequence[JsonObject]) -> JsonObject:
         """What is known of the run, including the requests and the course that only its log holds."""
-        told = [entry["tick"] for entry in entries if "tick" in entry]
-        about = {**self.about, "ticks": told_ticks([tick.to_dict() for tick in self.ticks], told)}
+        ticks = [entry["tick"] for entry in entries if "tick" in entry]
+        about = {**self.about, "ticks": told_ticks([tick.to_dict() for tick in self.ticks], ticks)}
         about |= Sums.of(about, entries).to_dict()
         about |= {COURSE: course} if (course := told_course(about.get(COURSE), entries)) else {}
         ticks_of(about, str(self.log.path))
@@ -219,8 +219,8 @@ class KeptRun:
         """
         progress = self._progress(anew=anew or self._is_anew)
         before, ended = self.about.get(COURSE), dict[str, Any](output=None, waiting=[])
-        own = assembled(agent)
-        budget = progress.begin(own.limits)
+        assembly = assembled(agent)
+        budget = progress.begin(assembly.limits)
 
         async def answered(context: Context) -> None:
             if versions is not None:
@@ -234,8 +234,8 @@ class KeptRun:
         finally:
             about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}
             about[COURSE] = told_course(before, [course_entry(progress.noting.rows())])
-            about[TOOLS] = tools_noted(own, stream.context, about) | self.about.get(TOOLS, {})
-            about |= {"dialect": dialect.name} if (dialect := own.dialect) is not None else {}
+            about[TOOLS] = tools_noted(assembly, stream.context, about) | self.about.get(TOOLS, {})
+            about |= {"dialect": dialect.name} if (dialect := assembly.dialect) is not None else {}
             about |= {ROW: row_by_hand(about, stream.context)} if ROW in about else {}
             self.keep(stream.context, about)
         if versions is not None:
@@ -244,9 +244,9 @@ class KeptRun:
 
     def _progress(self, *, anew: bool) -> RunProgress:
         """How far it is; its limits begin anew also with every turn of a conversation."""
-        said = sum(map(is_said, self.idea.context.messages))
-        if self.about.get(_SAID) != said or anew:
-            self.keep(self.idea.context, {**RunProgress.of(self.about, anew=True).about, _SAID: said})
+        turns = sum(map(is_said, self.idea.context.messages))
+        if self.about.get(_SAID) != turns or anew:
+            self.keep(self.idea.context, {**RunProgress.of(self.about, anew=True).about, _SAID: turns})
         progress = RunProgress.of(self.about)
         progress.ticks = self.ticks
         return progress
@@ -255,10 +255,10 @@ class KeptRun:
 def tools_noted(agent: Assembly, context: Context, about: JsonObject) -> JsonObject:
     """By what the tools are known whose calls a run has made: plans are derived of runs of the same tools alone."""
     try:
-        known = offered(context, agent.tools, agent.config.tools).digests
+        digests = offered(context, agent.tools, agent.config.tools).digests
     except ActumError:
         return {}  # so the run has ended by that
-    return {name: known[name] for name in about.get("makers", {}) if name in known}
+    return {name: digests[name] for name in about.get("makers", {}) if name in digests}
 
 
 def own_path(path: Path) -> Path:

@@ -18,7 +18,7 @@ class Lease:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.told = seconds
+        self.announced = seconds
         """What others were told last, in seconds."""
         self.round_trip = 0.0
         """How long the place takes to answer, in seconds."""
@@ -35,7 +35,7 @@ class Lease:
 
     def tell(self, ahead: float) -> None:
         """Note that others were told of so many seconds more."""
-        self.told = self.seconds + ahead
+        self.announced = self.seconds + ahead
 
     def check(self) -> None:
         """Judge whether the place is near enough.

@@ -66,21 +66,21 @@ class PlaceLimits:
         Raises:
             RunError: it is about both or neither, a number can't be, or runs in a folder are to be limited by tenant.
         """
-        own = Limit(tenant=tenant, model=model, runs=runs, weight=weight, requests=requests, tokens=tokens)
-        self._check(own)
-        values = [*own.key, own.runs, own.weight, own.requests, own.tokens]
+        limit = Limit(tenant=tenant, model=model, runs=runs, weight=weight, requests=requests, tokens=tokens)
+        self._check(limit)
+        values = [*limit.key, limit.runs, limit.weight, limit.requests, limit.tokens]
         await self._database.single(
             f"INSERT INTO actum_limits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (kind, name) DO UPDATE SET runs = excluded.runs, weight = excluded.weight, "
             "requests = excluded.requests, tokens = excluded.tokens RETURNING kind",
             *values,
         )
-        return own
+        return limit
 
     async def list(self) -> Sequence[Limit]:
         """All of them."""
-        found = await self._database.single(f"SELECT {_COLUMNS} FROM actum_limits ORDER BY kind, name")
-        return [limit_of(one) for one in found]
+        rows = await self._database.single(f"SELECT {_COLUMNS} FROM actum_limits ORDER BY kind, name")
+        return [limit_of(values) for values in rows]
 
     async def remove(self, *, tenant: str | None = None, model: str | None = None) -> None:
         """Limit a tenant or a model no longer.
@@ -92,21 +92,21 @@ class PlaceLimits:
         if not await self._database.single("DELETE FROM actum_limits WHERE kind = ? AND name = ? RETURNING kind", *key):
             raise RunError(f"{key[0]} {key[1]!r} has no limit of its own")
 
-    def _check(self, own: Limit) -> None:
-        if (own.tenant is None) == (own.model is None):
+    def _check(self, limit: Limit) -> None:
+        if (limit.tenant is None) == (limit.model is None):
             raise RunError("a limit is for a tenant or for a model")
-        if own.tenant is not None and (own.requests is not None or own.tokens is not None):
+        if limit.tenant is not None and (limit.requests is not None or limit.tokens is not None):
             raise RunError("requests and tokens are limits of models; a tenant has runs at once, and a weight")
-        if own.model is not None and (own.runs is not None or own.weight != 1.0):
+        if limit.model is not None and (limit.runs is not None or limit.weight != 1.0):
             raise RunError("runs at once and weights are limits of tenants; a model has requests and tokens")
-        if own.tenant is not None and not self._has_tenants:
+        if limit.tenant is not None and not self._has_tenants:
             raise RunError("limits of tenants need a database: keep the runs in FILE.db or PostgreSQL")
-        given.as_text(own.key[1], f"a {own.key[0]}")
-        if own.runs is not None:
-            given.as_whole(own.runs, "a limit of runs", least=1)
-        for amount in filter(lambda one: one is not None, own.amounts):
+        given.as_text(limit.key[1], f"a {limit.key[0]}")
+        if limit.runs is not None:
+            given.as_whole(limit.runs, "a limit of runs", least=1)
+        for amount in filter(lambda amount: amount is not None, limit.amounts):
             given.as_number(amount, "a limit", least=1.0, most=_MOST)
-        given.as_number(own.weight, "a weight", least=0.001, most=1_000.0)
+        given.as_number(limit.weight, "a weight", least=0.001, most=1_000.0)
 
 
 def limit_of(values: Sequence[Any]) -> Limit:
@@ -118,11 +118,11 @@ def limit_of(values: Sequence[Any]) -> Limit:
 
 async def limit_for(within: Transaction, kind: str, name: str) -> Limit | None:
     """The limit that counts for a tenant or a model, its own one before that for every tenant."""
-    found = await within.rows(
+    rows = await within.rows(
         f"SELECT {_COLUMNS} FROM actum_limits WHERE kind = ? AND name IN (?, ?) ORDER BY name <> ? LIMIT 1",
         kind,
         name,
         EVERY if kind == "tenant" else name,
         name,
     )
-    return limit_of(found[0]) if found else None
+    return limit_of(rows[0]) if rows else None

@@ -118,8 +118,8 @@ class Metrics(logging.Handler):
         waiting = {tuple(map(str, row[:2])): float(row[2]) for row in self._waiting}
         yield Figure("actum_runs_waiting", "Runs that wait, by what for.", ("reason", "tenant"), waiting)
         for event, (about, labels) in _COUNTED.items():
-            own = {key: float(count) for (name, key), count in self._counts.items() if name == event}
-            yield Figure(f"actum_runs_{event}", about, labels, own if labels else own or {(): 0.0}, is_counter=True)
+            sums = {key: float(count) for (name, key), count in self._counts.items() if name == event}
+            yield Figure(f"actum_runs_{event}", about, labels, sums if labels else sums or {(): 0}, is_counter=True)
         for name, about in _SUMMED.items():
             yield Figure(f"actum_runs_{name}", about, (), {(): self._sums[name]}, is_counter=True)
         for key, (name, about) in _CONDITION.items():
@@ -175,11 +175,11 @@ def _collector(metrics: Metrics) -> Collector:
 
         def collect(self) -> Iterable[Metric]:
             """What is known now."""
-            for one in metrics.figures():
-                family = (CounterMetricFamily if one.is_counter else GaugeMetricFamily)(
-                    one.name, one.about, labels=one.labels
+            for figure in metrics.figures():
+                family = (CounterMetricFamily if figure.is_counter else GaugeMetricFamily)(
+                    figure.name, figure.about, labels=figure.labels
                 )
-                for labels, value in one.values.items():
+                for labels, value in figure.values.items():
                     family.add_metric(labels, value)
                 yield family
 
@@ -202,13 +202,13 @@ def observe(metrics: Metrics) -> None:
 
     def observed(name: str) -> Any:
         def observe(_: CallbackOptions) -> Iterable[Observation]:
-            for one in metrics.figures():
-                if one.name == name:
-                    for labels, value in one.values.items():
-                        yield Observation(value, dict(zip(one.labels, labels, strict=True)))
+            for figure in metrics.figures():
+                if figure.name == name:
+                    for labels, value in figure.values.items():
+                        yield Observation(value, dict(zip(figure.labels, labels, strict=True)))
 
         return [observe]
 
-    for one in metrics.figures():
-        make = meter.create_observable_counter if one.is_counter else meter.create_observable_gauge
-        make(one.name.replace("actum_", "actum.", 1), observed(one.name), description=one.about)
+    for figure in metrics.figures():
+        make = meter.create_observable_counter if figure.is_counter else meter.create_observable_gauge
+        make(figure.name.replace("actum_", "actum.", 1), observed(figure.name), description=figure.about)

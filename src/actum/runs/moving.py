@@ -51,7 +51,7 @@ async def moved_runs(source: Runs, target: Runs) -> int:
         raise RunError(f"run {running[0].id} is being carried out: stop the workers of its place before it is moved")
     moved = 0
     async for run in every_run(source):
-        values, entries, sent = await _kept(source, run)
+        values, entries, sent = await _copied(source, run)
         async with store.database.transaction() as within:
             if await within.rows(_ADD, *values):
                 moved += 1
@@ -60,34 +60,34 @@ async def moved_runs(source: Runs, target: Runs) -> int:
     return moved
 
 
-async def _kept(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:
+async def _copied(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:
     """The columns of a run, its entries, and what it was sent, each with when that is due."""
-    known = await source.store.known(run.id)
-    if known is None:
+    history = await source.store.history(run.id)
+    if history is None:
         raise RunError(f"run {run.id} has gone while it was moved")
-    row, one = run.row, known.source
+    row, submission = run.row, history.source
     result = [row.name, sought(row.id, row.name), "queued" if row.state == "running" else row.state, *_result(row)]
-    numbered = enumerate(known.entries, known.seq - len(known.entries) + 1)
+    numbered = enumerate(history.entries, history.seq - len(history.entries) + 1)
     entries = [(number, int(is_note(entry)), encode(entry)) for number, entry in numbered]
-    return [*source_values(one), *result], entries, await _sent(source, run.id)
+    return [*source_values(submission), *result], entries, await _sent(source, run.id)
 
 
 def _result(row: Row) -> list[Any]:
-    said = (row.output, list(row.waiting) or None, row.error, row.about)
-    losses = [asdict(one) for one in row.losses]
-    return [row.lease, row.attempts, *map(kept_text, said), row.created, row.ended, encode(losses) if losses else None]
+    texts = map(kept_text, (row.output, list(row.waiting) or None, row.error, row.about))
+    losses = kept_text([asdict(loss) for loss in row.losses] or None)
+    return [row.lease, row.attempts, *texts, row.created, row.ended, losses]
 
 
 async def _sent(source: Runs, run: str) -> Sequence[Any]:
     if isinstance(source.store, RunFolder):
-        return [(encode(one["item"]), one["due"], 0) for one in await source.store.sent(run)]
-    asked = "SELECT item, due, is_deadline FROM actum_sent WHERE run = ? ORDER BY number"
-    return await source.store.database.single(asked, run)
+        return [(encode(message["item"]), message["due"], 0) for message in await source.store.sent(run)]
+    query = "SELECT item, due, is_deadline FROM actum_sent WHERE run = ? ORDER BY number"
+    return await source.store.database.single(query, run)
 
 
 async def _add(within: Transaction, run: str, lease: int, entries: Sequence[Any], sent: Sequence[Any]) -> None:
     await within.each(ADD_ENTRY, [(run, number, lease, is_tick, text) for number, is_tick, text in entries])
-    await within.each(SEND, [(run, *one) for one in sent])
+    await within.each(SEND, [(run, *message) for message in sent])
 
 
 async def _take_beside(source: Runs, target: SqlStore) -> None:

@@ -42,8 +42,8 @@ class Needs:
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> Needs:
         """As they were noted; what isn't as a worker notes it is left out."""
-        own = [noted.get(key) for key in _KEYS]
-        return cls(*({name: str(one) for name, one in each.items()} if is_object(each) else {} for each in own))
+        parts = [noted.get(key) for key in _KEYS]
+        return cls(*({name: str(digest) for name, digest in part.items()} if is_object(part) else {} for part in parts))
 
     def to_dict(self) -> JsonObject:
         """The same as JSON."""
@@ -51,18 +51,18 @@ class Needs:
 
     def lacking(self, here: Needs) -> list[str]:
         """What of it isn't here, in words."""
-        found = list[str]()
+        missing = list[str]()
         for name, digest in self.tools.items():
             if name not in here.tools:
-                found.append(f"the tool {name!r}")
+                missing.append(f"the tool {name!r}")
             elif here.tools[name] != digest:
-                found.append(f"the tool {name!r} as it was when the run began")
+                missing.append(f"the tool {name!r} as it was when the run began")
             elif name in self.code and name not in here.code:
-                found.append(f"the code of the tool {name!r}")
+                missing.append(f"the code of the tool {name!r}")
         for name, version in self.ideas.items():
             if here.ideas.get(name) != version:
-                found.append(f"the Idea {name!r}" + (f" of version {version}" if version else ""))
-        return found
+                missing.append(f"the Idea {name!r}" + (f" of version {version}" if version else ""))
+        return missing
 
     def changed(self, here: Needs) -> list[str]:
         """The names under which the code is another one here."""
@@ -70,7 +70,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NeedsHere:
     """What a run that would be begun here needs, and what of it is missing, in words; `here` is all that there is."""
 
     needs: Needs
@@ -78,7 +78,7 @@ class Found:
     missing: Sequence[str] = ()
 
 
-async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]) -> Found:
+async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]) -> NeedsHere:
     """Judge what a run that begins with a context needs, as an agent would run it here.
 
     Of the tools of `servers`, which aren't started for that, those are known that are pinned.
@@ -89,20 +89,20 @@ async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]
     absent = [name for name in asked or () if registry.find(name) is None]
     missing += [f"the tool {name!r}" for name in absent if not name.startswith(begun)]
     try:
-        toolset = offered(context, registry, None if asked is None else [one for one in asked if one not in absent])
+        toolset = offered(context, registry, None if asked is None else [name for name in asked if name not in absent])
     except ActumError:
-        return Found(Needs(), Needs(), missing)  # if nothing is missing, the run fails by that itself
+        return NeedsHere(Needs(), Needs(), missing)  # if nothing is missing, the run fails by that itself
     planned = list(_planned(context))
     is_asked = agent.model is not None
     for call in planned:
         missing += _missing_of(call, toolset, begun, is_asked=is_asked)
     names = {*toolset.tools} if is_asked else {call["_tool"] for call in planned} & toolset.tools.keys()
     ideas, digests, unfound = await ideas_of(toolset, names, agent, context)
-    code = {name: code_digest(one.function) for name, one in toolset.activities.items() if isinstance(one, Activity)}
+    code = {name: code_digest(act.function) for name, act in toolset.activities.items() if isinstance(act, Activity)}
     here = Needs({name: interface_digest(tool) for name, tool in toolset.tools.items()}, ideas, code | digests)
-    own = {name: digest for name, digest in here.code.items() if name in names or name in ideas}
-    needs = Needs({name: digest for name, digest in here.tools.items() if name in names}, ideas, own)
-    return Found(needs, here, list(dict.fromkeys([*missing, *unfound])))
+    used = {name: digest for name, digest in here.code.items() if name in names or name in ideas}
+    needs = Needs({name: digest for name, digest in here.tools.items() if name in names}, ideas, used)
+    return NeedsHere(needs, here, list(dict.fromkeys([*missing, *unfound])))
 
 
 def _with_pinned(tools: Catalog, servers: Sequence[Path]) -> tuple[Catalog, tuple[str, ...]]:
@@ -111,11 +111,11 @@ def _with_pinned(tools: Catalog, servers: Sequence[Path]) -> tuple[Catalog, tupl
         return tools, ()
     from ..connections.looking import register_pinned
 
-    own = Registry()
-    own.take(tools)
+    registry = Registry()
+    registry.take(tools)
     for file in servers:
-        register_pinned(file, own)
-    return own, prefixes_of(servers)
+        register_pinned(file, registry)
+    return registry, prefixes_of(servers)
 
 
 def _planned(context: Context) -> Iterator[JsonObject]:
@@ -159,13 +159,13 @@ async def ideas_of(
             if not _is_local(reference, tool):
                 continue
             try:
-                found = await resolver(reference, tool)
+                delegate = await resolver(reference, tool)
             except DelegateNotFound:
                 unfound.append(f"the Idea {reference!r}")
             except DelegateError:
                 continue  # the call fails by that itself
             else:
-                versions[reference], digests[reference] = found.version, found.digest[:12]
+                versions[reference], digests[reference] = delegate.version, delegate.digest[:12]
     return versions, digests, unfound
 
 

@@ -27,7 +27,7 @@ class Noting:
         """Take one event."""
         match event:
             case events.RequestStarted():
-                self._asked(event)
+                self._begin_request(event)
             case events.RequestFinished():
                 usage = event.usage.to_dict()
                 self._of_request(
@@ -54,7 +54,7 @@ class Noting:
             key: sum(row.ended - row.began for row in rows if row.began and row.ended) for key, rows in noted.items()
         }
 
-    def _asked(self, event: events.RequestStarted) -> None:
+    def _begin_request(self, event: events.RequestStarted) -> None:
         within = _within(event)
         self._open[within] = len(self._requests)
         self._requests.append(RequestRow(request=len(event.context), within=within, began=_time(event)))
@@ -92,13 +92,13 @@ class Noting:
 
 def _as_made(event: events.CallStarted) -> JsonObject:
     """What is noted of a call that is carried out; of a delegate's, nothing that it has seen (D11)."""
-    own: JsonObject = {"key": event.key, "delegate": event.delegate}
+    noted: JsonObject = {"key": event.key, "delegate": event.delegate}
     if event.within is not None:
-        return own
+        return noted
     made = None if event.made is None or event.made == event.call else dict(event.made)
-    own["made"] = None if made is None or weight(made, _LONG) > _LONG else made
-    own["crossed"] = None if weight(list(event.crossed), _LONG) > _LONG else list(event.crossed)
-    return own
+    noted["made"] = None if made is None or weight(made, _LONG) > _LONG else made
+    noted["crossed"] = None if weight(list(event.crossed), _LONG) > _LONG else list(event.crossed)
+    return noted
 
 
 def _within(event: events.Event) -> str:

@@ -109,7 +109,7 @@ class Pacing:
         while self._free.get(model, -math.inf) <= self._local():
             async with self._turns[model]:
                 try:
-                    wait, is_let_in = await self._taken(model, tokens)
+                    wait, is_let_in = await self._take(model, tokens)
                 except StoreUnavailable:
                     return  # the run is cut by its watchdog if that lasts; a provider's own limit holds meanwhile
                 if not is_let_in:
@@ -120,7 +120,7 @@ class Pacing:
             if wait <= 0 or not await self._is_closed(model):
                 return
 
-    async def _taken(self, model: str, tokens: int) -> tuple[float, bool]:
+    async def _take(self, model: str, tokens: int) -> tuple[float, bool]:
         """Take the room for a request; how long to wait, and whether it is then let in."""
         async with self._database.transaction() as within:
             limit, bucket, now = await self._look(within, model)
@@ -142,8 +142,8 @@ class Pacing:
     async def _is_closed(self, model: str) -> bool:
         """Whether the provider of a model has refused requests since room was taken."""
         with suppress(StoreUnavailable):
-            found = await self._database.single("SELECT closed, now() FROM actum_buckets WHERE model = ?", model)
-            return bool(found) and found[0][0] > (found[0][1] if self._clock is None else self._clock())
+            rows = await self._database.single("SELECT closed, now() FROM actum_buckets WHERE model = ?", model)
+            return bool(rows) and rows[0][0] > (rows[0][1] if self._clock is None else self._clock())
         return False
 
     async def refused(self, model: str, retry_after: float | None) -> None:
@@ -179,7 +179,7 @@ class Pacing:
         now = self._clock() if self._clock is not None else None
         limit = await limit_for(within, "model", model)
         if makes or limit is not None:
-            most = [_rate(one)[1] for one in (limit or Limit(model=model)).amounts]
+            most = [_rate(amount)[1] for amount in (limit or Limit(model=model)).amounts]
             await within.rows(
                 "INSERT INTO actum_buckets (model, requests, tokens, at) VALUES (?, ?, ?, coalesce(?, now())) "
                 "ON CONFLICT (model) DO NOTHING RETURNING model",
@@ -187,12 +187,12 @@ class Pacing:
                 *most,
                 now,
             )
-        found: Any = await within.rows(
+        rows: Any = await within.rows(
             f"SELECT {_COLUMNS}, now() FROM actum_buckets WHERE model = ?{self._database.update}", model
         )
-        if not found:
+        if not rows:
             return limit, None, 0.0
-        *kept, at = found[0]
+        *kept, at = rows[0]
         return limit, _Bucket(*kept), at if now is None else now
 
     @staticmethod

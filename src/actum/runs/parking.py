@@ -50,8 +50,8 @@ class Admission:
 
     async def locked(self, within: Transaction, run: str) -> Limit | None:
         """The limit of the tenant of a run, whose runs nobody else decides on until the transaction ends."""
-        found = await within.rows(_OF_RUN, run)
-        return await self._locked(within, found[0][0]) if found else None
+        rows = await within.rows(_OF_RUN, run)
+        return await self._locked(within, rows[0][0]) if rows else None
 
     async def _locked(self, within: Transaction, tenant: str) -> Limit | None:
         await within.rows(_LOCK, tenant)
@@ -81,15 +81,15 @@ class Admission:
             if room > 0:
                 await self._unpark(within, await within.rows(_UNPARK, limit.tenant, queue, tag, room))
 
-    async def _unpark(self, within: Transaction, found: Sequence[Sequence[Any]]) -> None:
-        for row in sorted((row_from(one) for one in found), key=lambda row: (-row.priority, row.created, row.id)):
+    async def _unpark(self, within: Transaction, rows: Sequence[Sequence[Any]]) -> None:
+        for row in sorted((row_from(values) for values in rows), key=lambda row: (-row.priority, row.created, row.id)):
             await self._push(row, within)
 
     @staticmethod
     async def parked(database: Database) -> list[str]:
         """The tenants that have parked runs."""
-        found = await database.single("SELECT DISTINCT tenant FROM actum_runs WHERE state = 'parked'")
-        return [tenant for (tenant,) in found]
+        rows = await database.single("SELECT DISTINCT tenant FROM actum_runs WHERE state = 'parked'")
+        return [tenant for (tenant,) in rows]
 
     async def review(self, within: Transaction, tenant: str) -> None:
         """Have what is parked of a tenant delivered as far as there is room, by its limit of today."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from ..errors import RunError, StoreUnavailable
 from ..schema.installing import pip_install
-from ..storage.postgres import is_postgres_url, said_by_postgres
+from ..storage.postgres import is_postgres_url, postgres_message
 from .database import Transaction
 from .live.channel import Channel
 from .live.notices import NoticeChannel
@@ -56,9 +56,9 @@ class PostgresTransaction:
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
-        found = await self.connection.execute(_sql(statement), values)
+        cursor = await self.connection.execute(_sql(statement), values)
         await self._pipeline.sync()  # else the server doesn't know that it is its client's turn (`_STANDSTILL`)
-        return await found.fetchall()
+        return await cursor.fetchall()
 
     async def send(self, statement: str, *values: Any) -> None:
         """Execute a statement whose rows nobody needs: it goes with the next one, or with the end."""
@@ -163,9 +163,9 @@ class PostgresDatabase:
             psycopg.errors.IdleInTransactionSessionTimeout,
             psycopg.errors.ReadOnlySqlTransaction,  # a standby that is to take over
         ) as error:
-            raise StoreUnavailable(f"the runs in PostgreSQL: {said_by_postgres(error, self._url)}") from error
+            raise StoreUnavailable(f"the runs in PostgreSQL: {postgres_message(error, self._url)}") from error
         except psycopg.Error as error:
-            raise RunError(f"the runs in PostgreSQL: {said_by_postgres(error, self._url)}") from error
+            raise RunError(f"the runs in PostgreSQL: {postgres_message(error, self._url)}") from error
 
     async def pool(self) -> AsyncConnectionPool[Any]:
         """The connections, opened when they are first asked for; raises as the driver does."""
@@ -270,8 +270,8 @@ def _is_open(connection: AsyncConnection[Any]) -> bool:
 
 
 async def _number(database: AsyncConnection[Any], query: LiteralString) -> int:
-    found = await (await database.execute(query)).fetchone()
-    return int(found[0]) if found is not None and found[0] is not None else 0
+    row = await (await database.execute(query)).fetchone()
+    return int(row[0]) if row is not None and row[0] is not None else 0
 
 
 async def _make_queue(database: AsyncConnection[Any]) -> None:

@@ -116,10 +116,10 @@ def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:
         RunError: they are not told as a run does.
     """
     try:
-        told = told_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
+        ticks = told_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
     except ValueError as error:
         raise damaged(run, error) from None
-    return ticks_of({"ticks": told}, run)
+    return ticks_of({"ticks": ticks}, run)
 
 
 def damaged(run: str, why: ValueError) -> RunError:

@@ -70,12 +70,12 @@ async def provided(
 
 
 def _chosen(factories: Mapping[str, Factory], idea: Idea, agent: Agent | None, run: str) -> Factory | None:
-    named = None if is_url(idea.context.origin) else idea.config.get("deps")
-    if named is not None:
-        if named not in factories:
+    name = None if is_url(idea.context.origin) else idea.config.get("deps")
+    if name is not None:
+        if name not in factories:
             known = ", ".join(map(repr, filter(None, factories))) or "none by name"
-            raise RunError(f"run {run} needs the deps {named!r}; its worker makes {known}: Worker(…, deps={{name: …}})")
-        return factories[named]
+            raise RunError(f"run {run} needs the deps {name!r}; its worker makes {known}: Worker(…, deps={{name: …}})")
+        return factories[name]
     declared = "" if agent is None else getattr(assembled(agent).needs, "__name__", "")
     if declared in factories:
         return factories[declared]

@@ -22,7 +22,7 @@ async def all_ended(*tasks: asyncio.Future[Any] | None, again: float | None = No
 @asynccontextmanager
 async def beside(*works: Awaitable[T]) -> AsyncGenerator[Sequence[asyncio.Future[T]]]:
     """Have work done in tasks of its own as long as the block lasts; what has not ended then is given up."""
-    tasks = [asyncio.ensure_future(one) for one in works]
+    tasks = [asyncio.ensure_future(work) for work in works]
     try:
         yield tasks
     finally:

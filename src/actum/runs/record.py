@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
@@ -17,7 +17,7 @@ from ..generation.ask import Post
 from ..generation.model import Gate
 from ..ideas.course import COURSE, is_note
 from ..schema.json import JsonObject, check_depth, encode
-from .row import Told
+from .row import NewEntry
 
 _AGAIN = 0.2
 """Seconds until a store that could not be reached is tried again."""
@@ -26,7 +26,7 @@ _AGAIN = 0.2
 class Keeping(Protocol):
     """What entries are committed to (see `SqlStore.append`)."""
 
-    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
+    async def append(self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False) -> dict[str, int]:
         """Append entries; return the leases that their runs and those named have now."""
         ...
 
@@ -58,7 +58,7 @@ class LeasedRecord:
         """What the idempotency keys of its calls begin with (C9)."""
         self.has_progress = False
         """Whether anything is kept of it that wasn't when it was taken up."""
-        self._note: Told | None = None
+        self._note: NewEntry | None = None
         """The course that was noted last: it is in no hurry, and goes with what follows, or with the end."""
         self.failure: RunError | None = None
         """Why an entry can't be kept at all."""
@@ -82,21 +82,21 @@ class LeasedRecord:
             raise IdeaError(f"{self.run}: an entry that could not be read again is not written") from None
         self.seq += 1
         consumed = self._consumed if "began" in entry and not entry["at"] else None
-        told = Told(run=self.run, seq=self.seq, lease=self.lease, text=text, is_tick=is_note(entry), consumed=consumed)
+        new = NewEntry(self.run, self.seq, self.lease, text, is_tick=is_note(entry), consumed=consumed)
         if consumed is not None:
             self._consumed = None
-        self._tell_note()
+        self._flush_note()
         if entry.get(COURSE):
-            self._note = told
+            self._note = new
         else:
-            self._committer.add(self, told)
+            self._committer.add(self, new)
 
-    def _tell_note(self) -> None:
+    def _flush_note(self) -> None:
         note, self._note = self._note, None
         if note is not None:
             self._committer.add(self, note)
 
-    async def closed(self) -> Sequence[Told]:
+    async def closed(self) -> Sequence[NewEntry]:
         """What of a run that has come to its end is to be kept with that: its course; all else is `settled`."""
         notes = [] if self._note is None else [self._note]
         await self._settled(self.seq - len(notes))
@@ -110,14 +110,14 @@ class LeasedRecord:
             Fenced: another process owns the run by now.
             RunError: what was told can't be kept.
         """
-        self._tell_note()
+        self._flush_note()
         await self._settled(self.seq)
 
-    async def _settled(self, told: int) -> None:
+    async def _settled(self, seq: int) -> None:
         while not self.is_lost and self.failure is None:
-            if self.kept >= told and self._committer.is_fresh(self.confirmed):
+            if self.kept >= seq and self._committer.is_fresh(self.confirmed):
                 return
-            await self._committer.round(self, told)
+            await self._committer.round(self, seq)
         if self.failure is not None:
             raise RunError(self.failure.message)
         raise Fenced(f"{self.run}: another process owns the run by now")
@@ -146,7 +146,7 @@ class Committer:
         self._store = store
         self.fresh = fresh
         self.clock = clock
-        self._told: list[tuple[LeasedRecord, Told]] = []
+        self._new: list[tuple[LeasedRecord, NewEntry]] = []
         self._asked: dict[str, LeasedRecord] = {}
         self._wake = asyncio.Event()
         self._under_way = self._round = asyncio.Event()
@@ -156,18 +156,18 @@ class Committer:
         """The record of a run that was claimed."""
         return LeasedRecord(self, run, lease, seq, consumed, on_loss)
 
-    def add(self, record: LeasedRecord, told: Told) -> None:
+    def add(self, record: LeasedRecord, entry: NewEntry) -> None:
         """Have an entry committed soon."""
-        self._told.append((record, told))
+        self._new.append((record, entry))
         self._wake.set()
 
     def is_fresh(self, confirmed: float) -> bool:
         """Whether what was asked for at that time still counts."""
         return self.clock() - confirmed < self.fresh
 
-    async def round(self, record: LeasedRecord, told: int) -> None:
+    async def round(self, record: LeasedRecord, seq: int) -> None:
         """Wait until what a record was told up to a number, or the store's refusal of it, has come back."""
-        if record.kept < told <= record.sent:
+        if record.kept < seq <= record.sent:
             await self._under_way.wait()
             return
         self._asked[record.run] = record
@@ -179,21 +179,21 @@ class Committer:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            told, self._told = self._told, []
+            new, self._new = self._new, []
             asked, self._asked = self._asked, {}
             self._under_way, self._round = self._round, asyncio.Event()
-            for record, one in told:
-                record.sent = one.seq
+            for record, entry in new:
+                record.sent = entry.seq
             try:
-                await self._commit(told, asked)
+                await self._commit(new, asked)
             finally:
                 self._under_way.set()
 
-    async def _commit(self, told: list[tuple[LeasedRecord, Told]], asked: dict[str, LeasedRecord]) -> None:
-        records = {record.run: record for record, _ in told} | asked
+    async def _commit(self, new: list[tuple[LeasedRecord, NewEntry]], asked: dict[str, LeasedRecord]) -> None:
+        records = {record.run: record for record, _ in new} | asked
         is_again = False
         while True:
-            entries = [one for record, one in told if not record.is_lost]
+            entries = [entry for record, entry in new if not record.is_lost]
             at = self.clock()
             try:
                 leases = await self._store.append(entries, [*asked], is_again=is_again)
@@ -209,7 +209,7 @@ class Committer:
                 return
         for record in records.values():
             record.judge(leases.get(record.run), at)
-        for record, one in told:
+        for record, entry in new:
             if not record.is_lost:
-                record.kept = max(record.kept, one.seq)
-                record.has_progress |= one.consumed is None and not one.is_tick
+                record.kept = max(record.kept, entry.seq)
+                record.has_progress |= entry.consumed is None and not entry.is_tick

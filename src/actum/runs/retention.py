@@ -39,6 +39,6 @@ async def sweep_runs(store: RunStore, keep: Mapping[State, float], now: float | 
     """
     at, swept = await clock_of(store.database) if now is None else now, 0
     for state, days in checked_days(keep).items():
-        while found := await store.sweep(state, at - days * _DAY, _AT_ONCE):
-            swept += found
+        while count := await store.sweep(state, at - days * _DAY, _AT_ONCE):
+            swept += count
     return swept

@@ -66,7 +66,7 @@ class RunStanding:
         return {name: getattr(self, name) for name in STANDING}
 
 
-STANDING: Sequence[str] = tuple(one.name for one in fields(RunStanding))
+STANDING: Sequence[str] = tuple(member.name for member in fields(RunStanding))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +86,13 @@ class Submission(RunStanding):
         return sha256(f"{self.tenant}\0{self.keyed or self.id}".encode()).hexdigest()[:32]
 
 
-def keyed_by(secret: str, one: Submission) -> Submission:
+def keyed_by(secret: str, submission: Submission) -> Submission:
     """The submission with the id that its calls' keys are made of: by its place's secret, so that no other place and no
     tenant makes the same, and by what it is called, so that it is the same however often it is submitted."""
-    if one.keyed is not None or one.parent is not None:
-        return one
-    made = hmac.new(secret.encode(), encode([one.tenant, one.id]).encode(), "sha256").hexdigest()
-    return replace(one, keyed=made[:32])
+    if submission.keyed is not None or submission.parent is not None:
+        return submission
+    digest = hmac.new(secret.encode(), encode([submission.tenant, submission.id]).encode(), "sha256").hexdigest()
+    return replace(submission, keyed=digest[:32])
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ class Row(RunStanding):
     @property
     def escalated(self) -> str | None:
         """Who is to decide on what waits, since nobody did in time; None where that time isn't over."""
-        found = self.about.get("escalated")
-        return found if isinstance(found, str) else None
+        name = self.about.get("escalated")
+        return name if isinstance(name, str) else None
 
     @property
     def is_cut(self) -> bool:
@@ -163,12 +163,12 @@ class Row(RunStanding):
     @property
     def is_under_way(self) -> bool:
         """Whether somebody carries it out, or is to: it is not over, and waits for nothing but a model's answer."""
-        is_in_batch = self.state == "waiting" and any(one.startswith(IN_BATCH) for one in self.waiting)
+        is_in_batch = self.state == "waiting" and any(reason.startswith(IN_BATCH) for reason in self.waiting)
         return is_in_batch or self.state in {"queued", "running"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+@dataclass(frozen=True, slots=True)
+class NewEntry:
     """An entry of a run's record, told under a lease. `seq` counts the entries of the run from 1.
 
     `consumed`: the entry begins the run anew, so that those before it are no longer needed, and neither is what the
@@ -188,7 +188,7 @@ Numbered: TypeAlias = tuple[int, JsonObject]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class RunHistory:
     """What whoever has claimed a run goes on from: its source, its record, and what it was sent meanwhile."""
 
     source: Submission
@@ -200,12 +200,12 @@ class Taken:
     """The number of the last thing that it was sent."""
 
     @classmethod
-    def of(cls, source: Submission, told: Sequence[Numbered], sent: Sequence[Numbered]) -> Taken:
+    def of(cls, source: Submission, entries: Sequence[Numbered], sent: Sequence[Numbered]) -> RunHistory:
         """What stands in the record of a run, and what it was sent, each with its number."""
         return cls(
             source=source,
-            entries=[entry for _, entry in told],
-            seq=told[-1][0] if told else 0,
+            entries=[entry for _, entry in entries],
+            seq=entries[-1][0] if entries else 0,
             sent=[item for _, item in sent],
             consumed=sent[-1][0] if sent else 0,
         )
@@ -284,14 +284,14 @@ class RunPage:
         most = given.as_whole(most, "`most`", least=0)
         if not isinstance(find, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError(f"what is to be found is a text, not a {type(find).__name__}")
-        own = _folded(legible(find).strip().replace("\0", ""))
-        if len(own) > _LONGEST_SOUGHT:
+        text = _folded(legible(find).strip().replace("\0", ""))
+        if len(text) > _LONGEST_SOUGHT:
             return None
-        if own in get_args(State):
-            if state not in {None, own}:
+        if text in get_args(State):
+            if state not in {None, text}:
                 return None
-            state, own = cast("State", own), ""
-        return cls(state=state, tenant=tenant, before=before, find=own, most=most)
+            state, text = cast("State", text), ""
+        return cls(state=state, tenant=tenant, before=before, find=text, most=most)
 
     def takes(self, row: Row) -> bool:
         """Whether a run is one of those that are looked for."""
@@ -316,8 +316,8 @@ def check_tag(tag: Any) -> str:
 
 def new_id() -> str:
     """An id that no run has: by the time first, so that what is kept by ids grows where it was written last."""
-    made = int(time.time() * 1_000).to_bytes(6, "big") + urandom(7)
-    return b32hexencode(made).decode().rstrip("=").lower()
+    raw = int(time.time() * 1_000).to_bytes(6, "big") + urandom(7)
+    return b32hexencode(raw).decode().rstrip("=").lower()
 
 
 def check_id(run: Any) -> str:

@@ -25,22 +25,22 @@ def row_read(kept: Mapping[str, Any], damaged: Callable[[str], ActumError]) -> R
     Raises:
         ActumError: as `damaged` puts it, for what is not as runs are kept.
     """
-    own = {name: value for name, value in kept.items() if value is not None}
-    if own.get("state") not in (*get_args(State), "parked"):
+    values = {name: value for name, value in kept.items() if value is not None}
+    if values.get("state") not in (*get_args(State), "parked"):
         raise damaged("state")
     for kind, names in _KINDS:
         for name in names:
-            if name in own and (not isinstance(own[name], kind) or isinstance(own[name], bool)):
+            if name in values and (not isinstance(values[name], kind) or isinstance(values[name], bool)):
                 raise damaged(name)
-    waiting, lacks = own.get("waiting", []), own.get("lacks", {})
+    waiting, lacks = values.get("waiting", []), values.get("lacks", {})
     missing, since = lacks.get("missing"), lacks.get("since")
     return Row(
-        **{name: own[name] for name in (*_AS_KEPT, *STANDING) if name in own},
-        state="queued" if own["state"] == "parked" else own["state"],
-        is_parked=own["state"] == "parked",
-        about=own.get("about", {}),
+        **{name: values[name] for name in (*_AS_KEPT, *STANDING) if name in values},
+        state="queued" if values["state"] == "parked" else values["state"],
+        is_parked=values["state"] == "parked",
+        about=values.get("about", {}),
         waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
-        losses=losses_from(own.get("losses")),
+        losses=losses_from(values.get("losses")),
         missing=tuple(map(str, missing)) if is_list(missing) else (),
         uncarried=since if isinstance(since, int | float) else None,
     )

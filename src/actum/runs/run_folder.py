@@ -19,7 +19,7 @@ from .folder_files import FolderFiles
 from .folder_leases import FolderLeases
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by
+from .row import Looked, Row, RunHistory, RunPage, State, Submission, keyed_by
 from .sending import parts_waited_for
 from .sql_rows import FORGET_ASKED, IN_BATCHES, UNASK, secret_of
 from .sqlite_database import SqliteDatabase
@@ -36,12 +36,12 @@ class RunFolder(FolderDeliveries):
         super().__init__(FolderFiles(folder, files or {}), queue or EmbeddedQueue(self.database), queued)
         self.leases = FolderLeases(self._files, self)
 
-    async def submit(self, one: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
+    async def submit(self, run: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
         """Keep a run in a new file and have it delivered, unless there is one of its id."""
-        if one.parent is not None and lease is not None and self.leases.lease(one.parent) != lease:
-            raise Fenced(f"{one.parent}: no process owns the run any more")
-        async with transaction_in(self.database, within) as own:
-            keyed = keyed_by(await secret_of(own), one)
+        if run.parent is not None and lease is not None and self.leases.lease(run.parent) != lease:
+            raise Fenced(f"{run.parent}: no process owns the run any more")
+        async with transaction_in(self.database, within) as transaction:
+            keyed = keyed_by(await secret_of(transaction), run)
         row, is_new = await self._files.off_loop(lambda: self._files.submit(keyed))
         if is_new:
             await self.push(row, row.at, within)
@@ -54,11 +54,11 @@ class RunFolder(FolderDeliveries):
     async def look(self, run: str) -> Looked | None:
         """A run before it is claimed; None if there is none."""
 
-        def found() -> Looked | None:
+        def read() -> Looked | None:
             row, source = self._files.row(run), self._files.source(run)
             return None if row is None or source is None else Looked(row=row, source=source, time=self._files.now())
 
-        return await self._files.off_loop(found)
+        return await self._files.off_loop(read)
 
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
@@ -69,11 +69,11 @@ class RunFolder(FolderDeliveries):
     async def damaged(self) -> list[str]:
         """What is wrong with the files that can't be read, a line each."""
 
-        def found() -> list[str]:
+        def read() -> list[str]:
             self._files.rows()
             return list(self._files.damaged.values())
 
-        return await self._files.off_loop(found)
+        return await self._files.off_loop(read)
 
     async def source(self, run: str) -> Submission | None:
         """What a run was made of; its context is what it has left."""
@@ -88,9 +88,9 @@ class RunFolder(FolderDeliveries):
         rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
         return [row for row in rows if row.state in {"queued", "running"} and row.id > after][:most]
 
-    async def known(self, run: str) -> Taken | None:
+    async def history(self, run: str) -> RunHistory | None:
         """What whoever claims a run now goes on from; None if there is none."""
-        return await self._files.off_loop(lambda: self._files.known(run))
+        return await self._files.off_loop(lambda: self._files.history(run))
 
     async def sent(self, run: str) -> list[JsonObject]:
         """What a run was sent, each with when it is `due`; None is at once."""

@@ -40,20 +40,20 @@ def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
         from .run_folder import RunFolder
 
         return RunFolder(Path(text), queue)
-    own = SqliteDatabase(path)
-    return SqlStore(own, queue or EmbeddedQueue(own))
+    database = SqliteDatabase(path)
+    return SqlStore(database, queue or EmbeddedQueue(database))
 
 
-def place_given(given: Any) -> str:
+def place_given(place: Any) -> str:
     """What names a place, if it can be one; nothing is opened.
 
     Raises:
         RunError: it can't.
     """
-    text = str(given)
+    text = str(place)
     path = sqlite_path(text)
-    if not isinstance(given, str | Path) or not text.strip() or not is_name(text):
-        raise RunError(f"{shown_value(given)} names no place: {_ACCEPTED}")
+    if not isinstance(place, str | Path) or not text.strip() or not is_name(text):
+        raise RunError(f"{shown_value(place)} names no place: {_ACCEPTED}")
     if text.startswith(_SERVERS) or path == ":memory:":
         return text
     if text.startswith(":"):

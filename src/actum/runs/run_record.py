@@ -14,7 +14,7 @@ from ..protocol.context import Context
 from ..protocol.solution import Result
 from .held import submitted_idea
 from .progress import damaged, ticks_in
-from .row import Row, Taken
+from .row import Row, RunHistory
 from .run_store import RunStore
 from .sending import with_sent
 
@@ -36,23 +36,23 @@ class RunRecord:
         """
         return found_run(await self._store.get(self._run), self._run)
 
-    async def known(self) -> Taken:
+    async def history(self) -> RunHistory:
         """What it was made of, all that it has told, and what it was sent; raises as `row`."""
-        return found_run(await self._store.known(self._run), self._run)
+        return found_run(await self._store.history(self._run), self._run)
 
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed; that of its Idea if it hasn't begun."""
-        return context_of(await self.known())
+        return context_of(await self.history())
 
     async def decided(self) -> Context:
         """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
-        known = await self.known()
-        return with_sent(context_of(known), known.sent)
+        history = await self.history()
+        return with_sent(context_of(history), history.sent)
 
     async def reached(self, row: Row) -> Result[Any]:
         """What it has come to so far."""
-        known = await self.known()
-        entries, context = known.entries, context_of(known)
+        history = await self.history()
+        entries, context = history.entries, context_of(history)
         sums, course = Sums.of(row.about, entries), Course.of({COURSE: whole_course(entries)})
         return Result(
             output=row.output,
@@ -65,37 +65,37 @@ class RunRecord:
 
     async def idea(self, row: Row) -> Idea:
         """It as an Idea whose context is what it has left."""
-        known = await self.known()
-        idea, entries = submitted_idea(known.source), known.entries
+        history = await self.history()
+        idea, entries = submitted_idea(history.source), history.entries
         ticks = [tick.to_dict() for tick in ticks_in(entries, self._run)]
         sums = Sums.of(row.about, entries).to_dict()
         about = {ID: self._run, **row.about, **sums, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
         about |= begun_with(idea.meta)
         about |= {TOOLS: row.needs["tools"]} if row.needs and "tools" in row.needs else {}
-        return replace(idea, context=context_of(known), solution=None, meta={**idea.meta, RUN: about})
+        return replace(idea, context=context_of(history), solution=None, meta={**idea.meta, RUN: about})
 
 
-def context_of(known: Taken) -> Context:
+def context_of(history: RunHistory) -> Context:
     """The context that a run has reached, fit to be resumed; that of its Idea if it hasn't begun.
 
     Raises:
         RunError: its record is damaged.
     """
-    told = [entry for entry in known.entries if not is_note(entry)]
-    idea = submitted_idea(known.source)
+    recorded = [entry for entry in history.entries if not is_note(entry)]
+    idea = submitted_idea(history.source)
     try:
-        return Context(recovered(told), origin=idea.context.origin) if told else idea.context
+        return Context(recovered(recorded), origin=idea.context.origin) if recorded else idea.context
     except ValueError as error:
-        raise damaged(known.source.id, error) from None
+        raise damaged(history.source.id, error) from None
 
 
-def found_run(found: T | None, run: str) -> T:
+def found_run(value: T | None, run: str) -> T:
     """What is known of a run, if there is one.
 
     Raises:
         RunNotFound: it doesn't exist, or no longer.
     """
-    if found is None:
+    if value is None:
         raise RunNotFound(f"there is no run {run}")
-    return found
+    return value

@@ -40,17 +40,17 @@ class Spreading:
             Fenced: another process owns the run by now.
             DelegateError: another run has the id.
         """
-        found = await self._store.get(child_id(self._row.id, child.place))
-        if found is None:
-            found = await self._store.submit(self._submission(child), lease=self._row.lease)
-        if found.parent != self._row.id:
+        row = await self._store.get(child_id(self._row.id, child.place))
+        if row is None:
+            row = await self._store.submit(self._submission(child), lease=self._row.lease)
+        if row.parent != self._row.id:
             raise DelegateError("another run has the id of this call's")
-        if not found.is_over:
-            return found.id
-        spent = Spent.of(found.about.get("spent", {}))
-        if found.state == "cancelled":
+        if not row.is_over:
+            return row.id
+        spent = Spent.of(row.about.get("spent", {}))
+        if row.state == "cancelled":
             return Ended(error={"code": "cancelled", "message": "it was cancelled"}, spent=spent)
-        return Ended(output=found.output, error=found.error, spent=spent)
+        return Ended(output=row.output, error=row.error, spent=spent)
 
     def _submission(self, child: Child) -> Submission:
         above = self._source.child
@@ -73,5 +73,5 @@ class Spreading:
 
 def lineage_of(source: Submission) -> Sequence[Ancestor]:
     """The delegates that led to a run."""
-    told: Any = () if source.child is None else source.child["lineage"]
-    return [Ancestor.of(one) for one in told]
+    lineage: Any = () if source.child is None else source.child["lineage"]
+    return [Ancestor.of(item) for item in lineage]

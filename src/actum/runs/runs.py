@@ -46,9 +46,9 @@ class Runs:
     @classmethod
     def of(cls, store: RunStore) -> Self:
         """The runs of a store that is there already."""
-        own = cls.__new__(cls)
-        own._keep_in(store)
-        return own
+        runs = cls.__new__(cls)
+        runs._keep_in(store)
+        return runs
 
     def _keep_in(self, store: RunStore) -> None:
         self.store = store
@@ -108,7 +108,7 @@ class Runs:
             RunError: the place can't be used, the id is none, or the Idea's model takes no batches.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
-        one = await asyncio.to_thread(  # it may read a file, and judges all that is given
+        submission = await asyncio.to_thread(  # it may read a file, and judges all that is given
             submission_of,
             new_id() if id is None else id,
             idea,
@@ -123,7 +123,7 @@ class Runs:
             deps=deps,
             batch=batch,
         )
-        return self.run_of(await self.store.submit(one))
+        return self.run_of(await self.store.submit(submission))
 
     async def schedule(
         self,
@@ -166,8 +166,8 @@ class Runs:
         run = submission_of(
             name, idea, input=input, tenant=tenant, priority=priority, queue=queue, tag=tag, patience=patience
         )
-        own = Schedule(name=name, cron=cron, zone=zone, missed=missed, most=most, grace=grace, jitter=jitter, run=run)
-        return await self.schedules.add(own)
+        new = Schedule(name=name, cron=cron, zone=zone, missed=missed, most=most, grace=grace, jitter=jitter, run=run)
+        return await self.schedules.add(new)
 
     async def get(self, id: str) -> Run:
         """The run of this id.
@@ -311,6 +311,6 @@ async def run_in_file(file: str | Path) -> AsyncGenerator[Run]:
             KeptRun.open(path)  # says what is there instead
             raise RunNotFound(f"{file}: no run is kept there")
         yield runs.run_of(row)
-        if row.is_by_hand and (known := await runs.store.known(name)) is not None and known.sent:
+        if row.is_by_hand and (history := await runs.store.history(name)) is not None and history.sent:
             with suppress(RunOpen), KeptRun.open(path):
                 pass

@@ -97,17 +97,17 @@ class Schedules:
             now = await time_of(within)
             before = await self._at(within, schedule.name)
             if before is not None and (before.cron, before.zone) == (schedule.cron, schedule.zone):
-                own = replace(schedule, dealt=before.dealt, comes=before.comes, is_paused=before.is_paused)
+                new = replace(schedule, dealt=before.dealt, comes=before.comes, is_paused=before.is_paused)
             else:
-                own = replace(schedule, dealt=now, comes=cron.after(now))
-            if own.comes is None:
-                raise RunError(f"cron {own.cron!r}: it never ticks again")
+                new = replace(schedule, dealt=now, comes=cron.after(now))
+            if new.comes is None:
+                raise RunError(f"cron {new.cron!r}: it never ticks again")
             await within.rows(
                 f"INSERT INTO actum_schedules ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
                 f"ON CONFLICT (name) DO UPDATE SET {_ANEW} RETURNING name",
-                *_row(own),
+                *_row(new),
             )
-        return own
+        return new
 
     async def get(self, name: str) -> Schedule:
         """The schedule of a name.
@@ -116,12 +116,12 @@ class Schedules:
             RunError: there is none.
         """
         async with self._store.database.transaction() as within:
-            return _there(await self._at(within, check_id(name)), name)
+            return _existing(await self._at(within, check_id(name)), name)
 
     async def list(self) -> Sequence[Schedule]:
         """All of them, by name."""
-        found = await self._store.database.single(f"SELECT {_COLUMNS} FROM actum_schedules ORDER BY name")
-        return [_schedule(one) for one in found]
+        rows = await self._store.database.single(f"SELECT {_COLUMNS} FROM actum_schedules ORDER BY name")
+        return [_schedule(values) for values in rows]
 
     async def remove(self, name: str) -> None:
         """End a schedule; the runs that it has submitted stay.
@@ -152,10 +152,10 @@ class Schedules:
     async def _turn(self, name: str, *, is_paused: bool) -> None:
         async with self._store.database.transaction() as within:
             now = await time_of(within)
-            own = _there(await self._at(within, check_id(name), self._store.database.update), name)
-            if own.is_paused != is_paused:
-                comes = own.comes if is_paused else Cron(own.cron, own.zone).after(now)
-                await self._note(within, replace(own, is_paused=is_paused, dealt=now, comes=comes))
+            schedule = _existing(await self._at(within, check_id(name), self._store.database.update), name)
+            if schedule.is_paused != is_paused:
+                comes = schedule.comes if is_paused else Cron(schedule.cron, schedule.zone).after(now)
+                await self._note(within, replace(schedule, is_paused=is_paused, dealt=now, comes=comes))
 
     # Ticks
 
@@ -174,50 +174,50 @@ class Schedules:
         while await self._fire_one(now):
             pass
         marks = ", ".join("?" * len(self._passed_over)) or "''"
-        found = await self._store.database.single(
+        rows = await self._store.database.single(
             f"SELECT min(comes) FROM actum_schedules WHERE is_paused = 0 AND name NOT IN ({marks})",
             *self._passed_over,
         )
-        return found[0][0]
+        return rows[0][0]
 
     async def _fire_one(self, now: float) -> bool:
         """Deal with one schedule that is due, unless another worker is just at it; whether there was one."""
         locked = f"{self._store.database.update} SKIP LOCKED" if self._store.database.update else ""
         marks = ", ".join("?" * len(self._passed_over)) or "''"
         async with self._store.database.transaction() as within:
-            found = await within.rows(
+            rows = await within.rows(
                 f"SELECT {_COLUMNS} FROM actum_schedules WHERE is_paused = 0 AND comes <= ? "
                 f"AND name NOT IN ({marks}) ORDER BY comes LIMIT 1{locked}",
                 now,
                 *self._passed_over,
             )
-            if not found:
+            if not rows:
                 return False
             try:
-                own = _schedule(found[0])
-                due, comes = own.due(now), Cron(own.cron, own.zone).after(now)
+                schedule = _schedule(rows[0])
+                due, comes = schedule.due(now), Cron(schedule.cron, schedule.zone).after(now)
             except RunError as error:
-                self._passed_over.add(found[0][0])
-                _LOG.warning("schedule %s is left to other workers: %s", found[0][0], error.message)
+                self._passed_over.add(rows[0][0])
+                _LOG.warning("schedule %s is left to other workers: %s", rows[0][0], error.message)
                 return True
             for tick in due:
-                await self._store.submit(own.submission(tick), within)
-            await self._note(within, replace(own, dealt=now, comes=comes))
+                await self._store.submit(schedule.submission(tick), within)
+            await self._note(within, replace(schedule, dealt=now, comes=comes))
         return True
 
-    async def _note(self, within: Transaction, own: Schedule) -> None:
+    async def _note(self, within: Transaction, schedule: Schedule) -> None:
         await within.rows(
             "UPDATE actum_schedules SET dealt = ?, comes = ?, is_paused = ? WHERE name = ? RETURNING name",
-            own.dealt,
-            own.comes,
-            int(own.is_paused),
-            own.name,
+            schedule.dealt,
+            schedule.comes,
+            int(schedule.is_paused),
+            schedule.name,
         )
 
     @staticmethod
     async def _at(within: Transaction, name: str, locked: str = "") -> Schedule | None:
-        found = await within.rows(f"SELECT {_COLUMNS} FROM actum_schedules WHERE name = ?{locked}", name)
-        return _schedule(found[0]) if found else None
+        rows = await within.rows(f"SELECT {_COLUMNS} FROM actum_schedules WHERE name = ?{locked}", name)
+        return _schedule(rows[0]) if rows else None
 
 
 def _check(schedule: Schedule) -> None:
@@ -231,23 +231,23 @@ def _check(schedule: Schedule) -> None:
     given.as_text(schedule.zone, "a time zone", least=1)
 
 
-def _row(own: Schedule) -> list[Any]:
-    policy = {name: getattr(own, name) for name in _POLICY}
-    texts = [encode(policy), encode(asdict(own.run))]
-    return [own.name, own.cron, own.zone, *texts, own.dealt, own.comes, int(own.is_paused)]
+def _row(schedule: Schedule) -> list[Any]:
+    policy = {name: getattr(schedule, name) for name in _POLICY}
+    times = [schedule.dealt, schedule.comes, int(schedule.is_paused)]
+    return [schedule.name, schedule.cron, schedule.zone, encode(policy), encode(asdict(schedule.run)), *times]
 
 
 def _schedule(values: Sequence[Any]) -> Schedule:
     name, cron, zone, policy, run, dealt, comes, is_paused = values
-    given: JsonObject = kept_object(run)
-    known = {field.name for field in fields(Submission)}  # a newer Actum may have written more
-    own: Any = {key: value for key, value in kept_object(policy).items() if key in _POLICY}
-    submission = Submission(**{key: value for key, value in given.items() if key in known})
+    members: JsonObject = kept_object(run)
+    names = {field.name for field in fields(Submission)}  # a newer Actum may have written more
+    settings: Any = {key: value for key, value in kept_object(policy).items() if key in _POLICY}
+    submission = Submission(**{key: value for key, value in members.items() if key in names})
     times = {"dealt": dealt, "comes": comes, "is_paused": bool(is_paused)}
-    return Schedule(name=name, cron=cron, zone=zone, run=submission, **times, **own)
+    return Schedule(name=name, cron=cron, zone=zone, run=submission, **times, **settings)
 
 
-def _there(found: Schedule | None, name: str) -> Schedule:
-    if found is None:
+def _existing(schedule: Schedule | None, name: str) -> Schedule:
+    if schedule is None:
         raise RunError(f"there is no schedule {name}")
-    return found
+    return schedule

@@ -44,9 +44,9 @@ async def every_run(
         last = page[-1]
 
 
-async def selected(runs: Runs, which: RunFilter) -> AsyncGenerator[Run]:
+async def selected(runs: Runs, wanted: RunFilter) -> AsyncGenerator[Run]:
     """The runs that are meant, the newest first; ages are judged by the clock of the place."""
     now = await clock_of(runs.store.database)
-    async for run in every_run(runs, state=which.state, tenant=which.tenant, find=which.find):
-        if which.takes(run, now):
+    async for run in every_run(runs, state=wanted.state, tenant=wanted.tenant, find=wanted.find):
+        if wanted.takes(run, now):
             yield run

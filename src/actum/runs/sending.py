@@ -31,7 +31,7 @@ _TOO_LATE = "nobody has decided on it in time"
 
 def deadlines(row: Row) -> Sequence[JsonObject]:
     """What a run that waits for decisions is sent when the time for them is over: first, that others are to decide."""
-    if not any(one.startswith("approval ") for one in row.waiting):
+    if not any(reason.startswith("approval ") for reason in row.waiting):
         return ()
     return [DEADLINE if row.escalate is None or row.escalated is not None else {"escalate": row.escalate}]
 
@@ -49,22 +49,22 @@ def decision(
     Raises:
         IdeaError: one of them isn't a parameter, but would say what is called, or how.
     """
-    own: JsonObject = {
+    item: JsonObject = {
         "decide": of,
         "ruling": ruling,
         "reason": given.as_text(reason, "a reason", most=_LONGEST_REASON),
         "by": given.as_text(by, "who decides"),
     }
     if parameters is not None:
-        own["parameters"] = given.as_members(parameters, "the parameters of a call")
-        if meta := [name for name in own["parameters"] if name.startswith("_")]:
+        item["parameters"] = given.as_members(parameters, "the parameters of a call")
+        if meta := [name for name in item["parameters"] if name.startswith("_")]:
             raise IdeaError(f"{of}: {meta[0]!r} is not a parameter: what is called, and how, stays as it was shown")
-    return own
+    return item
 
 
 def stamped(items: Sequence[JsonObject], now: float) -> list[JsonObject]:
     """What a run is sent, decisions with when they were made, by the clock of its place."""
-    return [{**one, "time": round(now, 3)} if "decide" in one else one for one in items]
+    return [{**item, "time": round(now, 3)} if "decide" in item else item for item in items]
 
 
 def result_given(of: str, value: Json) -> JsonObject:
@@ -83,7 +83,7 @@ def with_sent(context: Context, sent: Iterable[JsonObject]) -> Context:
 
     Deadlines come last: a decision that is there holds, however late the run goes on.
     """
-    for item in sorted(sent, key=lambda one: one == DEADLINE):
+    for item in sorted(sent, key=lambda item: item == DEADLINE):
         with suppress(IdeaError):
             context = with_item(context, item)
     return context
@@ -100,11 +100,11 @@ def with_item(context: Context, item: JsonObject) -> Context:
     if "escalate" in item or "over" in item or "resume" in item or "batch" in item:
         return context  # what a run that it has waited for has come to, is looked up where it is needed
     if "deadline" in item:
-        for one in approvals.pending(context):
-            context = approvals.decided(context, one.of, "deny", reason=_TOO_LATE)
+        for pending in approvals.pending(context):
+            context = approvals.decided(context, pending.of, "deny", reason=_TOO_LATE)
         return context
     of, ruling, parameters = item["decide"], item["ruling"], item.get("parameters")
-    waiting = [one.call for one in approvals.pending(context) if one.of == of]
+    waiting = [pending.call for pending in approvals.pending(context) if pending.of == of]
     own: JsonObject = {key: value for call in waiting for key, value in call.items() if key.startswith("_")}
     replacement = None if parameters is None else own | parameters
     return approvals.decided(
@@ -121,4 +121,4 @@ def with_item(context: Context, item: JsonObject) -> Context:
 
 def parts_waited_for(waiting: Sequence[str]) -> list[str]:
     """The ids of the other runs among what a run waits for."""
-    return [one.removeprefix(f"{ANOTHER} ") for one in waiting if one.startswith(f"{ANOTHER} ")]
+    return [reason.removeprefix(f"{ANOTHER} ") for reason in waiting if reason.startswith(f"{ANOTHER} ")]

@@ -26,22 +26,22 @@ class SentFile:
             IdeaError: that can't be read.
         """
         try:
-            found: Any = decode(self.path.read_text(encoding="utf-8"))
+            messages: Any = decode(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return []
         except (OSError, ValueError) as error:
             raise self._unreadable(error.strerror if isinstance(error, OSError) else error) from None
-        if not is_list(found) or not all(map(_is_sent, found)):
+        if not is_list(messages) or not all(map(_is_sent, messages)):
             raise self._unreadable("it is not a list of what a run is sent")
-        now = file_time(self.path.parent) if any(one["due"] is not None for one in found) else 0.0
-        return [one if one["due"] is None or one["due"] > now else {**one, "due": None} for one in found]
+        now = file_time(self.path.parent) if any(message["due"] is not None for message in messages) else 0.0
+        return [message if (message["due"] or 0.0) > now else {**message, "due": None} for message in messages]
 
     def _unreadable(self, why: object) -> IdeaError:
         return IdeaError(f"{self.path}: what the run was sent can't be read: {why}")
 
     def due(self) -> list[tuple[int, JsonObject]]:
         """What of it is to be taken up now, each with its number from 1; raises as `read`."""
-        return [(number, one["item"]) for number, one in enumerate(self.read(), 1) if is_due(one)]
+        return [(number, message["item"]) for number, message in enumerate(self.read(), 1) if is_due(message)]
 
     def add(self, items: Iterable[JsonObject], due: float | None) -> None:
         """Write what else the run is sent, from a time on; raises as `read`."""
@@ -81,9 +81,9 @@ def is_called(sent: Sequence[JsonObject]) -> bool:
 
 def is_cancelled(sent: Sequence[JsonObject]) -> bool:
     """Whether a run was cancelled."""
-    return any("cancel" in one["item"] for one in sent)
+    return any("cancel" in message["item"] for message in sent)
 
 
-def _is_sent(one: Any) -> bool:
-    due: Any = one.get("due", "") if is_object(one) else ""
-    return is_object(one) and is_object(one.get("item")) and (due is None or isinstance(due, int | float))
+def _is_sent(value: Any) -> bool:
+    due: Any = value.get("due", "") if is_object(value) else ""
+    return is_object(value) and is_object(value.get("item")) and (due is None or isinstance(due, int | float))

@@ -12,7 +12,7 @@ from ..errors import Fenced
 from .database import Database, Transaction
 from .parking import Admission
 from .queue import Queue, delivery_of
-from .row import Row, Submission, Taken
+from .row import Row, RunHistory, Submission
 from .sql_rows import COLUMNS, UNASK, numbered, row_from, source_at
 
 _OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
@@ -46,14 +46,14 @@ class SqlDeliveries:
         Raises:
             Fenced: another process owns it by now, or nobody may.
         """
-        found = await within.rows(f"SELECT lease, state FROM actum_runs WHERE id = ?{self.database.share}", parent)
-        if not found or (int(found[0][0]), found[0][1]) != (lease, "running"):
+        rows = await within.rows(f"SELECT lease, state FROM actum_runs WHERE id = ?{self.database.share}", parent)
+        if not rows or (int(rows[0][0]), rows[0][1]) != (lease, "running"):
             raise Fenced(f"{parent}: another process owns the run by now")
 
     async def wake(self, within: Transaction, parent: str | None) -> None:
         """Let a run go on that has waited for others, if the last of them is over."""
-        if parent is not None and (found := await within.rows(_WAKE, parent, parent)):
-            await self.push(row_from(found[0]), within, at=None)
+        if parent is not None and (rows := await within.rows(_WAKE, parent, parent)):
+            await self.push(row_from(rows[0]), within, at=None)
 
     async def cancel_all(self, within: Transaction, runs: Sequence[str]) -> None:
         """Cancel runs and all that carry out calls of them."""
@@ -68,17 +68,17 @@ class SqlDeliveries:
 
     async def open_parts(self, within: Transaction, run: str) -> Sequence[str]:
         """The runs that carry out calls of a run and are not over."""
-        found = await within.rows(
+        rows = await within.rows(
             f"SELECT id FROM actum_runs WHERE parent = ? AND {_OPEN} ORDER BY id{self.database.update}", run
         )
-        return [str(part) for (part,) in found]
+        return [str(part) for (part,) in rows]
 
 
-async def taken_at(within: Transaction, run: str, source: Submission | None = None) -> Taken | None:
+async def history_at(within: Transaction, run: str, source: Submission | None = None) -> RunHistory | None:
     """What whoever claims a run goes on from; None if there is none. `source` is what it was made of, if known."""
     source = source or await source_at(within, run)
     if source is None:
         return None
     sent = await within.rows(_SENT, run)  # first: what is taken up meanwhile stands in the entries
-    told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
-    return Taken.of(source, numbered(told), numbered(sent))
+    entries = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
+    return RunHistory.of(source, numbered(entries), numbered(sent))

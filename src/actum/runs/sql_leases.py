@@ -7,7 +7,7 @@ and no expiry takes part in that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,9 +15,9 @@ from ..errors import RunNotFound
 from ..schema.json import JsonObject, decode, encode
 from .database import Transaction, time_of
 from .losses import involved, losses_from, with_loss
-from .row import Ending, Row, Submission, Taken, Told
+from .row import Ending, NewEntry, Row, RunHistory, Submission
 from .sending import deadlines, parts_waited_for
-from .sql_deliveries import SqlDeliveries, taken_at
+from .sql_deliveries import SqlDeliveries, history_at
 from .sql_rows import COLUMNS, IS_OWED, kept_text, row_at, row_from
 
 _CLAIM = (
@@ -80,9 +80,9 @@ class SqlLeases:
             marks = "" if tags is None else f" AND (tag IS NULL OR tag IN ({', '.join('?' * len(tags)) or 'NULL'}))"
             beside = f" AND NOT {_IS_SUSPECT}" if is_beside else ""
             claim = f"{_CLAIM}{marks}{beside} RETURNING {COLUMNS}"
-            more = [*(tags or ()), *([worker] if is_beside else ())]
-            found = await within.rows(claim, int(not is_beside), worker, kept_text(needs), run, *more)
-            row = row_from(found[0]) if found else None
+            values = [*(tags or ()), *([worker] if is_beside else ())]
+            rows = await within.rows(claim, int(not is_beside), worker, kept_text(needs), run, *values)
+            row = row_from(rows[0]) if rows else None
             if row is not None:
                 if row.former not in {None, worker}:
                     row = await self._note_loss(within, row)
@@ -95,10 +95,10 @@ class SqlLeases:
     async def _note_loss(self, within: Transaction, row: Row) -> Row:
         """Note the worker that was lost with a run; once one is lost that carried nothing else, it wasn't the others'
         doing."""
-        taken = await taken_at(within, row.id)
-        if taken is None:
+        history = await history_at(within, row.id)
+        if history is None:
             return row
-        losses = with_loss(row, taken, await time_of(within))
+        losses = with_loss(row, history, await time_of(within))
         await _keep_losses(within, row.id, losses)
         if row.attempts > 1 and row.losses:
             workers = involved(row.losses)
@@ -117,21 +117,21 @@ class SqlLeases:
             row = await row_at(within, run, self._database.update)
             if row is None or (lease is not None and row.lease != lease):
                 return
-            found = await within.rows(f"{_PUT_OFF} RETURNING {COLUMNS}", int(lease is not None), encode(lacks), run)
-            if not found:
+            rows = await within.rows(f"{_PUT_OFF} RETURNING {COLUMNS}", int(lease is not None), encode(lacks), run)
+            if not rows:
                 return
             if lease is None and row.worker not in {None, worker}:
                 await self._note_loss(within, replace(row, former=row.worker))
             await self._deliveries.queue.cancel(run, within)
-            await self._deliveries.push(row_from(found[0]), within, at=await time_of(within) + seconds)
+            await self._deliveries.push(row_from(rows[0]), within, at=await time_of(within) + seconds)
             if limit is not None:
                 await self._admission.go_on(within, limit)
             await self._database.tell(within, [run])
 
     async def is_suspect(self, run: str, worker: str) -> bool:
         """Whether a run is to be carried, but not beside others."""
-        asked = f"SELECT id FROM actum_runs WHERE id = ? AND state IN ('queued', 'running') AND {_IS_SUSPECT}"
-        return bool(await self._database.single(asked, run, worker))
+        query = f"SELECT id FROM actum_runs WHERE id = ? AND state IN ('queued', 'running') AND {_IS_SUSPECT}"
+        return bool(await self._database.single(query, run, worker))
 
     async def defer(self, run: str, seconds: float) -> None:
         """Have a run delivered again after so many seconds."""
@@ -144,20 +144,20 @@ class SqlLeases:
         """Let a run be no suspect any more, since it has recorded something; only who has this lease may."""
         await self._database.single(f"{_CLEAR} WHERE id = ? AND lease = ? RETURNING id", run, lease)
 
-    async def taken(self, run: str, source: Submission | None = None) -> Taken:
+    async def history(self, run: str, source: Submission | None = None) -> RunHistory:
         """What a run that was claimed goes on from: read behind the claim, so that it is all there is.
 
         `source` is what it was made of, where that is known.
         """
         async with self._database.transaction() as within:
-            taken = await taken_at(within, run, source)
-            if taken is not None and taken.has_progress:  # who was lost before that was not lost for nothing
+            history = await history_at(within, run, source)
+            if history is not None and history.has_progress:  # who was lost before that was not lost for nothing
                 await within.send("UPDATE actum_runs SET attempts = 1 WHERE id = ? AND attempts > 1 RETURNING id", run)
-        if taken is None:
+        if history is None:
             raise RunNotFound(f"there is no run {run}")
-        return taken
+        return history
 
-    async def append(self, told: Sequence[Told], runs: Collection[str], *, is_again: bool = False) -> Mapping[str, int]:
+    async def append(self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False) -> dict[str, int]:
         """Append entries of several runs in one transaction, each if its run has the lease it was told under.
 
         `is_again`: it was tried before, and may have been committed although the answer was lost on its way.
@@ -165,29 +165,29 @@ class SqlLeases:
         Returns:
             The leases that these runs, and those named, have now.
         """
-        named = sorted({one.run for one in told} | set(runs))
+        ids = sorted({entry.run for entry in new} | set(runs))
         async with self._database.transaction() as within:
-            found = await within.rows(f"{_leases_of(named)}{self._database.share}", *named)
-            leases = {run: int(lease) for run, lease in found}
-            kept = [one for one in told if leases.get(one.run) == one.lease]
-            for one in kept:
-                if one.consumed is not None:
-                    await _compact(within, one)
+            rows = await within.rows(f"{_leases_of(ids)}{self._database.share}", *ids)
+            leases = {run: int(lease) for run, lease in rows}
+            kept = [entry for entry in new if leases.get(entry.run) == entry.lease]
+            for entry in kept:
+                if entry.consumed is not None:
+                    await _compact(within, entry)
             if kept:
                 # Not at first: to look for a conflict is one more record of the log, an entry.
                 await within.each(
                     ADD_ENTRY + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), _entries(kept)
                 )
-                await self._database.tell(within, {one.run for one in kept})
+                await self._database.tell(within, {entry.run for entry in kept})
         return leases
 
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now."""
-        found = await self._database.single(_leases_of(runs), *sorted(runs))
-        return {run: int(lease) for run, lease in found}
+        rows = await self._database.single(_leases_of(runs), *sorted(runs))
+        return {run: int(lease) for run, lease in rows}
 
     async def end(
-        self, run: str, lease: int, ending: Ending, parent: str | None = None, told: Sequence[Told] = ()
+        self, run: str, lease: int, ending: Ending, parent: str | None = None, notes: Sequence[NewEntry] = ()
     ) -> bool:
         """Write what a run has come to, if it still has this lease.
 
@@ -195,20 +195,20 @@ class SqlLeases:
         for this one last; with one that fails, those that carry out its calls are cancelled.
         """
         ended = int(ending.state in {"done", "failed"})
-        said = (ending.output, list(ending.waiting), ending.error, ending.about)
+        values = (ending.output, list(ending.waiting), ending.error, ending.about)
         async with self._database.transaction() as within:
             limit = await self._admission.locked(within, run)
             if parent is not None:
                 await row_at(within, parent, self._database.update)
-            found = await within.rows(_END, ending.state, *map(kept_text, said), ended, run, lease)
-            if found:
-                await within.each(ADD_ENTRY, _entries(told))
+            rows = await within.rows(_END, ending.state, *map(kept_text, values), ended, run, lease)
+            if rows:
+                await within.each(ADD_ENTRY, _entries(notes))
                 go_on = self._wait if ending.state == "waiting" else self._over
-                await go_on(within, row_from(found[0]))
+                await go_on(within, row_from(rows[0]))
                 if limit is not None:
                     await self._admission.go_on(within, limit)
             await self._database.tell(within, [run])
-        return bool(found)
+        return bool(rows)
 
     async def _over(self, within: Transaction, row: Row) -> None:
         """Let a run be over: of what it has begun nothing goes on, and who has waited for it may."""
@@ -240,29 +240,29 @@ class SqlLeases:
         If it hasn't, it is noted that this `worker` was not lost with it.
         """
         async with self._database.transaction() as within:
-            found = await within.rows(_RELEASE, run, lease)
-            if found:
-                await self._deliveries.push(row_from(found[0]), within, at=None)
+            rows = await within.rows(_RELEASE, run, lease)
+            if rows:
+                await self._deliveries.push(row_from(rows[0]), within, at=None)
             elif worker is not None and (row := await row_at(within, run, self._database.update)) is not None:
-                left = [asdict(one) for one in row.losses if one.worker != worker]
+                left = [asdict(loss) for loss in row.losses if loss.worker != worker]
                 if len(left) < len(row.losses):
                     await _keep_losses(within, run, left)
-        return bool(found)
+        return bool(rows)
 
     async def forget(self, run: str, lease: int) -> None:
         """Nothing is held for a run that was claimed: the lease alone says whose it is."""
 
 
 async def _keep_losses(within: Transaction, run: str, losses: Sequence[JsonObject]) -> None:
-    kept = encode([*losses]) if losses else None
-    await within.send("UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING id", kept, run)
+    text = encode([*losses]) if losses else None
+    await within.send("UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING id", text, run)
 
 
-def _entries(told: Sequence[Told]) -> list[Sequence[Any]]:
-    return [(one.run, one.seq, one.lease, int(one.is_tick), one.text) for one in told]
+def _entries(new: Sequence[NewEntry]) -> list[Sequence[Any]]:
+    return [(entry.run, entry.seq, entry.lease, int(entry.is_tick), entry.text) for entry in new]
 
 
-async def _compact(within: Transaction, began: Told) -> None:
+async def _compact(within: Transaction, began: NewEntry) -> None:
     """Forget what a run that begins anew has no more use for; its requests stay known."""
     await within.rows(
         "DELETE FROM actum_entries WHERE run = ? AND seq < ? AND is_tick = 0 RETURNING seq", began.run, began.seq

@@ -37,45 +37,45 @@ _DAMAGED = "what is kept of a run in the database is damaged: restore it from a 
 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
     """How far a run is; None if there is none."""
-    found = await within.rows(f"SELECT {COLUMNS} FROM actum_runs WHERE id = ?{locked}", run)
-    return row_from(found[0]) if found else None
+    rows = await within.rows(f"SELECT {COLUMNS} FROM actum_runs WHERE id = ?{locked}", run)
+    return row_from(rows[0]) if rows else None
 
 
 async def source_at(within: Transaction, run: str) -> Submission | None:
     """What a run was made of; None if there is none."""
-    found = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
-    if not found:
+    rows = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
+    if not rows:
         return None
-    return _made_of(dict(zip(_SOURCE_NAMES, found[0], strict=True)))
+    return _made_of(dict(zip(_SOURCE_NAMES, rows[0], strict=True)))
 
 
 async def looked_at(within: Transaction, run: str) -> Looked | None:
     """A run before it is claimed; None if there is none."""
-    found = await within.rows(f"SELECT idea, origin, input, child, now(), {COLUMNS} FROM actum_runs WHERE id = ?", run)
-    if not found:
+    rows = await within.rows(f"SELECT idea, origin, input, child, now(), {COLUMNS} FROM actum_runs WHERE id = ?", run)
+    if not rows:
         return None
-    idea, origin, given, child, now, *columns = found[0]
+    idea, origin, given, child, now, *columns = rows[0]
     row = row_from(columns)
-    made = _made_of({"id": row.id, "idea": idea, "origin": origin, "input": given, "child": child, **row.standing})
-    return Looked(row=row, source=made, time=now)
+    source = _made_of({"id": row.id, "idea": idea, "origin": origin, "input": given, "child": child, **row.standing})
+    return Looked(row=row, source=source, time=now)
 
 
-def _made_of(kept: dict[str, Any]) -> Submission:
-    held = {name: kept_object(kept[name]) for name in ("idea", "input", "child") if kept[name] is not None}
-    own: dict[str, Any] = kept | held
-    return Submission(**own)
+def _made_of(columns: dict[str, Any]) -> Submission:
+    objects = {name: kept_object(columns[name]) for name in ("idea", "input", "child") if columns[name] is not None}
+    members: dict[str, Any] = columns | objects
+    return Submission(**members)
 
 
-def source_values(one: Submission) -> list[Any]:
+def source_values(submission: Submission) -> list[Any]:
     """What a run was made of, as the columns of `SOURCE`."""
-    given = kept_text(one.input), kept_text(one.child)
-    return [one.id, encode(one.idea), one.origin, *given, *one.standing.values()]
+    texts = kept_text(submission.input), kept_text(submission.child)
+    return [submission.id, encode(submission.idea), submission.origin, *texts, *submission.standing.values()]
 
 
 async def secret_of(within: Transaction) -> str:
     """The secret of a database, made when it is first asked for; it goes with its backups."""
-    made = "INSERT INTO actum_secret (one, secret) VALUES (1, ?) ON CONFLICT (one) DO NOTHING"
-    await within.each(made, [(token_hex(16),)])
+    insert = "INSERT INTO actum_secret (one, secret) VALUES (1, ?) ON CONFLICT (one) DO NOTHING"
+    await within.each(insert, [(token_hex(16),)])
     return str((await within.rows("SELECT secret FROM actum_secret"))[0][0])
 
 

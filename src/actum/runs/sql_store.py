@@ -9,9 +9,9 @@ from . import sql_rows
 from .database import Database, Transaction, time_of, transaction_in
 from .finding import listing
 from .queue import Queue
-from .row import Looked, Row, RunPage, State, Submission, Taken, keyed_by, name_in, sought
+from .row import Looked, Row, RunHistory, RunPage, State, Submission, keyed_by, name_in, sought
 from .sending import stamped
-from .sql_deliveries import SEND, SqlDeliveries, taken_at
+from .sql_deliveries import SEND, SqlDeliveries, history_at
 from .sql_leases import SqlLeases
 
 _ADD = (
@@ -39,24 +39,24 @@ class SqlStore(SqlDeliveries):
         self._secret = ""
         """The secret of the database, once it is known."""
 
-    async def submit(self, one: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
+    async def submit(self, run: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
         """Keep a run and have it delivered, unless there is one of its id; how far it is.
 
         With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
         only if that still has this `lease`; raises Fenced.
         """
-        async with transaction_in(self.database, within) as own:
-            secret = self._secret or await sql_rows.secret_of(own)
-            row = await self._added(own, keyed_by(secret, one), lease)
+        async with transaction_in(self.database, within) as transaction:
+            secret = self._secret or await sql_rows.secret_of(transaction)
+            row = await self._added(transaction, keyed_by(secret, run), lease)
         self._secret = secret if within is None else self._secret  # it is known for good once that is committed
         return row
 
-    async def _added(self, within: Transaction, one: Submission, lease: int | None) -> Row:
-        name = name_in(one.idea.get("meta"))
-        if one.parent is not None and lease is not None:
-            await self.check_lease(within, one.parent, lease)
-        is_new = bool(await within.rows(_ADD, *sql_rows.source_values(one), name, sought(one.id, name)))
-        row = await sql_rows.row_at(within, one.id)
+    async def _added(self, within: Transaction, run: Submission, lease: int | None) -> Row:
+        name = name_in(run.idea.get("meta"))
+        if run.parent is not None and lease is not None:
+            await self.check_lease(within, run.parent, lease)
+        is_new = bool(await within.rows(_ADD, *sql_rows.source_values(run), name, sought(run.id, name)))
+        row = await sql_rows.row_at(within, run.id)
         assert row is not None
         return await self._admitted(within, row) if is_new else row
 
@@ -83,7 +83,7 @@ class SqlStore(SqlDeliveries):
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
         async with self.database.transaction() as within:
-            return [sql_rows.row_from(one) for one in await within.rows(*listing(page))]
+            return [sql_rows.row_from(values) for values in await within.rows(*listing(page))]
 
     async def damaged(self) -> list[str]:
         """Nothing: a database gives back what was written, or refuses all of it."""
@@ -97,17 +97,17 @@ class SqlStore(SqlDeliveries):
     async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
         """Entries of a run's record, each with its number."""
         async with self.database.transaction() as within:
-            found = await within.rows(
+            rows = await within.rows(
                 "SELECT seq, entry FROM actum_entries WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", run, after, most
             )
-        return sql_rows.numbered(found)
+        return sql_rows.numbered(rows)
 
     async def send(
         self,
         run: str,
         items: Sequence[JsonObject],
         due: float | None = None,
-        check: Callable[[Taken], object] | None = None,
+        check: Callable[[RunHistory], object] | None = None,
     ) -> Row | None:
         """Send a run what it takes up when it goes on, all of it at once; one that waits goes on then, or when it is
         due.
@@ -119,30 +119,30 @@ class SqlStore(SqlDeliveries):
         """
         async with self.database.transaction() as within:
             row = await sql_rows.row_at(within, run, self.database.update)
-            if check is not None and (taken := await taken_at(within, run)) is not None:
-                check(taken)
+            if check is not None and (history := await history_at(within, run)) is not None:
+                check(history)
             if row is None or row.is_over:
                 return row
-            own = stamped(items, await time_of(within)) if any("decide" in one for one in items) else items
-            await within.each(SEND, [(run, encode(item), due, 0) for item in own])
+            timed = stamped(items, await time_of(within)) if any("decide" in item for item in items) else items
+            await within.each(SEND, [(run, encode(item), due, 0) for item in timed])
             if row.state == "waiting":
                 if due is None:
                     await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)
                 await self.push(row, within, at=due)
         return row
 
-    async def known(self, run: str) -> Taken | None:
+    async def history(self, run: str) -> RunHistory | None:
         """What whoever claims a run now goes on from; None if there is none."""
         async with self.database.transaction() as within:
-            return await taken_at(within, run)
+            return await history_at(within, run)
 
     async def waive(self, run: str) -> Row | None:
         """Let a run be carried out by any worker, whatever that lacks; how far it is, None if there is none."""
         async with self.database.transaction() as within:
-            found = await within.rows(f"{_WAIVE} RETURNING {sql_rows.COLUMNS}", run)
-            if not found:
+            rows = await within.rows(f"{_WAIVE} RETURNING {sql_rows.COLUMNS}", run)
+            if not rows:
                 return await sql_rows.row_at(within, run)
-            row = sql_rows.row_from(found[0])
+            row = sql_rows.row_from(rows[0])
             await self.queue.cancel(run, within)
             await self.push(row, within, at=None)
         return row
@@ -152,9 +152,9 @@ class SqlStore(SqlDeliveries):
         is none."""
         async with self.database.transaction() as within:
             limit = await self.admission.locked(within, run)
-            known = await sql_rows.row_at(within, run)
-            if known is not None and known.parent is not None:
-                await sql_rows.row_at(within, known.parent, self.database.update)
+            unlocked = await sql_rows.row_at(within, run)
+            if unlocked is not None and unlocked.parent is not None:
+                await sql_rows.row_at(within, unlocked.parent, self.database.update)
             row = await sql_rows.row_at(within, run, self.database.update)
             if row is not None and not row.is_over:
                 await self.cancel_all(within, [run])
@@ -165,26 +165,26 @@ class SqlStore(SqlDeliveries):
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
-        found = await self.database.single(
+        rows = await self.database.single(
             f"SELECT {sql_rows.COLUMNS} FROM actum_runs WHERE id > ? AND {sql_rows.IS_OWED} ORDER BY id LIMIT ?",
             after,
             most,
         )
-        return [sql_rows.row_from(one) for one in found]
+        return [sql_rows.row_from(values) for values in rows]
 
     async def sweep(self, state: State, before: float, most: int) -> int:
         """Delete runs of a state that were over before a time, so many at most; how many there were."""
         async with self.database.transaction() as within:
-            found = await within.rows(
+            rows = await within.rows(
                 f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} "
                 f"AND id NOT IN ({sql_rows.IN_BATCHES}) ORDER BY ended LIMIT ?",
                 state,
                 before,
                 most,
             )
-            runs = [(run,) for (run,) in found]
-            for own in _KEPT if runs else ():
-                await within.each(f"DELETE FROM {own} = ?", runs)
+            runs = [(run,) for (run,) in rows]
+            for match in _KEPT if runs else ():
+                await within.each(f"DELETE FROM {match} = ?", runs)
         return len(runs)
 
     async def review(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
-from ..storage.sqlite_files import is_lasting, opened, said, transaction
+from ..storage.sqlite_files import is_lasting, opened, sqlite_message, transaction
 from .database import Transaction
 from .live.channel import Channel
 from .live.sockets import MachineChannel
@@ -73,7 +73,7 @@ class SqliteDatabase:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
         self._open: sqlite3.Connection | None = None
         self._is_closed = False
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._written = asyncio.Event()
         self._writes = 0
         self.round_trip = 0.0
@@ -85,7 +85,7 @@ class SqliteDatabase:
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
         """A transaction; others of this process wait for its end."""
-        async with self._one_at_a_time:
+        async with self._lock:
             if self._is_closed:
                 raise RunError(f"{self._path}: closed")
             transaction: SqliteTransaction | None = None
@@ -139,7 +139,7 @@ class SqliteDatabase:
 
     def _unusable(self, error: Exception) -> RunError:
         kind = StoreUnavailable if isinstance(error, sqlite3.Error) and not is_lasting(error) else RunError
-        return kind(f"{self._path}: {said(error)}")
+        return kind(f"{self._path}: {sqlite_message(error)}")
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until this process has written since who waits looked last, or it is time to see what others have."""
@@ -161,7 +161,7 @@ class SqliteDatabase:
     async def aclose(self) -> None:
         """Close the file."""
         await self.channel.aclose()
-        async with self._one_at_a_time:
+        async with self._lock:
             self._is_closed = True
             if self._open is not None:
                 database, self._open = self._open, None
@@ -176,9 +176,9 @@ class SqliteDatabase:
     def _migrate(self, database: sqlite3.Connection) -> None:
         with transaction(database):
             known = int(database.execute("PRAGMA user_version").fetchone()[0])
-            told = database.execute("SELECT version FROM actum_oldest").fetchone() if known >= FIRST else None
+            row = database.execute("SELECT version FROM actum_oldest").fetchone() if known >= FIRST else None
             try:
-                statements = self._tables.adding(known, int(told[0]) if told else 0)
+                statements = self._tables.adding(known, int(row[0]) if row else 0)
             except RunError as error:
                 raise RunError(f"{self._path}: {error.message}") from None
             for statement in statements:

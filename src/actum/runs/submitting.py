@@ -43,19 +43,19 @@ def submission_of(
         RunError: the id is none, the time has no zone, or something else isn't what it is to be.
         IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
     """
-    own = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
+    saved = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
     if deps is not None:
-        own = replace(own, config={**own.config, "deps": judged.as_text(deps, "the name of deps", least=1)})
+        saved = replace(saved, config={**saved.config, "deps": judged.as_text(deps, "the name of deps", least=1)})
     if batch is not None:
-        own = replace(own, config={**own.config, "batch": _within(batch, own)})
+        saved = replace(saved, config={**saved.config, "batch": _within(batch, saved)})
     given = None if input is None else judged.as_members(input, "the input of a run")
-    with_input(own.context, given or {})  # what the Idea asks for is missed before anything runs, too
+    with_input(saved.context, given or {})  # what the Idea asks for is missed before anything runs, too
     if escalate is not None and patience is None:
         raise RunError("`escalate` says who decides once `patience` is over: give that, too")
     return Submission(
         id=check_id(id),
-        idea=_json_of(own),
-        origin=own.context.origin,
+        idea=_json_of(saved),
+        origin=saved.context.origin,
         input=given,
         tenant=judged.as_text(tenant, "a tenant"),
         queue=judged.as_text(queue, "a queue", least=1),
@@ -97,9 +97,9 @@ def read_given(given: Mapping[str, Any] | str | Path, name: str) -> Idea:
         raise IdeaError(f"{name}: {error}") from None
 
 
-def _json_of(own: SavedIdea) -> JsonObject:
+def _json_of(idea: SavedIdea) -> JsonObject:
     try:
-        found: Any = plain(replace(own, meta=passed_on(own.meta)).text.to_dict())
+        value: Any = plain(replace(idea, meta=passed_on(idea.meta)).text.to_dict())
     except NotJson as error:
         raise IdeaError(f"the Idea can't be sent to a worker: {error}") from None
-    return found
+    return value

@@ -152,5 +152,5 @@ class Tables:
             counting=self.counting, real=self.real, roomy=self.roomy
         )
         needed = max(oldest, *(version.oldest for version in self.versions), 0)
-        told = ["DELETE FROM actum_oldest", f"INSERT INTO actum_oldest (version) VALUES ({needed})"]
-        return [*(one.strip() for one in adds.split(";")), *told]
+        recording = ["DELETE FROM actum_oldest", f"INSERT INTO actum_oldest (version) VALUES ({needed})"]
+        return [*(statement.strip() for statement in adds.split(";")), *recording]

@@ -48,6 +48,6 @@ def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:
     """The requests, calls, tokens and USD that came in between; what isn't known is left out."""
     was: JsonObject = before.get("usage") or {}
     now: JsonObject = after.get("usage") or {}
-    own: JsonObject = {key: now[key] - (was.get(key) or 0) for key in _SUMS if now.get(key) is not None}
+    spent: JsonObject = {key: now[key] - (was.get(key) or 0) for key in _SUMS if now.get(key) is not None}
     calls = [Spent.of(about.get(SPENT, {})).calls for about in (before, after)]
-    return {**own, "calls": max(0, calls[1] - calls[0])}
+    return {**spent, "calls": max(0, calls[1] - calls[0])}

@@ -88,18 +88,18 @@ class Watchdog:
             asking = tasks.create_task(asyncio.sleep(0))
             while True:
                 began = time.monotonic()
-                self._committer.fresh = self._lease.told / 2
-                await asyncio.sleep(self._lease.told / 8)
-                carried = [(one, one.record) for one in owned.values() if one.record is not None]
+                self._committer.fresh = self._lease.announced / 2
+                await asyncio.sleep(self._lease.announced / 8)
+                carried = [(run, run.record) for run in owned.values() if run.record is not None]
                 if (carried or self._unreleased) and asking.done():  # not cut: that would ask the place once more
                     asking = tasks.create_task(self._confirm([record for _, record in carried]))
-                await asyncio.wait([asking], timeout=self._lease.told / 4)
+                await asyncio.wait([asking], timeout=self._lease.announced / 4)
                 now = time.monotonic()
-                if now - began > self._lease.told / 2:
+                if now - began > self._lease.announced / 2:
                     continue  # it was this loop that stood still: what is asked for anew says whose the runs are
-                for one, record in carried:
-                    if now - record.confirmed > 0.75 * self._lease.told and not record.is_lost:
-                        self._cut(one, record, now)
+                for run, record in carried:
+                    if now - record.confirmed > 0.75 * self._lease.announced and not record.is_lost:
+                        self._cut(run, record, now)
 
     def _cut(self, owned: Owned, record: LeasedRecord, now: float) -> None:
         """Cut a run whose lease could not be confirmed for too long; others go on with it."""
@@ -107,7 +107,7 @@ class Watchdog:
         tell_event(
             "cut",
             owned.row,
-            f"cut: its lease of {self._lease.told:.1f} s was last confirmed {now - record.confirmed:.1f} s ago "
+            f"cut: its lease of {self._lease.announced:.1f} s was last confirmed {now - record.confirmed:.1f} s ago "
             f"(a round trip takes {1_000 * self._lease.round_trip:.0f} ms); it goes on once the place can be reached",
             logging.WARNING,
             worker=self._worker,

@@ -34,7 +34,7 @@ from .queue import redeliver
 from .racing import all_ended
 from .record import Committer, LeasedRecord
 from .retention import checked_days, sweep_runs
-from .row import CHILDREN, QUEUE, Ending, State, Taken, check_tag
+from .row import CHILDREN, QUEUE, Ending, RunHistory, State, check_tag
 from .run_store import RunStore
 from .runs import Runs
 from .telling import tell_begin, tell_end
@@ -145,7 +145,7 @@ class Worker:
     @property
     def is_ready(self) -> bool:
         """Whether it has reached its runs just now, and takes more."""
-        since = time.monotonic() - 2 * self._lease.told
+        since = time.monotonic() - 2 * self._lease.announced
         return not self._stop.is_set() and self._reached > since > self._watchdog.cut_at
 
     @property
@@ -156,7 +156,7 @@ class Worker:
             "is_ready": self.is_ready,
             "cuts": self._watchdog.cuts,
             "waits": self._company.waits,
-            "lease": round(self._lease.told, 3),
+            "lease": round(self._lease.announced, 3),
             "round_trip": round(self._lease.round_trip, 4),
             "clock": round(self._watchdog.skew, 3),
         }
@@ -182,8 +182,8 @@ class Worker:
                     self._reconcile(),
                     self._tick(),
                     self._look_after(lambda: sweep_runs(self._store, self._keep), lambda: _SWEEPS),
-                    self._look_after(self._batches.look, lambda: self._lease.told),
-                    self._look_after(self._store.review, lambda: self._lease.told),
+                    self._look_after(self._batches.look, lambda: self._lease.announced),
+                    self._look_after(self._store.review, lambda: self._lease.announced),
                     self._drained(),
                 )
                 beside = [tasks.create_task(work) for work in works]
@@ -255,12 +255,14 @@ class Worker:
         if before is not None and before.record is not None:
             before.record.lose()  # a needless delivery, to ourselves
         try:
-            taken = await self._store.leases.taken(row.id, claimed.prepared.looked.source)
-            record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, task.cancel)
+            history = await self._store.leases.history(row.id, claimed.prepared.looked.source)
+            record = owned.record = self._committer.record(
+                row.id, row.lease, history.seq, history.consumed, task.cancel
+            )
             record.confirmed = claimed.asked
             record.gate = LendingGate(self._gate, self._company, row.queue)
             try:
-                ending = await self._told(claimed, taken, record)
+                ending = await self._carry_live(claimed, history, record)
             except ServersAway as away:
                 ending = await self._company.leave_to_others(claimed, away)
                 if ending is None:
@@ -283,11 +285,11 @@ class Worker:
                 del self._owned[row.id]
             await self._store.leases.forget(row.id, row.lease)
 
-    async def _told(self, claimed: Claimed, taken: Taken, record: LeasedRecord) -> Ending:
+    async def _carry_live(self, claimed: Claimed, history: RunHistory, record: LeasedRecord) -> Ending:
         """Carry a run out, and tell those who listen what happens meanwhile."""
         live = self._live.begin(record.run, record.lease, lambda: record.seq)
         try:
-            ending = await self._carrier(claimed.row, taken, record, live, claimed.prepared)
+            ending = await self._carrier(claimed.row, history, record, live, claimed.prepared)
             await self._live.flush(record.run)
             return ending
         finally:
@@ -309,7 +311,7 @@ class Worker:
         after = ""
         missed, before = set[str](), set[str]()
         while True:
-            await asyncio.sleep(self._lease.told / 2)
+            await asyncio.sleep(self._lease.announced / 2)
             try:
                 owed = await self._store.owed(after, _PAGE)
                 live = await self._store.queue.live([row.id for row in owed]) if owed else set[str]()
@@ -328,7 +330,7 @@ class Worker:
     async def _tick(self) -> None:
         """Submit the runs of schedules when they tick."""
         while not self._stop.is_set():
-            left = self._lease.told / 2
+            left = self._lease.announced / 2
             with suppress(StoreUnavailable):
                 asked, local = time.monotonic(), time.time()
                 now, comes = await self._schedules.look()
@@ -337,7 +339,7 @@ class Worker:
                     comes = await self._schedules.fire(now)
                 self._reached = time.monotonic()
                 left = left if comes is None else comes - now
-            await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease.told / 2)))
+            await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease.announced / 2)))
 
     async def _look_after(self, look: Callable[[], Awaitable[object]], pause: Callable[[], float]) -> None:
         """Look after something again and again, with so many seconds between."""
@@ -362,4 +364,4 @@ class Worker:
             owned.is_let_go = True
             owned.task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=self._lease.told)
+            await asyncio.wait(tasks, timeout=self._lease.announced)

@@ -44,14 +44,14 @@ class FolderStore:
         """The last entry of a line: in its log versions and moments only rise, so it is found by halving."""
 
         def is_before(entry: StoredVersion) -> bool:
-            own = (entry.version.breaking, entry.version.compatible, entry.version.solution)
-            return own[: len(version)] <= tuple(version) and (at is None or entry.created_at <= at)
+            numbers = (entry.version.breaking, entry.version.compatible, entry.version.solution)
+            return numbers[: len(version)] <= tuple(version) and (at is None or entry.created_at <= at)
 
-        found = await self._off_loop(lambda: self._last(line, is_before))
-        if found is None:
+        entry = await self._off_loop(lambda: self._last(line, is_before))
+        if entry is None:
             return None
-        own = (found.version.breaking, found.version.compatible, found.version.solution)
-        return found if own[: len(version)] == tuple(version) else None
+        numbers = (entry.version.breaking, entry.version.compatible, entry.version.solution)
+        return entry if numbers[: len(version)] == tuple(version) else None
 
     async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
@@ -127,12 +127,12 @@ class FolderStore:
 
     def _lines(self) -> list[Line]:
         top = self._folder / "lines"
-        found: list[Line] = []
+        lines: list[Line] = []
         for log in top.glob("*/**/~*.jsonl"):
             domain, *path = log.parent.relative_to(top).parts
             own = "" if domain == _LOCAL else domain
-            found.append(Line(domain=own, path="/".join(path), branch=log.name[1 : -len(".jsonl")]))
-        return sorted(found, key=lambda line: (line.domain, line.path, line.branch))
+            lines.append(Line(domain=own, path="/".join(path), branch=log.name[1 : -len(".jsonl")]))
+        return sorted(lines, key=lambda line: (line.domain, line.path, line.branch))
 
     def _log(self, line: Line) -> Path:
         return self._folder / "lines" / (line.domain or _LOCAL) / line.path / f"~{line.branch}.jsonl"
@@ -167,11 +167,11 @@ class FolderStore:
 
     def _check_format(self) -> None:
         try:
-            known: Any = json.loads((self._folder / "format.json").read_bytes())["store"]
+            number: Any = json.loads((self._folder / "format.json").read_bytes())["store"]
         except FileNotFoundError:
             return
         except (ValueError, KeyError, TypeError):
             raise IdeaError(f"{self._folder}: its format.json is damaged") from None
-        if not isinstance(known, int):
+        if not isinstance(number, int):
             raise IdeaError(f"{self._folder}: its format.json is damaged")
-        rows.check_store_format(known, self._folder)
+        rows.check_store_format(number, self._folder)

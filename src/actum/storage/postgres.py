@@ -32,7 +32,7 @@ def is_postgres_url(url: str) -> bool:
     return True
 
 
-def said_by_postgres(error: Exception, url: str) -> str:
+def postgres_message(error: Exception, url: str) -> str:
     """What a database says, without any part of the URL: where that is malformed, any may be the password."""
     from psycopg.conninfo import conninfo_to_dict
 
@@ -45,7 +45,7 @@ class PostgresStore(DatabaseStore):
     def __init__(self, url: str) -> None:
         self._url = url
         self._open: AsyncConnection[Any] | None = None
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def _done(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
         async with self._connected() as database:
@@ -67,7 +67,7 @@ class PostgresStore(DatabaseStore):
             import psycopg
         except ImportError:
             raise IdeaError(f"a store in PostgreSQL needs psycopg: {pip_install('postgres')}") from None
-        async with self._one_at_a_time:
+        async with self._lock:
             try:
                 if self._open is None:
                     self._open = await self._opened()
@@ -75,7 +75,7 @@ class PostgresStore(DatabaseStore):
             except psycopg.Error as error:
                 if self._open is not None and self._open.broken:
                     self._open = None
-                raise IdeaError(f"the store in PostgreSQL: {said_by_postgres(error, self._url)}") from error
+                raise IdeaError(f"the store in PostgreSQL: {postgres_message(error, self._url)}") from error
 
     async def _opened(self) -> AsyncConnection[Any]:
         import psycopg
@@ -87,8 +87,8 @@ class PostgresStore(DatabaseStore):
             async with database.transaction():
                 await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
                 await database.execute("CREATE TABLE IF NOT EXISTS actum_store (format BIGINT NOT NULL)")
-                found = await _one(database, "SELECT max(format) FROM actum_store", [])
-                known = int(found[0]) if found is not None and found[0] is not None else 0
+                row = await _fetch_row(database, "SELECT max(format) FROM actum_store", [])
+                known = int(row[0]) if row is not None and row[0] is not None else 0
                 rows.check_store_format(known, "the store in PostgreSQL")
                 if known == 0:
                     await _check_free(database)
@@ -108,8 +108,8 @@ async def _check_free(database: AsyncConnection[Any]) -> None:
         IdeaError: naming one.
     """
     for table in ("contents", "entries"):
-        found = await _one(database, "SELECT to_regclass(?)", [table])
-        if found is not None and found[0] is not None:
+        row = await _fetch_row(database, "SELECT to_regclass(?)", [table])
+        if row is not None and row[0] is not None:
             raise IdeaError(
                 f"the store in PostgreSQL: its table {table} is not of a store of Ideas; name another database"
             )
@@ -120,7 +120,7 @@ def _sql(text: str) -> Any:
     return text.replace("?", "%s")
 
 
-async def _one(database: AsyncConnection[Any], query: str, values: Sequence[Any]) -> Sequence[Any] | None:
+async def _fetch_row(database: AsyncConnection[Any], query: str, values: Sequence[Any]) -> Sequence[Any] | None:
     return await (await database.execute(_sql(query), values)).fetchone()
 
 

@@ -62,27 +62,27 @@ def latest(line: Line, version: Sequence[int], at: int | None) -> Steps[StoredVe
     """
     wanted = tuple(version)
     if at is not None:
-        found = yield _THEN, (line.domain, line.path, line.branch, at)
-        then = entry_of(found[0]) if found else None
-        own = () if then is None else (then.version.breaking, then.version.compatible, then.version.solution)
-        if then is None or own[: len(wanted)] <= wanted:
-            return then if own[: len(wanted)] == wanted else None
-    found = yield last_of(line, wanted)
-    return entry_of(found[0]) if found else None
+        rows = yield _THEN, (line.domain, line.path, line.branch, at)
+        then = entry_of(rows[0]) if rows else None
+        numbers = () if then is None else (then.version.breaking, then.version.compatible, then.version.solution)
+        if then is None or numbers[: len(wanted)] <= wanted:
+            return then if numbers[: len(wanted)] == wanted else None
+    rows = yield last_of(line, wanted)
+    return entry_of(rows[0]) if rows else None
 
 
 def page_of_line(line: Line, before: int | None, most: int) -> Steps[list[StoredVersion]]:
     """A page of a line's entries, the last first."""
     bound, values = ("", ()) if before is None else (" AND sequence < ?", (before,))
     query = f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?"
-    found = yield query, (line.domain, line.path, line.branch, *values, most)
-    return [entry_of(row) for row in found]
+    rows = yield query, (line.domain, line.path, line.branch, *values, most)
+    return [entry_of(row) for row in rows]
 
 
 def content(digest: str) -> Steps[bytes]:
     """A content, checked against its digest."""
-    found = yield "SELECT content FROM contents WHERE digest = ?", (digest,)
-    return checked_content(found[0][0] if found else None, digest)
+    rows = yield "SELECT content FROM contents WHERE digest = ?", (digest,)
+    return checked_content(rows[0][0] if rows else None, digest)
 
 
 def last_of(line: Line, version: Sequence[int] = ()) -> Query:
@@ -96,8 +96,8 @@ def last_of(line: Line, version: Sequence[int] = ()) -> Query:
 def all_lines() -> Steps[list[Line]]:
     """The lines of all Ideas."""
     columns = "domain, path, branch"
-    found = yield f"SELECT DISTINCT {columns} FROM entries ORDER BY {columns}", ()
-    return [line_in(row) for row in found]
+    rows = yield f"SELECT DISTINCT {columns} FROM entries ORDER BY {columns}", ()
+    return [line_in(row) for row in rows]
 
 
 def entry_of(row: Any) -> StoredVersion:
@@ -107,8 +107,8 @@ def entry_of(row: Any) -> StoredVersion:
         IdeaError: the row is not as a store writes it.
     """
     match row:
-        case [int(at), str(domain), str(path), str(branch), int(one), int(two), int(three), str(digest), *more]:
-            line, version = Line(domain=domain, path=path, branch=branch), Version(one, two, three)
+        case [int(at), str(domain), str(path), str(branch), int(major), int(minor), int(patch), str(digest), *more]:
+            line, version = Line(domain=domain, path=path, branch=branch), Version(major, minor, patch)
         case _:
             raise _damaged("an entry")
     match more:
@@ -130,19 +130,19 @@ def line_in(row: Any) -> Line:
             raise _damaged("a line")
 
 
-def check_store_format(known: int, where: object) -> None:
+def check_store_format(number: int, where: object) -> None:
     """Refuse a store of a later format.
 
     Raises:
         IdeaError: it is one.
     """
-    if known > FORMAT:
-        told = f"{where}: made by a newer Actum (format {known}; this one reads up to {FORMAT})"
-        raise IdeaError(f"{told}: upgrade Actum, or name another store")
+    if number > FORMAT:
+        reason = f"{where}: made by a newer Actum (format {number}; this one reads up to {FORMAT})"
+        raise IdeaError(f"{reason}: upgrade Actum, or name another store")
 
 
-def _damaged(what: str) -> IdeaError:
-    return IdeaError(f"{what} of the store of Ideas is damaged: restore it from a copy")
+def _damaged(name: str) -> IdeaError:
+    return IdeaError(f"{name} of the store of Ideas is damaged: restore it from a copy")
 
 
 def checked_content(content: Any, digest: str) -> bytes:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from ..errors import IdeaError
 from . import rows
 from .rows import DatabaseStore
-from .sqlite_files import opened, said, transaction
+from .sqlite_files import opened, sqlite_message, transaction
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class SqliteStore(DatabaseStore):
 
     async def _done(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
         def run() -> T:
-            with self._clear():
+            with self._translated():
                 if self._open is None:
                     self._open = opened(self._path, "Ideas", IdeaError, self._make)
                 with transaction(self._open) if writes else nullcontext():
@@ -44,11 +44,11 @@ class SqliteStore(DatabaseStore):
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, run))
 
     @contextmanager
-    def _clear(self) -> Generator[None]:
+    def _translated(self) -> Generator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise IdeaError(f"{self._path}: {said(error)}") from error
+            raise IdeaError(f"{self._path}: {sqlite_message(error)}") from error
 
     def _make(self, database: sqlite3.Connection) -> None:
         rows.check_store_format(_version_of(database), self._path)

@@ -14,7 +14,7 @@ from ..errors import ActumError
 
 Kind = Literal["Ideas", "runs", "plans"]
 
-_OWN: Mapping[Kind, frozenset[str]] = {
+_MARKS: Mapping[Kind, frozenset[str]] = {
     "Ideas": frozenset({"contents.digest", "entries.sequence", "entries.digest"}),
     "runs": frozenset({"actum_runs.id", "actum_runs.lease"}),
     "plans": frozenset({"plans.family", "examples.family", "tallies.hash"}),
@@ -44,7 +44,7 @@ def strange(path: str | Path, kind: Kind) -> str | None:
     if not os.path.exists(path) or not os.path.getsize(path):
         return None
     columns, is_begun = _looked(path)
-    kept = next((one for one, own in _OWN.items() if is_begun and own <= columns), None)
+    kept = next((name for name, marks in _MARKS.items() if is_begun and marks <= columns), None)
     if kept == kind or not (is_begun or columns):
         return None
     return f"{'a database' if kept is None else f'a store of {kept}'}, but not a store of {kind}"
@@ -108,7 +108,7 @@ def connected(path: str | Path) -> sqlite3.Connection:
         raise
 
 
-def said(error: Exception) -> str:
+def sqlite_message(error: Exception) -> str:
     """What SQLite says, in one line, and what helps."""
     words = " ".join(str((isinstance(error, OSError) and error.strerror) or error).split())
     advice = _ADVICE.get(_code(error))
@@ -132,7 +132,7 @@ def _looked(path: str | Path) -> tuple[set[str], bool]:
         # Nothing is changed: closing another connection than these would take up the journal beside the file.
         is_used = any(os.path.exists(f"{path}-{journal}") for journal in ("wal", "journal"))
         try:
-            found = _read(f"{url}?{'mode=ro' if is_used else 'immutable=1'}")
+            content = _read(f"{url}?{'mode=ro' if is_used else 'immutable=1'}")
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
                 return _read(f"{url}?mode=rw")  # who wrote was killed: whoever reads first has to undo that
@@ -140,7 +140,7 @@ def _looked(path: str | Path) -> tuple[set[str], bool]:
                 raise
         else:
             if is_used or not _has_changed(path, before):
-                return found
+                return content
 
 
 def _read(url: str) -> tuple[set[str], bool]:

@@ -52,8 +52,8 @@ class SpanBegun(NamedTuple):
 def span_begun(what: spans.Beginning) -> SpanBegun:
     """What a span is called, and what is known of it as it begins."""
     named = _begun(what)
-    own = {"actum.run.id": what.run, "actum.place": "" if what.place is None else str(what.place)}
-    return named._replace(attributes=_there({**named.attributes, **own}))
+    marks = {"actum.run.id": what.run, "actum.place": "" if what.place is None else str(what.place)}
+    return named._replace(attributes=_without_empty({**named.attributes, **marks}))
 
 
 def _begun(what: spans.Beginning) -> SpanBegun:
@@ -81,17 +81,17 @@ def span_ended(how: spans.Ending) -> Attributes:
     match how:
         case spans.RunReturned():
             outcome = "waiting" if how.waiting else "" if how.output is not None else "unfinished"
-            return _there({**usage_of(how.usage), "actum.outcome": outcome})
+            return _without_empty({**usage_of(how.usage), "actum.outcome": outcome})
         case spans.RequestEnded():
             return usage_of(how.usage)
         case spans.Waits():
-            return _there({"actum.outcome": "waiting", "actum.waits_for": tuple(how.on)})
+            return _without_empty({"actum.outcome": "waiting", "actum.waits_for": tuple(how.on)})
         case spans.Decided():
             return {"actum.approval.decision": how.decision}
         case spans.Failed():
             cause = how.error.__cause__
-            own: Attributes = {ERROR: error_type(how.error), "exception.type": class_name(cause) if cause else ""}
-            return _there({**own, **({} if how.usage is None else usage_of(how.usage))})
+            failure: Attributes = {ERROR: error_type(how.error), "exception.type": class_name(cause) if cause else ""}
+            return _without_empty({**failure, **({} if how.usage is None else usage_of(how.usage))})
         case spans.Cancelled():
             return {"actum.outcome": "cancelled"}
         case _:
@@ -100,7 +100,7 @@ def span_ended(how: spans.Ending) -> Attributes:
 
 def usage_of(usage: Usage) -> Attributes:
     """What requests have cost; what isn't known is left out (L5)."""
-    return _there(
+    return _without_empty(
         {
             INPUT: usage.input_tokens,
             OUTPUT: usage.output_tokens,
@@ -120,7 +120,7 @@ def _settings(settings: Mapping[str, Any]) -> Attributes:
     return numbers | ({"gen_ai.request.stop_sequences": tuple(map(str, stop))} if is_list(stop) else {})
 
 
-def _there(attributes: Attributes) -> Attributes:
+def _without_empty(attributes: Attributes) -> Attributes:
     """Those that say something."""
     return {key: value for key, value in attributes.items() if value is not None and value not in ("", ())}
 

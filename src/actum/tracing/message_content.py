@@ -24,7 +24,7 @@ def of_beginning(what: Beginning) -> dict[str, str]:
     """The messages of a request, the parameters of a call."""
     match what:
         case RequestBegun(messages=messages):
-            return {"gen_ai.input.messages": _text([_message(one) for one in messages])}
+            return {"gen_ai.input.messages": _text([_message(message) for message in messages])}
         case CallBegun(call=call):
             return {"gen_ai.tool.call.arguments": _text(_parameters(call))}
         case _:

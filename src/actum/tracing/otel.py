@@ -121,7 +121,7 @@ class Tracing:
     def begin(self, what: Beginning) -> Span:
         """Begin a span below the one that is current; that of a run that another program has asked for, below its."""
         above = contexts.get_current()
-        if isinstance(what, RunBegun) and (asking := _found(what.below)) is not None:
+        if isinstance(what, RunBegun) and (asking := _span_context(what.below)) is not None:
             above = trace.set_span_in_context(trace.NonRecordingSpan(asking), above)
         return _Open(self, what, above)
 
@@ -132,7 +132,7 @@ class _Open:
     def __init__(self, tracing: Tracing, what: Beginning, above: contexts.Context, parent: _Open | None = None) -> None:
         named = gen_ai.span_begun(what)
         kind = trace.SpanKind.CLIENT if isinstance(what, RequestBegun) else trace.SpanKind.INTERNAL
-        links = [trace.Link(found)] if (found := _found(named.link)) is not None else []
+        links = [trace.Link(context)] if (context := _span_context(named.link)) is not None else []
         self._span = tracing.tracer.start_span(named.name, above, kind=kind, attributes=named.attributes, links=links)
         self._context = trace.set_span_in_context(self._span, above)
         self._tracing = tracing
@@ -150,7 +150,7 @@ class _Open:
     @property
     def traceparent(self) -> str:
         """The `traceparent` of the span."""
-        return _told(self._context)
+        return _traceparent(self._context)
 
     @contextmanager
     def current(self) -> Generator[None]:
@@ -182,10 +182,10 @@ class _Open:
 
 def current_trace() -> str:
     """The `traceparent` of the span that is current, whoever has begun it; empty where none is."""
-    return _told(contexts.get_current())
+    return _traceparent(contexts.get_current())
 
 
-def _told(context: contexts.Context) -> str:
+def _traceparent(context: contexts.Context) -> str:
     carrier: dict[str, str] = {}
     _PLACES.inject(carrier, context)
     return carrier.get(_HEADER, "")
@@ -196,8 +196,8 @@ def _takes_time(what: Beginning) -> bool:
     return not isinstance(what, CallBegun) or what.how in {"code", "delegate"}
 
 
-def _found(traceparent: str) -> trace.SpanContext | None:
+def _span_context(traceparent: str) -> trace.SpanContext | None:
     """The span that a `traceparent` names, None if it is none."""
     carrier: dict[str, Any] = {_HEADER: traceparent}
-    found = trace.get_current_span(_PLACES.extract(carrier)).get_span_context()
-    return found if found.is_valid else None
+    context = trace.get_current_span(_PLACES.extract(carrier)).get_span_context()
+    return context if context.is_valid else None

@@ -43,7 +43,7 @@ class _Entry(Logged):
 
     def end(self, how: spans.Ending) -> None:
         """Log how it ends."""
-        LOGGER.info("%s %s", self._what, _told(how), extra=self._extra)
+        LOGGER.info("%s %s", self._what, _outcome(how), extra=self._extra)
 
 
 def _named(what: spans.Beginning) -> str:
@@ -58,7 +58,7 @@ def _named(what: spans.Beginning) -> str:
             return f"approval of {tool}"
 
 
-def _told(how: spans.Ending) -> str:
+def _outcome(how: spans.Ending) -> str:
     match how:
         case spans.RunReturned(waiting=waiting) if waiting:
             return f"waits for {len(waiting)} decisions"
@@ -84,8 +84,8 @@ def tracer_of(trace: Trace | bool | None) -> spans.Tracer | None:
     if trace is False:
         return None
     logged = Logged() if LOGGER.isEnabledFor(logging.INFO) else None
-    found = [one for one in (_opentelemetry(trace if isinstance(trace, Trace) else Trace()), logged) if one]
-    return Together(found) if len(found) > 1 else found[0] if found else None
+    tracers = [tracer for tracer in (_opentelemetry(trace if isinstance(trace, Trace) else Trace()), logged) if tracer]
+    return Together(tracers) if len(tracers) > 1 else tracers[0] if tracers else None
 
 
 def _opentelemetry(trace: Trace) -> spans.Tracer | None:
@@ -120,7 +120,7 @@ class Together:
     @property
     def traceparent(self) -> str:
         """The first that one of them has."""
-        return next((one.traceparent for one in self._tracers if one.traceparent), "")
+        return next((tracer.traceparent for tracer in self._tracers if tracer.traceparent), "")
 
     def begin(self, what: spans.Beginning) -> spans.Span:
         """Begin a span with each."""

@@ -31,7 +31,7 @@ Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class _Said:
+class _Current:
     """An event that stands; of a text all that has been said, and how much of it was sent."""
 
     event: AnyEvent
@@ -53,7 +53,7 @@ class LiveRun:
     wake: Callable[[LiveRun], None]
     most: int
     _number: int = 0
-    _stands: dict[Key, _Said] = field(default_factory=dict[Key, _Said])
+    _stands: dict[Key, _Current] = field(default_factory=dict[Key, _Current])
     _new: set[Key] = field(default_factory=set[Key])
     _over: list[str] = field(default_factory=list[str])
     """What is still to be told of events that stand no more."""
@@ -98,11 +98,11 @@ class LiveRun:
         # Delegates with the same calls leading to them are told apart by the path's identity: each has one of its own.
         if not path:
             return 0
-        known = self._streams.get(id(path))
-        if known is None:
+        numbered = self._streams.get(id(path))
+        if numbered is None:
             self._number += 1
-            known = self._streams[id(path)] = (self._number, path)
-        return known[0]
+            numbered = self._streams[id(path)] = (self._number, path)
+        return numbered[0]
 
     def _begin_anew(self, stream: int) -> None:
         for key in [key for key in self._stands if key[0] == stream]:
@@ -111,16 +111,16 @@ class LiveRun:
 
     def _put(self, key: Key, event: AnyEvent) -> None:
         self._number += 1
-        self._stands[key] = _Said(event, self._number, self.at())
+        self._stands[key] = _Current(event, self._number, self.at())
         self._wake(key)
 
     def _text(self, key: Key, event: AnyEvent, text: str) -> None:
         self._number += 1
-        said = self._stands.setdefault(key, _Said(event, self._number, 0, parts=[]))
-        assert said.parts is not None
-        said.parts.append(text)
-        said.length += len(text)
-        said.event, said.number, said.seq = event, self._number, self.at()
+        current = self._stands.setdefault(key, _Current(event, self._number, 0, parts=[]))
+        assert current.parts is not None
+        current.parts.append(text)
+        current.length += len(text)
+        current.event, current.number, current.seq = event, self._number, self.at()
         self._wake(key)
 
     def _wake(self, key: Key) -> None:
@@ -128,15 +128,15 @@ class LiveRun:
         self.wake(self)
 
     def _drop(self, key: Key) -> None:
-        said = self._stands.pop(key, None)
-        if said is not None and key in self._new:
-            self._over += self._items(key, said)
+        current = self._stands.pop(key, None)
+        if current is not None and key in self._new:
+            self._over += self._items(key, current)
         self._new.discard(key)
 
     def repeat(self) -> None:
         """Tell again what stands now."""
-        for said in self._stands.values():
-            said.sent = 0
+        for current in self._stands.values():
+            current.sent = 0
         self._new = set(self._stands)
 
     def rest(self) -> None:
@@ -146,11 +146,11 @@ class LiveRun:
 
     def messages(self) -> list[str]:
         """What is new as messages."""
-        news = sorted(((key, self._stands[key]) for key in self._new), key=lambda one: one[1].number)
-        items = [*self._over, *(item for key, said in news for item in self._items(key, said))]
+        news = sorted(((key, self._stands[key]) for key in self._new), key=lambda item: item[1].number)
+        items = [*self._over, *(item for key, current in news for item in self._items(key, current))]
         self._new.clear()
         self._over.clear()
-        self._stands = {key: said for key, said in self._stands.items() if key[1] != "retried"}
+        self._stands = {key: current for key, current in self._stands.items() if key[1] != "retried"}
         room = self.most - len(self._message([]))
         messages, batch, size = list[str](), list[str](), 0
         for item in items:
@@ -165,24 +165,24 @@ class LiveRun:
     def _message(self, items: list[str]) -> str:
         return f'{{"run":{encode(self.run)},"lease":{self.lease},"items":[{",".join(items)}]}}'
 
-    def _items(self, key: Key, said: _Said) -> Iterator[str]:
+    def _items(self, key: Key, current: _Current) -> Iterator[str]:
         """What is to be told of an event: a long text in pieces, nothing of anything else that is too long."""
-        about: JsonObject = {"n": said.number, "seq": said.seq, "key": [str(one) for one in key]}
+        about: JsonObject = {"n": current.number, "seq": current.seq, "key": [str(part) for part in key]}
         about["epoch"] = self._epochs.get(key[0], 0)
-        event, room = said.event, self.most - _MOST_BESIDE
-        if said.parts is None or not isinstance(event, events.TextDelta | events.ReasoningDelta):
+        event, room = current.event, self.most - _MOST_BESIDE
+        if current.parts is None or not isinstance(event, events.TextDelta | events.ReasoningDelta):
             item = encode({**about, "event": as_json(event)})
             if len(item.encode()) < room:
                 yield item
             return
-        text = "".join(said.parts)
-        said.parts = [text]
-        beside = len(encode({**about, "from": said.length, "event": as_json(replace(event, text=""))}).encode())
+        text = "".join(current.parts)
+        current.parts = [text]
+        beside = len(encode({**about, "from": current.length, "event": as_json(replace(event, text=""))}).encode())
         step = (room - beside) // _MOST_OF_SIGN
-        for start in range(said.sent, said.length, step) if step > 0 else ():
+        for start in range(current.sent, current.length, step) if step > 0 else ():
             piece = as_json(replace(event, text=text[start : start + step]))
             yield encode({**about, "from": start, "event": piece})
-        said.sent = said.length
+        current.sent = current.length
 
 
 class LiveRuns:
@@ -199,32 +199,32 @@ class LiveRuns:
 
     def begin(self, run: str, lease: int, at: Callable[[], int]) -> LiveRun:
         """What a run tells that was claimed."""
-        made = self._runs[run] = LiveRun(run, lease, at, self._told, self._channel.most)
-        return made
+        live = self._runs[run] = LiveRun(run, lease, at, self._notify, self._channel.most)
+        return live
 
-    def end(self, made: LiveRun) -> None:
+    def end(self, live: LiveRun) -> None:
         """Nothing comes of a run any more; what has not been sent is dropped."""
-        if self._runs.get(made.run) is made:
-            del self._runs[made.run]
+        if self._runs.get(live.run) is live:
+            del self._runs[live.run]
 
-    def _told(self, made: LiveRun) -> None:
-        if self._listened.get(made.run, 0.0) < self._clock() or self._runs.get(made.run) is not made:
-            made.rest()
+    def _notify(self, live: LiveRun) -> None:
+        if self._listened.get(live.run, 0.0) < self._clock() or self._runs.get(live.run) is not live:
+            live.rest()
         else:
-            self._new.add(made.run)
+            self._new.add(live.run)
             self._wake.set()
 
     def asked(self, run: str, anew: bool) -> None:
         """Take that somebody listens to a run; `anew`: what has been told so far is wanted again."""
         now = self._clock()
         if run not in self._listened and len(self._listened) >= _MOST_LISTENED:
-            self._listened = {one: until for one, until in self._listened.items() if until > now}
+            self._listened = {listened: until for listened, until in self._listened.items() if until > now}
             if len(self._listened) >= _MOST_LISTENED:
                 return
         is_new = self._listened.get(run, 0.0) < now
         self._listened[run] = now + PATIENCE
-        if (made := self._runs.get(run)) is not None and (anew or is_new):
-            made.repeat()
+        if (live := self._runs.get(run)) is not None and (anew or is_new):
+            live.repeat()
             self._new.add(run)
             self._wake.set()
 
@@ -241,6 +241,6 @@ class LiveRuns:
         """Send what is new, of all runs or of one."""
         new = self._new if run is None else self._new & {run}
         self._new = self._new - new
-        for one in new:
-            if (made := self._runs.get(one)) is not None and (messages := made.messages()):
-                await self._channel.tell(one, messages)
+        for run_id in new:
+            if (live := self._runs.get(run_id)) is not None and (messages := live.messages()):
+                await self._channel.tell(run_id, messages)

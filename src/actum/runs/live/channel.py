@@ -119,13 +119,13 @@ class SharedChannel(Channel):
             yield
 
     def _arrived(self, message: str) -> None:
-        if (run := _said(message).get("run")) is not None:
+        if (run := _parsed(message).get("run")) is not None:
             self.pass_on(run, message)
 
     def _was_asked(self, message: str) -> None:
-        said = _said(message)
-        if (run := said.get("run")) is not None:
-            self.pass_asked(run, anew=said.get("anew") is True)
+        content = _parsed(message)
+        if (run := content.get("run")) is not None:
+            self.pass_asked(run, anew=content.get("anew") is True)
 
     async def aclose(self) -> None:
         """Let go of the stations."""
@@ -133,7 +133,7 @@ class SharedChannel(Channel):
         await self._wanted.aclose()
 
 
-def _said(message: str) -> dict[str, Any]:
+def _parsed(message: str) -> dict[str, Any]:
     """What a message says of a run; nothing where it was no worker that has sent it."""
-    said = decoded(message, None)
-    return said if is_object(said) and isinstance(said.get("run"), str) else {}
+    content = decoded(message, None)
+    return content if is_object(content) and isinstance(content.get("run"), str) else {}

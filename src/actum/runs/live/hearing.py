@@ -41,7 +41,7 @@ class Hearing:
         self._number = 0
         """The number of the last event that was shown, but for texts."""
         self._epochs: dict[str, int] = {}
-        self._told: dict[tuple[str, ...], int] = {}
+        self._lengths: dict[tuple[str, ...], int] = {}
         """How many characters of each text have been shown."""
         self._is_complete = False
         """Whether the record has told the output: what is heard of the run's answers after that is older."""
@@ -58,8 +58,8 @@ class Hearing:
     def hear(self, message: str) -> None:
         """Take a message."""
         try:
-            found: Any = decode(message)
-            self._waiting += [{**item, "lease": found["lease"]} for item in found["items"]]
+            content: Any = decode(message)
+            self._waiting += [{**item, "lease": content["lease"]} for item in content["items"]]
         except (ValueError, TypeError, KeyError):
             return  # whoever has sent that, it was no worker of ours
         if not self._arrived.done():
@@ -111,18 +111,18 @@ class Hearing:
         if entry.get("at") or "began" not in entry or _output_of(entry) is not None:
             return
         self._is_complete = False
-        if any(self._told.values()):
+        if any(self._lengths.values()):
             error = Fenced("another worker goes on with the run from what was recorded")
             yield as_json(Retried(error=error, at=time.time()))
-        self._told.clear()
+        self._lengths.clear()
 
     def _rest(self, output: Json) -> Iterator[JsonObject]:
         """The characters of a delivered output that have not been shown."""
         for path, text in strings_in(output):
             member = print_path(path).removeprefix(".")
             key = (_OWN, "text", member, "False")
-            if rest := text[self._told.get(key, 0) :]:
-                self._told[key] = len(text)
+            if rest := text[self._lengths.get(key, 0) :]:
+                self._lengths[key] = len(text)
                 yield as_json(TextDelta(member=member, text=rest, at=time.time()))
 
     def _shown(self, item: JsonObject) -> Iterator[JsonObject]:
@@ -145,16 +145,16 @@ class Hearing:
             yield event
 
     def _grown(self, key: tuple[str, ...], start: int, event: JsonObject) -> Iterator[JsonObject]:
-        told, text = self._told.get(key, 0), event["text"]
-        if start > told:
+        length, text = self._lengths.get(key, 0), event["text"]
+        if start > length:
             self._is_behind = True  # a message was lost
-        elif rest := text[told - start :]:
-            self._told[key] = told + len(rest)
+        elif rest := text[length - start :]:
+            self._lengths[key] = length + len(rest)
             yield {**event, "text": rest}
 
     def _forget(self, stream: str) -> None:
-        for key in [key for key in self._told if key[0] == stream]:
-            del self._told[key]
+        for key in [key for key in self._lengths if key[0] == stream]:
+            del self._lengths[key]
 
 
 def _output_of(entry: JsonObject) -> Json:

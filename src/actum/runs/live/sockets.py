@@ -43,14 +43,14 @@ class _SocketStation:
         self._server: asyncio.Server | None = None
         self._lines: dict[str, asyncio.StreamWriter] = {}
         self._ears: set[asyncio.StreamWriter] = set()
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
         """Listen as long as the block lasts."""
         self._listening += 1
         try:
-            async with self._one_at_a_time:
+            async with self._lock:
                 if self._server is None and (folder := await asyncio.to_thread(_folder, self._store)) is not None:
                     with suppress(OSError, NotImplementedError):
                         path, longest = folder / self._own, 2 * MachineChannel.most
@@ -65,8 +65,8 @@ class _SocketStation:
         """Take the lines of one who tells; hang up on who sends none that ends."""
         self._ears.add(line)
         try:
-            async for told in lines:
-                self._heard(told.removesuffix(b"\n").decode(errors="replace"))
+            async for text in lines:
+                self._heard(text.removesuffix(b"\n").decode(errors="replace"))
         except (ValueError, ConnectionError):
             pass
         finally:
@@ -78,11 +78,11 @@ class _SocketStation:
         for message in messages:
             self._heard(message)
         text = "".join(f"{message}\n" for message in messages).encode(errors="backslashreplace")
-        async with self._one_at_a_time:
-            there = await asyncio.to_thread(_sockets, self._store, self._kind)
-            for gone in self._lines.keys() - there:
+        async with self._lock:
+            paths = await asyncio.to_thread(_sockets, self._store, self._kind)
+            for gone in self._lines.keys() - paths:
                 self._lines.pop(gone).close()
-            for path in there:
+            for path in paths:
                 if path.rpartition("/")[2] == self._own:
                     continue
                 line = self._lines.get(path)
@@ -111,9 +111,9 @@ class _SocketStation:
             for ear in list(self._ears):
                 ear.close()
             with suppress(OSError):
-                own = _path(self._store)
-                (own / self._own).unlink(missing_ok=True)
-                own.rmdir()  # unless others are there
+                folder = _path(self._store)
+                (folder / self._own).unlink(missing_ok=True)
+                folder.rmdir()  # unless others are there
 
     async def aclose(self) -> None:
         """Let go of all lines."""
@@ -132,18 +132,18 @@ def _folder(store: str) -> Path | None:
     """The folder of a store's sockets, made where it is missing; None where it can't be, or others see it, too."""
     if not hasattr(os, "getuid"):
         return None
-    own = _path(store)
-    if len(os.fsencode(own)) + len("/asked-01234567") > _LONGEST_PATH:
+    folder = _path(store)
+    if len(os.fsencode(folder)) + len("/asked-01234567") > _LONGEST_PATH:
         return None
     try:
-        for folder in (own.parent, own):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            about = folder.lstat()
+        for path in (folder.parent, folder):
+            path.mkdir(mode=0o700, exist_ok=True)
+            about = path.lstat()
             if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
                 return None
     except OSError:
         return None
-    return own
+    return folder
 
 
 def _sockets(store: str, kind: Kind) -> list[str]:
@@ -151,5 +151,5 @@ def _sockets(store: str, kind: Kind) -> list[str]:
     if not hasattr(os, "getuid") or not _path(store).exists() or (folder := _folder(store)) is None:
         return []
     with suppress(OSError):
-        return [one.path for one in os.scandir(folder) if one.name.startswith(f"{kind}-")]
+        return [entry.path for entry in os.scandir(folder) if entry.name.startswith(f"{kind}-")]
     return []

@@ -31,16 +31,16 @@ class EmbeddedQueue:
 
     async def push(self, delivery: Delivery, within: Transaction | None = None) -> None:
         """Have a run delivered; with `within` only if that transaction is committed."""
-        async with transaction_in(self._database, within) as own:
-            await own.each(
+        async with transaction_in(self._database, within) as transaction:
+            await transaction.each(
                 "INSERT INTO actum_deliveries (run, queue, priority, begins) VALUES (?, ?, ?, ?)",
                 [(delivery.run, delivery.queue, delivery.priority, delivery.at or 0.0)],
             )
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
         """Forget the deliveries of a run that nobody has taken."""
-        async with transaction_in(self._database, within) as own:
-            await own.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
+        async with transaction_in(self._database, within) as transaction:
+            await transaction.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
 
     async def serve(
         self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: Lease, tags: Collection[str] = ()
@@ -55,9 +55,9 @@ class EmbeddedQueue:
                 gone = await forget(within)
                 names = lanes(queue, tags)
                 take = _TAKE.format(lanes=", ".join("?" * len(names)))
-                found = await within.rows(take, server, lease.ahead, *names, lease.seconds, server, most)
+                rows = await within.rows(take, server, lease.ahead, *names, lease.seconds, server, most)
             over.difference_update(gone)
-            return [(int(number), run) for number, run in found]
+            return [(int(number), run) for number, run in rows]
 
         async def forget(within: Transaction) -> list[int]:
             gone = [*over]
@@ -87,9 +87,9 @@ class EmbeddedQueue:
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
         marks = ", ".join("?" * len(runs)) or "NULL"
-        async with transaction_in(self._database, within) as own:
-            found = await own.rows(f"SELECT DISTINCT run FROM actum_deliveries WHERE run IN ({marks})", *runs)
-        return {run for (run,) in found}
+        async with transaction_in(self._database, within) as transaction:
+            rows = await transaction.rows(f"SELECT DISTINCT run FROM actum_deliveries WHERE run IN ({marks})", *runs)
+        return {run for (run,) in rows}
 
     async def aclose(self) -> None:
         """Nothing is open beside the database."""

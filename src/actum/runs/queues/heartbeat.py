@@ -44,7 +44,7 @@ class Heartbeat:
                 self._answered = time.monotonic()
                 if twin is None:  # only this process sees the place: while its loop stands still nobody takes anything
                     await self._tell(self._database)
-                await asyncio.sleep(self._lease.told / _BEATS)
+                await asyncio.sleep(self._lease.announced / _BEATS)
         finally:
             self._over.set()
             if twin is not None:
@@ -61,7 +61,7 @@ class Heartbeat:
                 is_silent = stood > self._lease.seconds * _PATIENCE
                 if not is_silent:
                     runner.run(self._tell(twin))
-                self._over.wait(self._lease.told / _BEATS)
+                self._over.wait(self._lease.announced / _BEATS)
             runner.run(twin.aclose())
 
     async def _tell(self, database: Database) -> None:

@@ -80,21 +80,21 @@ class ProcrastinateQueue:
         """Have a run delivered; with `within` only if that transaction is committed."""
         if self._pushing is None:
             self._pushing = _app()
-        async with transaction_in(self._database, within) as own:
+        async with transaction_in(self._database, within) as transaction:
             task = self._pushing.configure_task(
                 TASK,
                 queue=delivery.queue,
                 priority=delivery.priority,
                 schedule_at=None if delivery.at is None else datetime.fromtimestamp(delivery.at, UTC),
-                connection=own.connection,
+                connection=transaction.connection,
             )
             with _unwrapped():
                 await task.defer_async(run=delivery.run)
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
         """Forget the deliveries of a run that nobody has taken."""
-        async with transaction_in(self._database, within) as own:
-            await own.connection.execute(_CANCEL, [TASK, run])
+        async with transaction_in(self._database, within) as transaction:
+            await transaction.connection.execute(_CANCEL, [TASK, run])
 
     async def serve(
         self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: Lease, tags: Collection[str] = ()
@@ -111,7 +111,7 @@ class ProcrastinateQueue:
                 await jobs.prune_stalled_workers(lease.seconds)
                 worker = await jobs.register_worker()
                 desk = _Desk(self._database, jobs, worker, lease)
-                every_lane = [name for own in names.values() for name in own]
+                every_lane = [name for group in names.values() for name in group]
 
                 async def heard(**_: Any) -> None:
                     come.set()
@@ -146,9 +146,9 @@ class ProcrastinateQueue:
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
-        async with transaction_in(self._database, within) as own:
-            found = await (await own.connection.execute(_LIVE, [list(runs), TASK])).fetchall()
-        return {run for (run,) in found}
+        async with transaction_in(self._database, within) as transaction:
+            rows = await (await transaction.connection.execute(_LIVE, [list(runs), TASK])).fetchall()
+        return {run for (run,) in rows}
 
     async def aclose(self) -> None:
         """Nothing is open beside the database."""
@@ -238,10 +238,10 @@ class _Desk:
     async def idle(self, names: Sequence[str]) -> float:
         """For how many seconds nothing falls due, as far as is known."""
         try:
-            found = await self._database.single(_NEXT, list(names))
+            rows = await self._database.single(_NEXT, list(names))
         except StoreUnavailable:
             return _GLANCE
-        return _LONG_GLANCE if found[0][0] is None else max(0.0, min(_LONG_GLANCE, found[0][0]))
+        return _LONG_GLANCE if rows[0][0] is None else max(0.0, min(_LONG_GLANCE, rows[0][0]))
 
 
 def _app() -> App:

@@ -66,18 +66,18 @@ class Slots:
 
     async def _fill(self) -> bool:
         """Take as many deliveries as there is room for; whether there were any."""
-        found = False
+        took = False
         for queue, slots in self._slots.items():
             free = slots - self._busy[queue]
             for number, run in await self._take(queue, free) if free > 0 else ():
-                found = True
+                took = True
                 self._busy[queue] += 1
-                task = asyncio.create_task(self._one(queue, number, run))
+                task = asyncio.create_task(self._carry_delivery(queue, number, run))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-        return found
+        return took
 
-    async def _one(self, queue: str, number: int, run: str) -> None:
+    async def _carry_delivery(self, queue: str, number: int, run: str) -> None:
         try:
             await self._carry(run)
             await self._ended(number)
