@@ -18,7 +18,7 @@ from ..app.idea import Idea
 from ..errors import IdeaError, RefineError
 from ..ideas.file import write_idea
 from ..schema.json import JsonObject, encode
-from ..storage.sqlite_files import opened, said, transaction
+from ..storage.sqlite_files import opened, sqlite_message, transaction
 from .refining import Refined
 
 MOST_EXAMPLES = 50
@@ -94,7 +94,7 @@ class PlanDatabase:
                     self._close = finalize(self, self._connection.close)
                 yield self._connection
         except (sqlite3.Error, OSError) as error:
-            raise IdeaError(f"{self.path}: its plans can't be used: {said(error)}") from None
+            raise IdeaError(f"{self.path}: its plans can't be used: {sqlite_message(error)}") from None
 
     @contextmanager
     def changed(self) -> Generator[sqlite3.Connection]:
