@@ -123,6 +123,7 @@ class Attempts:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
         started = self._started.get(authored_digest(job, self._ground.jobs, _is_taken_over))
         if not started:
+            job.digest = ""  # in those of calls that read it, what it reads of later calls doesn't count
             return False
         first = started.popleft()
         job.is_started = True
@@ -182,18 +183,21 @@ def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job]
             stack += missing
         else:
             top = stack.pop()
-            top.digest = sha256(_meaning(top, jobs, is_placed).encode()).hexdigest()
+            is_known = top is job or is_placed(top)
+            top.digest = sha256(_meaning(top, jobs, is_placed, is_known=is_known).encode()).hexdigest()
     return job.digest
 
 
-def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool]) -> str:
+def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool], *, is_known: bool) -> str:
+    """What was authored of a call; `is_known` if what it reads of later calls has come."""
     choices = {reference for expr, _ in job.authored if isinstance(expr, First) for reference in references(expr)}
 
     def resolve(reference: Reference) -> Reference:
         target = _target(reference, job, jobs)
-        if target is None or (reference in choices and _is_behind(target, job)):
+        is_behind = target is not None and _is_behind(target, job)
+        if target is None or (is_behind and (reference in choices or not is_known)):
             return reference  # a choice may have been made before that call has come
-        if _is_behind(target, job):  # told by its words and how far off it is: it may refer back to this one
+        if is_behind:  # told by its words and how far off it is: it may refer back to this one
             words = f"{encode(target.call, sort_keys=True)} +{target.node.index - job.node.index}"
             return Reference(CALLS, (words, *reference.path[1:]))
         meaning = f"{target.digest} {target.place}" if is_placed(target) else target.digest
