@@ -46,11 +46,9 @@ DERIVED = "_derived"
 """On a parameter: whether it takes what a reader or an expression has made of data (T1). On a message, a mark: the
 places in its call that hold such values, and the empty one where the result itself is one (S10)."""
 ONLY_THEN = f'what orders the others is {{"{THEN}": true}} and nothing else: a call is an element of its own'
-"""What is said of such an element that holds anything else."""
-
-
+"""The complaint about such an element that holds anything else."""
 ONLY_EXPECT = f'what is expected is {{"{EXPECT}": …}} and nothing else: a call is an element of its own'
-"""What is said of such an element that holds anything else."""
+"""The complaint about such an element that holds anything else."""
 
 
 class Call(dict[str, Any]):
@@ -67,17 +65,17 @@ class Call(dict[str, Any]):
 
     def __init__(self, call: Mapping[str, Any] | None = None, /, **changes: Any) -> None:
         try:
-            own = cast("JsonObject", plain({**(call or {}), **changes}))
+            plain_call = cast("JsonObject", plain({**(call or {}), **changes}))
         except NotJson as error:
             raise InvalidParameters(str(error)) from None
-        super().__init__(normalised(own))
+        super().__init__(normalised(plain_call))
 
     @classmethod
     def of(cls, call: JsonObject) -> Call:
         """A call made of JSON that was judged before; it takes the object over."""
-        made = cls.__new__(cls)
-        dict.__init__(made, call)  # pyright: ignore[reportUnknownMemberType] -- the overloads of dict
-        return made
+        self = cls.__new__(cls)
+        dict.__init__(self, call)  # pyright: ignore[reportUnknownMemberType] -- the overloads of dict
+        return self
 
     @property
     def tool(self) -> str:
@@ -154,9 +152,9 @@ def normalised(call: JsonObject) -> JsonObject:
     return result
 
 
-def two_spellings(one: str, other: str) -> str:
+def two_spellings(first: str, second: str) -> str:
     """Why two keys can't both be kept (T2)."""
-    return f"{one!r} and {other!r} are spellings of one meta-property, and their values differ"
+    return f"{first!r} and {second!r} are spellings of one meta-property, and their values differ"
 
 
 _NUMBER = "(0|[1-9][0-9]{0,8})"

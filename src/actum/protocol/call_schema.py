@@ -30,7 +30,7 @@ class Offer:
     flow: bool = False
     """Whether conditions, lists, order and computed values are offered (T16)."""
     parts: frozenset[str] = PARTS
-    """Those of the flow that the tools have a use for: the others are taken all the same, and not told of (T10)."""
+    """Those of the flow that the tools have a use for: the others are accepted, too, but not offered (T10)."""
     paths: bool = True
     """Whether a call may be given an output path (T8)."""
     reasoning: bool = False
@@ -49,13 +49,13 @@ class Offer:
 
         A value is offered as a text: a template says all.
         """
-        found: list[JsonObject] = []
+        elements: list[JsonObject] = []
         if self.flow and THEN in self.parts:
-            found.append({"properties": {THEN: {"const": True}}, "required": [THEN]})
+            elements.append({"properties": {THEN: {"const": True}}, "required": [THEN]})
         texts: JsonObject = {name: {"type": "string"} for name in (VALUE, EXPECT) if name in self.parts}
         if self.flow and texts:
-            found.append({"properties": texts, "required": [*texts] if len(texts) == 1 else []})
-        return [{"type": "object", **one, "additionalProperties": False} for one in found]
+            elements.append({"properties": texts, "required": [*texts] if len(texts) == 1 else []})
+        return [{"type": "object", **element, "additionalProperties": False} for element in elements]
 
 
 def call_schema(tool: Tool, offer: Offer, *, is_latent: bool, returns: str = "") -> JsonObject:
@@ -63,22 +63,22 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool, returns: str = "")
 
     `returns` is the shape of its result, in words behind the description (T13).
     """
-    own = rooted(tool.parameters, tool.name)
-    rest = {key: value for key, value in own.items() if key not in _COUNTS}
-    said = [f"Returns {returns}."] if returns else []
+    schema = rooted(tool.parameters, tool.name)
+    rest = {key: value for key, value in schema.items() if key not in _COUNTS}
+    remarks = [f"Returns {returns}."] if returns else []
     if keeps_order(tool, is_latent=is_latent):
-        said.append("Ordered.")
-    if said:
-        rest["description"] = _telling(str(rest.get("description", "")), " ".join(said))
+        remarks.append("Ordered.")
+    if remarks:
+        rest["description"] = _with_remarks(str(rest.get("description", "")), " ".join(remarks))
     before, after = _meta_before(tool, offer, is_latent=is_latent), _meta_after(tool, offer, is_latent=is_latent)
-    parameters: JsonObject = own["properties"]
+    parameters: JsonObject = schema["properties"]
     reference = offer.reference
     if reference is not None and offer.references != "aside":
         parameters = {name: or_reference(schema, reference) for name, schema in parameters.items()}
     elif reference is not None and parameters:
         after[WITH] = {"type": "object", "additionalProperties": dict(reference)}
     properties = {**before, **parameters, **after}
-    must = {"_tool", *tool.schema.get("required", [])} | _written(tool, offer, is_latent=is_latent)
+    must = {"_tool", *tool.schema.get("required", []), *({"_output"} & after.keys()), *_required_meta(tool, offer)}
     result: JsonObject = {"type": "object", **rest, "properties": properties}
     result["required"] = [name for name in properties if name in must]
     result["required"] += [name for name in tool.parameters.get("required", []) if name not in properties]
@@ -93,36 +93,36 @@ def keeps_order(tool: Tool, *, is_latent: bool) -> bool:
     return tool.effects == "ordered" and not is_latent
 
 
-def _telling(description: str, more: str) -> str:
-    """A description with the shape of the result behind it, and whether calls keep their order."""
-    told = description.rstrip()
-    if not told:
-        return more
-    return f"{told}{'' if told.endswith(_ENDS) else '.'} {more}"
+def _with_remarks(description: str, remarks: str) -> str:
+    """A description followed by the shape of the result, and by whether calls keep their order."""
+    text = description.rstrip()
+    if not text:
+        return remarks
+    return f"{text}{'' if text.endswith(_ENDS) else '.'} {remarks}"
 
 
 def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
-    found: JsonObject = {"_tool": {"const": tool.name}}
+    meta: JsonObject = {"_tool": {"const": tool.name}}
     reasoning = tool.meta.get("_reasoningForCall")
     if offer.reasoning or (reasoning is not None and "const" not in reasoning):
-        found["_reasoningForCall"] = reasoning or {"type": "string"}
+        meta["_reasoningForCall"] = reasoning or {"type": "string"}
     if tool.instances:
         if not tool.is_fixed("_instance"):
-            found["_instance"] = tool.meta["_instance"]
+            meta["_instance"] = tool.meta["_instance"]
     elif offer.instances:
-        found["_instance"] = {"enum": list(offer.instances)}
+        meta["_instance"] = {"enum": list(offer.instances)}
     if offer.flow and not is_latent:
         items: JsonObject = {"anyOf": [_LITERALS, {"type": "string"}]}
         flow: JsonObject = {EACH: items, WHEN: {"type": "string"}, ELSE: {}}
         if offer.references == "aside":
             flow[EACH] = {"type": "string"}
-        found |= {name: one for name, one in flow.items() if name in offer.parts}
+        meta |= {name: schema for name, schema in flow.items() if name in offer.parts}
     for key in ("_delegate", "_activity", "_scopes"):
         if key in tool.meta and not tool.is_fixed(key):
-            found[key] = _cut(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]
-    if found.get("_scopes") == _NO_SCOPES:
-        del found["_scopes"]
-    return found
+            meta[key] = _cut_to_existing(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]
+    if meta.get("_scopes") == _NO_SCOPES:
+        del meta["_scopes"]
+    return meta
 
 
 _LITERALS: JsonObject = {"type": "array", "items": {"type": ["string", "number"]}}
@@ -130,35 +130,37 @@ _LITERALS: JsonObject = {"type": "array", "items": {"type": ["string", "number"]
 _NO_SCOPES: JsonObject = {"type": "array", "maxItems": 0}
 
 
-def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
+def _cut_to_existing(schema: JsonObject, offer: Offer) -> JsonObject:
+    def exists(scope: object) -> bool:
+        return str(scope).split(".")[0] in offer.existing
+
     if "enum" in schema:
-        lists = [one for one in schema["enum"] if all(str(scope).split(".")[0] in offer.existing for scope in one)]
+        lists = [scopes for scopes in schema["enum"] if all(map(exists, scopes))]
         return {**schema, "enum": lists} if lists else _NO_SCOPES
     items = schema.get("items")
     if not is_object(items) or "enum" not in items:
         return schema
-    choices = [choice for choice in items["enum"] if str(choice).split(".")[0] in offer.existing]
+    choices = [scope for scope in items["enum"] if exists(scope)]
     return {**schema, "items": {**items, "enum": choices}} if choices else _NO_SCOPES
 
 
 def _meta_after(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
-    found: JsonObject = {}
+    meta: JsonObject = {}
     if is_latent and tool.output is not None and not tool.is_fixed("_output"):
-        found["_output"] = tool.output
+        meta["_output"] = tool.output
     path = tool.meta.get("_outputPath")
     if path is None and offer.paths and (tool.output is not None or tool.is_delegated):
-        found["_outputPath"] = dict(REFERENCE_SCHEMA)
+        meta["_outputPath"] = dict(REFERENCE_SCHEMA)
     elif path is not None and "const" not in path:
-        found["_outputPath"] = path
+        meta["_outputPath"] = path
     method = tool.meta.get("_outputMethod")
     if method is not None and "const" not in method:
-        found["_outputMethod"] = method or {"enum": list(METHODS)}
-    return found
+        meta["_outputMethod"] = method or {"enum": list(METHODS)}
+    return meta
 
 
-def _written(tool: Tool, offer: Offer, *, is_latent: bool) -> set[str]:
+def _required_meta(tool: Tool, offer: Offer) -> set[str]:
     """The meta-properties that must be written although the tool doesn't list them."""
-    found = {"_output"} if is_latent and tool.output is not None and not tool.is_fixed("_output") else set[str]()
-    found |= {key for key in ("_delegate", "_activity") if tool.choices(key) is not None and not tool.is_fixed(key)}
-    found |= {"_instance"} if tool.owners or len(tool.instances or ()) > 1 else set()
-    return found | {"_reasoningForCall"} if offer.reasoning else found
+    keys = {key for key in ("_delegate", "_activity") if tool.choices(key) is not None and not tool.is_fixed(key)}
+    keys |= {"_instance"} if tool.owners or len(tool.instances or ()) > 1 else set()
+    return keys | {"_reasoningForCall"} if offer.reasoning else keys

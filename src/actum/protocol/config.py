@@ -46,13 +46,13 @@ def whole_from(least: int = 0) -> Accepted:
 def choice(words: str, *values: object) -> Accepted:
     """These values and no others."""
     return Accepted(
-        words, lambda value: any(value is one or (isinstance(value, str) and value == one) for one in values)
+        words, lambda value: any(value is item or (isinstance(value, str) and value == item) for item in values)
     )
 
 
-def perhaps(words: str, one: Accepted) -> Accepted:
+def perhaps(words: str, accepted: Accepted) -> Accepted:
     """The same, or None."""
-    return Accepted(words, lambda value: value is None or one.takes(value), one.items)
+    return Accepted(words, lambda value: value is None or accepted.takes(value), accepted.items)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -66,22 +66,22 @@ NAMES = Accepted("a list of names", _is_sequence, is_text)
 
 
 def check_fields(values: Mapping[str, Any], accepted: Mapping[str, Accepted], where: str) -> None:
-    """Judge values by name; those of which nothing is known are passed over.
+    """Judge values by name; unknown names are ignored.
 
     Raises:
         SchemaError: naming the first that isn't taken, or its item, below `where`.
     """
     for name, value in values.items():
-        one = accepted.get(name)
-        if one is None:
+        known = accepted.get(name)
+        if known is None:
             continue
-        if not one.takes(value):
-            raise SchemaError(f"{name} must be {one.words}, not {value!r}", path=f"{where}.{name}")
-        if one.items is None or not _is_sequence(value):
+        if not known.takes(value):
+            raise SchemaError(f"{name} must be {known.words}, not {value!r}", path=f"{where}.{name}")
+        if known.items is None or not _is_sequence(value):
             continue
         for index, item in enumerate(value):
-            if not one.items(item):
-                wrong = f"{name} must be {one.words}: {item!r} is not one"
+            if not known.items(item):
+                wrong = f"{name} must be {known.words}: {item!r} is not one"
                 raise SchemaError(wrong, path=f"{where}.{name}.{index}")
 
 
@@ -97,11 +97,11 @@ def _one_of(*values: object) -> Accepted:
 
 
 def _of_texts(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)  # pyright: ignore[reportUnknownVariableType]
+    return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)  # pyright: ignore[reportUnknownVariableType]
 
 
 _ACCEPTED: Mapping[str, Accepted] = {
@@ -177,27 +177,27 @@ class Settings(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     @classmethod
-    def of(cls, told: object) -> Settings:
+    def of(cls, value: object) -> Settings:
         """The settings in a mapping, as an Idea's config has them.
 
         Raises:
             SchemaError: one is unknown or can't be so; naming the near one.
         """
-        if isinstance(told, Settings):
-            return told
-        if not isinstance(told, Mapping):
-            raise SchemaError(f"settings must be an object, not {told!r}", path="config.settings")
-        given: Mapping[str, Any] = dict(told)  # pyright: ignore[reportUnknownArgumentType] -- judged here
-        for name in given:
+        if isinstance(value, Settings):
+            return value
+        if not isinstance(value, Mapping):
+            raise SchemaError(f"settings must be an object, not {value!r}", path="config.settings")
+        settings: Mapping[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType] -- judged here
+        for name in settings:
             if name not in SETTINGS:
                 meant = _ELSEWHERE.get(str(name).removeprefix("openai_").removeprefix("anthropic_"))
                 hint = f"did you mean {meant!r}?" if meant else instead(str(name), SETTINGS)
                 raise SchemaError(f"no setting {name!r}; {hint}", path=f"config.settings.{name}")
-        return cls(**given)
+        return cls(**settings)
 
 
-SETTINGS = tuple(one.name for one in fields(Settings))
-"""All settings, by name."""
+SETTINGS = tuple(setting.name for setting in fields(Settings))
+"""The names of all settings."""
 
 
 Standing: TypeAlias = Literal["own", "local", "foreign"]
@@ -293,20 +293,20 @@ FIELDS: Mapping[str, ConfigField] = {
 `activities`, `model`, `limits`, `origin`, `servers`, `batch` and `deps` are an Idea's alone, the others are those of
 `Config`.
 """
-ACCEPTED = {name: one.accepted for name, one in FIELDS.items()}
+ACCEPTED = {name: field.accepted for name, field in FIELDS.items()}
 """What each may be."""
 
 
-def _said(given: Config | Limits) -> Mapping[str, Any]:
-    """The fields that aren't as they are by default."""
-    defaults = _defaults(type(given))
-    return {name: value for name in defaults if (value := getattr(given, name)) is not defaults[name]}
+def _changed(options: Config | Limits) -> Mapping[str, Any]:
+    """The fields that differ from their defaults."""
+    defaults = _defaults(type(options))
+    return {name: value for name in defaults if (value := getattr(options, name)) is not defaults[name]}
 
 
 @cache
 def _defaults(kind: type[Config | Limits]) -> Mapping[str, Any]:
     """The defaults of all fields by name, gathered once: limits are made for every run."""
-    return {one.name: one.default for one in fields(kind)}
+    return {option.name: option.default for option in fields(kind)}
 
 
 @names_nearest
@@ -368,7 +368,7 @@ class Config:
     """How many bytes all images, audio and files of a run may have together, each counted once."""
 
     def __post_init__(self) -> None:
-        check_fields(_said(self), ACCEPTED, "config")
+        check_fields(_changed(self), ACCEPTED, "config")
         object.__setattr__(self, "settings", Settings.of(self.settings))
 
 
@@ -393,21 +393,21 @@ class Limits:
     """How large the values of the run would be, written out, whatever they share; each counts as 64 at least."""
 
     def __post_init__(self) -> None:
-        check_fields(_said(self), _LIMITS, "limits")
+        check_fields(_changed(self), _LIMITS, "limits")
 
     @classmethod
-    def of(cls, told: object) -> Limits:
+    def of(cls, value: object) -> Limits:
         """The limits in a mapping, as an Idea's config has them.
 
         Raises:
             SchemaError: one is unknown or can't be so; naming the near one.
         """
-        if not is_object(told):
+        if not is_object(value):
             raise SchemaError(f"limits must be an object with {', '.join(_LIMITS)}", path="config.limits")
-        if unknown := sorted(told.keys() - _LIMITS.keys()):
+        if unknown := sorted(value.keys() - _LIMITS.keys()):
             wrong = f"'limits' has no {unknown[0]!r}; {instead(unknown[0], _LIMITS)}"
             raise SchemaError(wrong, path=f"config.limits.{unknown[0]}")
-        return cls(**told)
+        return cls(**value)
 
     def narrowed(self, by: Mapping[str, Any]) -> Limits:
         """These limits, where the others are narrower, those: nothing that is said here is widened.
@@ -415,10 +415,10 @@ class Limits:
         Raises:
             SchemaError: one of the others is none.
         """
-        others = Limits.of(by)
+        bounds = Limits.of(by)
         least: dict[str, Any] = {}
         for name in by:
-            values = [value for value in (getattr(self, name), getattr(others, name)) if value is not None]
+            values = [value for value in (getattr(self, name), getattr(bounds, name)) if value is not None]
             least[name] = min(values, default=None)
         return replace(self, **least)
 
@@ -428,4 +428,4 @@ _COUNT = Accepted(
     "a whole number that is not negative, or None",
     lambda value: value is None or (is_number_within(value) and value == value // 1),
 )
-_LIMITS = {one.name: _BOUND if one.name in {"seconds", "usd"} else _COUNT for one in fields(Limits)}
+_LIMITS = {limit.name: _BOUND if limit.name in {"seconds", "usd"} else _COUNT for limit in fields(Limits)}

@@ -46,12 +46,12 @@ def origin_of(message: JsonObject, origin: str | None) -> str | None:
 
 def carried_over(message: JsonObject, origin: str | None, into: str | None) -> JsonObject:
     """A message that crosses from a context of one origin into that of another."""
-    own = {key: value for key, value in message.items() if key != ORIGIN}
-    source = origin_of(message, origin)
+    crossing = {key: value for key, value in message.items() if key != ORIGIN}
     if message.get("type") in MEDIA:
-        source = media_origin(message, origin)
-        return {**own, ORIGIN: source} if "path" in message and source != into else own
-    return own if message.get("type") != "tool" or source == into else {**own, ORIGIN: source}
+        source, needs_origin = media_origin(message, origin), "path" in message
+    else:
+        source, needs_origin = origin_of(message, origin), message.get("type") == "tool"
+    return {**crossing, ORIGIN: source} if needs_origin and source != into else crossing
 
 
 def media_origin(message: JsonObject, origin: str | None) -> str | None:
@@ -164,7 +164,7 @@ class Messages(Sequence[JsonObject]):
             if isinstance(messages, Mapping) or not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
                 raise MessageError(f"a context is a text or a list of messages, not {messages!r}")
             self._messages = tuple(
-                check_message(_said(message), index, kinds, self._data_kinds) for index, message in enumerate(messages)
+                check_message(_as_message(item), index, kinds, self._data_kinds) for index, item in enumerate(messages)
             )
             if any(message.get("type") == "plan" for message in self._messages):
                 self._messages = read_plans(self._messages, self._data_kinds)
@@ -181,8 +181,8 @@ class Messages(Sequence[JsonObject]):
     @property
     def instances(self) -> list[str]:
         """The ids of the instances, in the order of their first message."""
-        found = (instance_of(message) for message in self._messages)
-        return list(dict.fromkeys(instance for instance in found if instance is not None))
+        instances = (instance_of(message) for message in self._messages)
+        return list(dict.fromkeys(instance for instance in instances if instance is not None))
 
     @property
     def messages(self) -> list[JsonObject]:
@@ -350,8 +350,8 @@ class Context(Messages):
         Raises:
             MessageError: for a malformed one among them, naming its index there.
         """
-        more = Context(messages, data_kinds=self._data_kinds)
-        return Context.checked([*self._messages, *more], self._data_kinds, self._origin)
+        added = Context(messages, data_kinds=self._data_kinds)
+        return Context.checked([*self._messages, *added], self._data_kinds, self._origin)
 
     def memory(self) -> Memory:
         """The folded values, made on first use."""
@@ -378,12 +378,12 @@ def is_marked(context: Context) -> bool:
     return any(mark is not False for mark in context._brought)  # pyright: ignore[reportPrivateUsage] -- as above
 
 
-def _said(message: Mapping[str, Any] | str) -> Mapping[str, Any]:
+def _as_message(message: Mapping[str, Any] | str) -> Mapping[str, Any]:
     return {"type": "text", "text": message} if isinstance(message, str) else message
 
 
 def unheard(done: float, total: float | None = None, message: str | None = None) -> None:
-    """Tells nobody."""
+    """Ignores progress."""
 
 
 def absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collection[str]) -> None:

@@ -31,16 +31,16 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
         parts["output"] = {**definitions_of(tool.schema), **tool.output}
     if gives is not None:
         parts["gives"] = gives
-    found, shared = gathered(parts)
-    for name in _refused(found["own"], found["takes"]):
-        if name in found["own"].get("required", []):
+    merged, shared = gathered(parts)
+    for name in _refused(merged["own"], merged["takes"]):
+        if name in merged["own"].get("required", []):
             raise _contradiction("the delegate takes no such parameter", tool, f"properties.{name}")
-    schema = _parameters(found["own"], found["takes"], defaults)
+    schema = _parameters(merged["own"], merged["takes"], defaults)
     properties = properties_of(schema)
-    results = [found[part] for part in ("output", "gives") if part in found]
+    results = [merged[part] for part in ("output", "gives") if part in merged]
     properties |= {name: {**properties[name], DERIVED: mark} for name, mark in _marks(tool) if name in properties}
-    own = {key: value for key, value in tool.meta.items() if key != "_output"}
-    properties |= own | ({"_output": _both(*results)} if results else {})
+    meta = {key: value for key, value in tool.meta.items() if key != "_output"}
+    properties |= meta | ({"_output": _both(*results)} if results else {})
     if shared:
         schema["$defs"] = shared
     _check(schema, tool)
@@ -62,29 +62,30 @@ def merge_interface(tool: Tool, named: Tool) -> Tool:
     return merge_contract(replace(whole, bound=tool.bound), named.parameters, named.result, ())
 
 
-def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -> JsonObject:
-    refused = _refused(own, takes)
-    mine = {name: one for name, one in properties_of(own).items() if name not in refused}
+def _parameters(parameters: JsonObject, takes: JsonObject, defaults: Collection[str]) -> JsonObject:
+    refused = _refused(parameters, takes)
+    mine = {name: schema for name, schema in properties_of(parameters).items() if name not in refused}
     theirs = properties_of(takes)
-    schema = {**own}
+    schema = {**parameters}
     schema["properties"] = {**mine, **theirs} | {
         name: _both(mine[name], theirs[name]) for name in mine if name in theirs
     }
     needed = [name for name in takes.get("required", []) if name not in defaults]
-    required = list(dict.fromkeys([*own.get("required", []), *needed]))
+    required = list(dict.fromkeys([*parameters.get("required", []), *needed]))
     if required:
         schema["required"] = required
-    if takes.get("additionalProperties") is False or own.get("additionalProperties") is False:
+    if takes.get("additionalProperties") is False or parameters.get("additionalProperties") is False:
         schema["additionalProperties"] = False
     rest = {key: value for key, value in takes.items() if key not in _MERGED}
     if rest:
-        schema["allOf"] = [*own.get("allOf", []), rest]
+        schema["allOf"] = [*parameters.get("allOf", []), rest]
     return schema
 
 
-def _refused(own: JsonObject, takes: JsonObject) -> set[str]:
+def _refused(schema: JsonObject, takes: JsonObject) -> set[str]:
     """The parameters that a closed delegate would not take."""
-    return set(properties_of(own)) - set(properties_of(takes)) if takes.get("additionalProperties") is False else set()
+    is_closed = takes.get("additionalProperties") is False
+    return set(properties_of(schema)) - set(properties_of(takes)) if is_closed else set()
 
 
 def _marks(tool: Tool) -> list[tuple[str, bool]]:

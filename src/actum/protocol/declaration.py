@@ -41,27 +41,27 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
             declared twice or with a value that it can't have, two spellings that differ (T3).
     """
     try:
-        own = plain(schema)
+        parsed = plain(schema)
     except NotJson as error:
         raise SchemaError(str(error), tool=name) from None
-    if not is_object(own):
+    if not is_object(parsed):
         raise SchemaError(f"a tool must be a JSON Schema object, not {type(schema).__name__}", tool=name)
-    label = name or _declared_name(own)
-    if own.get("type", "object") != "object":
-        raise SchemaError(f"a tool's schema must have the type object, not {own['type']!r}", tool=label, path="type")
-    if not isinstance(own.get("properties", {}), dict):
+    label = name or _declared_name(parsed)
+    if parsed.get("type", "object") != "object":
+        raise SchemaError(f"a tool's schema must have the type object, not {parsed['type']!r}", tool=label, path="type")
+    if not isinstance(parsed.get("properties", {}), dict):
         raise SchemaError("'properties' must be an object", tool=label, path="properties")
-    own = with_output_paths(own)
-    if "_outputPath" in own.get("properties", {}):
-        own = {**own, "properties": with_output_paths(own["properties"])}
-    own = _with_one_set_of_definitions(own)
-    meta = _collect(own, label)
+    parsed = with_output_paths(parsed)
+    if "_outputPath" in parsed.get("properties", {}):
+        parsed = {**parsed, "properties": with_output_paths(parsed["properties"])}
+    parsed = _with_one_set_of_definitions(parsed)
+    meta = _collect(parsed, label)
     fixed_name = meta.get("_tool", {}).get("const", name)
     if name is not None and fixed_name != name:
         raise SchemaError(f"it is registered as {name!r}, but its '_tool' says {fixed_name!r}", tool=name, path="_tool")
     if not fixed_name:
         raise SchemaError("it has no name: register it under one, or fix its '_tool'", path="_tool")
-    tool = Tool(name=fixed_name, schema=own, meta=meta, origin=origin)
+    tool = Tool(name=fixed_name, schema=parsed, meta=meta, origin=origin)
     _check(tool)
     return tool
 
@@ -69,21 +69,21 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
 def _with_one_set_of_definitions(schema: JsonObject) -> JsonObject:
     """A tool whose parameters and `_output` refer to its own definitions: each may have been a schema by itself."""
     properties = properties_of(schema)
-    alone = {name: one for name, one in properties.items() if is_object(one) and definitions_of(one)}
+    alone = {name: part for name, part in properties.items() if is_object(part) and definitions_of(part)}
     output = schema.get("_output")
     if is_object(output) and definitions_of(output):
         alone["_output"] = output
-    given = [one for part in (schema, *alone.values()) for one in definitions_of(part).values()]
-    if not alone or not all(map(is_object, given)):  # what isn't one is told where the whole tool is judged
+    definitions = [definition for part in (schema, *alone.values()) for definition in definitions_of(part).values()]
+    if not alone or not all(map(is_object, definitions)):  # others are reported where the whole tool is judged
         return schema
     rest = {key: value for key, value in schema.items() if key != "_output"}
-    rest["properties"] = {name: one for name, one in properties.items() if name not in alone}
+    rest["properties"] = {name: part for name, part in properties.items() if name not in alone}
     # No property is named so: the tool itself.
     parts, shared = gathered({"": rest, **alone})
-    own = parts[""]
-    placed = {name: parts[name] if name in alone else own["properties"][name] for name in properties}
-    own["properties"] = placed | ({"_output": parts["_output"]} if "_output" in alone else {})
-    return {**own, "$defs": shared}
+    whole = parts[""]
+    placed = {name: parts[name] if name in alone else whole["properties"][name] for name in properties}
+    whole["properties"] = placed | ({"_output": parts["_output"]} if "_output" in alone else {})
+    return {**whole, "$defs": shared}
 
 
 def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iterator[Tool]:
@@ -108,8 +108,8 @@ def _owned(tool: Tool, instance: str | None) -> Tool:
     if instance is None:
         return tool
     if tool.instances and instance not in tool.instances:
-        there = ", ".join(tool.instances)
-        why = f"its message is of the instance {instance!r}, and it says that its calls are for {there}"
+        instances = ", ".join(tool.instances)
+        why = f"its message is of the instance {instance!r}, and it says that its calls are for {instances}"
         raise SchemaError(why, tool=tool.name, path="_instance")
     return owned_by(tool, [instance])
 
@@ -140,17 +140,17 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
     properties: JsonObject = schema.setdefault("properties", {})
     meta: dict[str, JsonObject] = {}
     for holder, prefix in ((schema, ""), (properties, "properties.")):
-        own: dict[str, str] = {}
+        spellings: dict[str, str] = {}
         for key in [key for key in holder if key[:1] == "_"]:
             path = prefix + key
             canonical = SPELLINGS.get(key, key)
             value = _as_choice(canonical, _as_schema(canonical, holder.pop(key), name, path), name, path)
-            if canonical in own and meta[canonical] != value:
-                raise SchemaError(two_spellings(own[canonical], key), tool=name, path=path)
-            if canonical in meta and canonical not in own:
+            if canonical in spellings and meta[canonical] != value:
+                raise SchemaError(two_spellings(spellings[canonical], key), tool=name, path=path)
+            if canonical in meta and canonical not in spellings:
                 raise SchemaError(f"{canonical!r} is declared twice", tool=name, path=path)
             meta[canonical] = value
-            own.setdefault(canonical, key)
+            spellings.setdefault(canonical, key)
             _check_values(canonical, value, name, path)
     for parameter, described in properties.items():
         _check_parameter(described, name, f"properties.{parameter}")
@@ -199,14 +199,19 @@ def _as_enum(schema: JsonObject) -> JsonObject:
     """A schema that lists its values by `anyOf` or `oneOf` as one that does so by `enum`."""
     for word in ("anyOf", "oneOf"):
         options: Any = schema.get(word)
-        if (
-            is_list(options)
-            and options
-            and all(is_object(one) and ("const" in one or is_list(one.get("enum"))) for one in options)
-        ):
-            values = [value for one in options for value in ([one["const"]] if "const" in one else one["enum"])]
-            return {**{key: one for key, one in schema.items() if key != word}, "enum": values}
+        lists = [_listed(option) for option in options] if is_list(options) else []
+        if lists and None not in lists:
+            rest = {key: value for key, value in schema.items() if key != word}
+            return {**rest, "enum": [value for values in lists for value in values or ()]}
     return schema
+
+
+def _listed(schema: object) -> list[Any] | None:
+    """The values that a schema lists by `const` or `enum`; None where it lists none."""
+    if not is_object(schema):
+        return None
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    return values if is_list(values) else None
 
 
 _FIXED_OR_CHOSEN = "fixed, or an enum to choose from"
@@ -265,8 +270,7 @@ def _check_values(key: str, schema: JsonObject, name: str | None, path: str) -> 
     if key in AUTHORS and "const" not in schema:
         raise SchemaError(f"{key!r} must be fixed by the author: give it one value", tool=name, path=path)
     takes, words = VALUES[key]
-    choices = schema.get("enum")
-    for value in [schema["const"]] if "const" in schema else choices if is_list(choices) else ():
+    for value in _listed(schema) or ():
         if not takes(value):
             raise SchemaError(f"{key!r} must be {words}, not {value!r}", tool=name, path=path)
 

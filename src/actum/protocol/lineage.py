@@ -40,16 +40,16 @@ DERIVED_WHOLE: Marks = {(): Source(is_brought=True, is_derived=True)}
 
 def join_sources(sources: Iterable[Source]) -> Source:
     """Where a value comes from that holds others, or was made of them."""
-    own = list(sources)
-    return Source(any(one.is_brought for one in own), any(one.is_derived for one in own))
+    sources = list(sources)
+    return Source(any(source.is_brought for source in sources), any(source.is_derived for source in sources))
 
 
 def at(marks: Marks, path: Path) -> Marks:
     """The marks of a part of a value."""
     if not path or not marks:
         return marks
-    above = [one for one in (path[:length] for length in range(len(path) + 1)) if one in marks]
-    below = {one[len(path) :]: source for one, source in marks.items() if one[: len(path)] == path}
+    above = [prefix for prefix in (path[:length] for length in range(len(path) + 1)) if prefix in marks]
+    below = {inner[len(path) :]: source for inner, source in marks.items() if inner[: len(path)] == path}
     return below if not above or () in below else {(): marks[above[-1]], **below}
 
 
@@ -63,28 +63,28 @@ def marks_in(message: Mapping[str, Any], value: Any) -> Marks:
 
     What a model has written out itself as the result of its call is its own.
     """
-    told: Any = message.get(BROUGHT)
+    mark: Any = message.get(BROUGHT)
     call: Any = message.get("_call")
-    if is_list(told):
-        return dict(_parts(told))
-    if told is False or (told is None and call is None):
+    if is_list(mark):
+        return dict(_parts(mark))
+    if mark is False or (mark is None and call is None):
         return NONE
-    if told is None and is_object(call) and "_output" in call and call["_output"] == value:
+    if mark is None and is_object(call) and "_output" in call and call["_output"] == value:
         return NONE
     derived: Any = message.get(DERIVED)
     return DERIVED_WHOLE if is_list(derived) and "" in derived else WHOLE
 
 
-def _parts(told: list[Any]) -> Iterator[tuple[Path, Source]]:
-    for one in told:
-        path: Any = one.get("at") if is_object(one) else None
+def _parts(mark: list[Any]) -> Iterator[tuple[Path, Source]]:
+    for part in mark:
+        path: Any = part.get("at") if is_object(part) else None
         if not is_list(path) or not all(isinstance(key, str) or (type(key) is int and key >= 0) for key in path):
             yield (), Source(is_brought=True, is_derived=True)
             continue
-        named: Any = one.get("named")
+        named: Any = part.get("named")
         is_partly = type(named) is int and 0 <= named < len(path)
-        is_brought = one.get("brought") is not False
-        yield tuple(path), Source(is_brought, is_brought and one.get("derived") is True, named if is_partly else None)
+        is_brought = part.get("brought") is not False
+        yield tuple(path), Source(is_brought, is_brought and part.get("derived") is True, named if is_partly else None)
 
 
 def lineage_mark(marks: Marks) -> Any:
@@ -93,33 +93,33 @@ def lineage_mark(marks: Marks) -> Any:
         return False
     if len(marks) == 1 and () in marks and not marks[()].is_derived:
         return True
-    return [_told(path, marks[path]) for path in sorted(marks, key=lambda path: [_key(one) for one in path])]
+    return [_part_mark(path, marks[path]) for path in sorted(marks, key=lambda path: list(map(_key, path)))]
 
 
-def _told(path: Path, source: Source) -> JsonObject:
-    own: JsonObject = {"at": list(path)}
-    own |= {} if source.is_brought else {"brought": False}
-    own |= {"derived": True} if source.is_derived else {}
-    return own if source.named is None else {**own, "named": source.named}
+def _part_mark(path: Path, source: Source) -> JsonObject:
+    part: JsonObject = {"at": list(path)}
+    part |= {} if source.is_brought else {"brought": False}
+    part |= {"derived": True} if source.is_derived else {}
+    return part if source.named is None else {**part, "named": source.named}
 
 
 def own_part(value: Any, marks: Marks) -> Any:
     """What of a value no call has brought; MISSING where that is nothing. A list is shown whole, or not at all."""
     above = marks.get((), AUTHORED)
-    if len(marks) == (() in marks) or (not is_object(value) and any(one.is_brought for one in marks.values())):
+    if len(marks) == (() in marks) or (not is_object(value) and any(source.is_brought for source in marks.values())):
         return MISSING if source_of(marks).is_brought else value
     if not is_object(value):
         return value
     parts = {key: own_part(member, {(): above, **_below(marks, key)}) for key, member in value.items()}
-    own = {key: part for key, part in parts.items() if part is not MISSING}
-    return own if own or not above.is_brought else MISSING
+    shown = {key: part for key, part in parts.items() if part is not MISSING}
+    return shown if shown or not above.is_brought else MISSING
 
 
 def is_named(marks: Marks, key: str, depth: int) -> bool:
     """Whether somebody has written the key of a value's member, which stands so deep: one in data is data."""
-    own = _below(marks, key)
-    source = own.get((), AUTHORED if own else marks.get((), AUTHORED))
-    return not source.is_brought or (() in own and (source.named is None or source.named > depth))
+    below = _below(marks, key)
+    source = below.get((), AUTHORED if below else marks.get((), AUTHORED))
+    return not source.is_brought or (() in below and (source.named is None or source.named > depth))
 
 
 def _below(marks: Marks, key: str) -> Marks:
@@ -150,14 +150,14 @@ class Trail:
         elif method not in ("merge", "assign") or not is_object(value):
             yield path, NONE if method == "erase" else marks
         elif not is_object(old):
-            yield path, {(key, *below): one for key in value for below, one in _member(marks, key, len(path)).items()}
+            yield path, {(key, *below): mark for key in value for below, mark in _member(marks, key, len(path)).items()}
         else:
             for key, member in value.items():
-                own = _member(marks, key, len(path))
+                inner = _member(marks, key, len(path))
                 if method == "merge" and key in old:
-                    yield from self.steps(method, (*path, key), member, own, instance, old[key])
+                    yield from self.steps(method, (*path, key), member, inner, instance, old[key])
                 else:
-                    yield (*path, key), own
+                    yield (*path, key), inner
 
     def write(self, path: Path, marks: Marks, instance: str | None) -> None:
         """Let the value at a path have these marks, and none that it had before."""
@@ -174,14 +174,14 @@ class Trail:
         """The marks of the value at a path."""
         self._settle()
         keys = tuple(map(_key, path))
-        found = dict(_flat(self._overlay.read(keys, instance)))
+        marks = dict(_flat(self._overlay.read(keys, instance)))
         for length in range(len(keys), -1, -1):
-            if () in found:
+            if () in marks:
                 break
-            own = self._overlay.read((*keys[:length], _OWN), instance)
-            if isinstance(own, list):
-                found = {(): Source(*own), **found}
-        return found if any(source.is_brought for source in found.values()) else NONE
+            inherited = self._overlay.read((*keys[:length], _OWN), instance)
+            if isinstance(inherited, list):
+                marks = {(): Source(*inherited), **marks}
+        return marks if any(source.is_brought for source in marks.values()) else NONE
 
     def _settle(self) -> None:
         if self.whole is not None:
@@ -199,11 +199,11 @@ def _key(segment: Segment) -> str:
 
 def _member(marks: Marks, key: str, named: int) -> Marks:
     """The marks of a member of what is merged: where they are those of all of it, its key came with the data."""
-    own = _below(marks, key)
-    if () in own or () not in marks:
-        return own
+    member = _below(marks, key)
+    if () in member or () not in marks:
+        return member
     above = marks[()]
-    return {(): above._replace(named=named if above.named is None else above.named), **own}
+    return {(): above._replace(named=named if above.named is None else above.named), **member}
 
 
 def _flat(node: Any, above: Path = ()) -> Iterator[tuple[Path, Source]]:

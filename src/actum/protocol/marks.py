@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import MessageError
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, without_keys
 from .applying import is_numbered
 from .approvals import PRIVATE, is_decision
 from .call import Place
@@ -93,10 +93,10 @@ class Marks:
 
     def marked(self, messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
         """The messages with each plan marked by its number and, unless a run has begun it, by this run's id."""
-        own = list(messages)
+        marked = list(messages)
         for plan in self.plans:
-            own[plan.start] = {**own[plan.start], OF: str(plan.number), RUN: plan.run or run}
-        return own
+            marked[plan.start] = {**marked[plan.start], OF: str(plan.number), RUN: plan.run or run}
+        return marked
 
 
 def _numbered(
@@ -104,12 +104,12 @@ def _numbered(
 ) -> tuple[list[Authored], int]:
     """The plans at these indices with their numbers, and the number of the next answer."""
     marked = (place_of(messages[index]) for index in plans_at)
-    taken = {*left, *(place.answer for place in marked if place is not None)}
+    used = {*left, *(place.answer for place in marked if place is not None)}
     new = [index for index in plans_at if OF not in messages[index]]
     for index, place in decided:
-        if place.answer not in taken and new and new[0] < index:
+        if place.answer not in used and new and new[0] < index:
             raise _unmarked(index, f"nothing says what call {place} is: no plan before it is answer {place.answer}")
-    count = max((number + 1 for number in (*taken, *(place.answer for _, place in decided))), default=0)
+    count = max((number + 1 for number in (*used, *(place.answer for _, place in decided))), default=0)
     plans: list[Authored] = []
     for index in plans_at:
         plan = _plan(messages[index], index, count)
@@ -120,8 +120,8 @@ def _numbered(
     return plans, count
 
 
-def _unmarked(index: int, what: str) -> MessageError:
-    return MessageError(f"{what}; contexts from before 0.1.0 can't be gone on with: begin a new run", index=index)
+def _unmarked(index: int, problem: str) -> MessageError:
+    return MessageError(f"{problem}; contexts from before 0.1.0 can't be gone on with: begin a new run", index=index)
 
 
 def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
@@ -132,7 +132,7 @@ def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
 
 def without_output(plan: JsonObject) -> JsonObject:
     """A plan whose output is not delivered any more: what is left of it are its calls (O9)."""
-    return {key: value for key, value in plan.items() if key != "output"}
+    return without_keys(plan, {"output"})
 
 
 def plan_marks(number: int, run: str, places: Mapping[int, Place], trace: str = "") -> JsonObject:
@@ -143,14 +143,12 @@ def plan_marks(number: int, run: str, places: Mapping[int, Place], trace: str = 
 
 def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
     """The messages as another run takes them over, those of its delegates too: its calls get keys of their own (C9)."""
-    own: list[JsonObject] = []
-    for message in messages:
-        if message.get("type") == "suspended":
-            own.append({**message, "context": without_run(message["context"])})
-        else:
-            is_marked = not _OF_A_RUN.isdisjoint(message)
-            own.append({key: value for key, value in message.items() if key not in _OF_A_RUN} if is_marked else message)
-    return own
+    return [
+        {**message, "context": without_run(message["context"])}
+        if message.get("type") == "suspended"
+        else without_keys(message, _OF_A_RUN)
+        for message in messages
+    ]
 
 
 _OF_A_RUN = frozenset({RUN, TRACE, CALLER})
@@ -198,11 +196,11 @@ def next_turn(context: Context) -> tuple[Context, list[JsonObject]]:
     if not left:
         return context, []
     behind = messages[left[-1] + 1 :]
-    said = [message for message in behind if not is_decision(message, kinds)]
-    if not any(map(is_said, said)):
+    words = [message for message in behind if not is_decision(message, kinds)]
+    if not any(map(is_said, words)):
         return context, []
-    own = [*messages[: left[-1] + 1], *(message for message in behind if is_decision(message, kinds))]
-    return Context.checked(own, kinds, context.origin), said
+    turn = [*messages[: left[-1] + 1], *(message for message in behind if is_decision(message, kinds))]
+    return Context.checked(turn, kinds, context.origin), words
 
 
 def turn_starts(messages: Sequence[JsonObject]) -> list[int]:
@@ -265,10 +263,10 @@ def without(context: Context, gone: Collection[int], instead: JsonObject | None 
     if not gone:
         return context
     first = min(gone)
-    kept = [message for at, message in enumerate(context.messages) if at not in gone]
+    messages = [message for at, message in enumerate(context.messages) if at not in gone]
     if instead is not None:
-        kept.insert(first, instead)  # nothing before the first of them is gone
-    return Context.checked(kept, context.data_kinds, context.origin)
+        messages.insert(first, instead)  # nothing before the first of them is gone
+    return Context.checked(messages, context.data_kinds, context.origin)
 
 
 def without_plans(context: Context, but: Collection[int] = ()) -> Context:
@@ -277,13 +275,13 @@ def without_plans(context: Context, but: Collection[int] = ()) -> Context:
     Those of the answers `but` stay.
     """
     standing = {plan.number for plan in Marks.of(context.messages).standing} - {*but}
-    kept = [
+    messages = [
         message
         for message in context
         if not (message.get("type") == "plan" and Place.parse(message.get(OF, "0")).answer not in but)
         and not (message.get("type") in PRIVATE and Place.parse(message["of"]).answer in standing)
     ]
-    return Context.checked(kept, context.data_kinds, context.origin)
+    return Context.checked(messages, context.data_kinds, context.origin)
 
 
 def is_users(message: JsonObject) -> bool:
@@ -304,14 +302,14 @@ def _ends(messages: Sequence[JsonObject]) -> Iterator[int]:
 
 def _is_answer(message: JsonObject) -> bool:
     """Whether the assistant says something that no call has left."""
-    said = {message.get("type"), message.get("role")} & {"assistant", "output"}
-    return bool(said) and "_call" not in message
+    speakers = {message.get("type"), message.get("role")} & {"assistant", "output"}
+    return bool(speakers) and "_call" not in message
 
 
 def _opening(messages: Sequence[JsonObject], end: int) -> int:
     """Where the first turn begins: behind what the author wrote before the user's last words in it."""
-    said = [at for at in range(end) if is_users(messages[at]) and "_call" not in messages[at]]
-    return said[-1] if said else end - 1
+    at_user = [at for at in range(end) if is_users(messages[at]) and "_call" not in messages[at]]
+    return at_user[-1] if at_user else end - 1
 
 
 def _goes(message: JsonObject, newest: int, standing: Collection[int]) -> bool:

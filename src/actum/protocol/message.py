@@ -13,7 +13,7 @@ from ..errors import MessageError
 from ..messages import KINDS, Kind
 from ..messages.data import data_kind
 from ..messages.role import RAW
-from ..schema.json import JsonObject, NotJson, index_of, is_object, plain
+from ..schema.json import JsonObject, NotJson, index_of, is_object, plain, without_keys
 from .call import Place
 from .lineage import BROUGHT, NONE, Marks, marks_in
 
@@ -78,7 +78,7 @@ def is_brought(message: Mapping[str, Any]) -> bool:
 
 def as_printed(messages: Iterable[JsonObject]) -> list[JsonObject]:
     """Messages without the mark of what calls have brought: as the documents print what a delegate is handed."""
-    return [{key: one[key] for key in one if key != BROUGHT} if BROUGHT in one else one for one in messages]
+    return [without_keys(message, {BROUGHT}) for message in messages]
 
 
 def is_left(message: Mapping[str, Any]) -> bool:
@@ -115,32 +115,32 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
             index=index,
         )
     try:
-        own = cast("JsonObject", plain(cast("Mapping[str, Any]", message)))
+        checked = cast("JsonObject", plain(cast("Mapping[str, Any]", message)))
     except NotJson as error:
         raise MessageError(str(error), index=index) from None
-    kind = _kind(own, data_kinds)
-    name = own.get("type")
+    kind = _kind(checked, data_kinds)
+    name = checked.get("type")
     if kind is not None:
-        if (complaint := kind.complaint(own)) is not None:
+        if (complaint := kind.complaint(checked)) is not None:
             raise MessageError(complaint, index=index)
         if name == SUSPENDED:
-            _check_inner(own["context"], index, types, data_kinds)
+            _check_inner(checked["context"], index, types, data_kinds)
     elif not isinstance(name, str) or name not in types:
         known = ", ".join(sorted({*KINDS, *data_kinds, *types} - {RAW}))
         raise MessageError(f"the type {name!r} is unknown; known are {known}", index=index)
-    of_kind = kind_of(own, data_kinds)
+    of_kind = kind_of(checked, data_kinds)
     if of_kind in RESERVED_KINDS and (of_kind != name or name not in KINDS):  # an error is a message of its own
         raise MessageError(f"{of_kind!r} is not a name for a kind: †{of_kind} means something else", index=index)
     if kind is not None and "of" in kind.keys:
-        _check_place("of", own["of"], index)
-    if not is_object(own.get("_call", {})):
+        _check_place("of", checked["of"], index)
+    if not is_object(checked.get("_call", {})):
         raise MessageError("'_call' must be the call that has left the message, an object", index=index)
-    if not _OF_PLACES.isdisjoint(own):
-        _check_marks(own, index)
+    if not _OF_PLACES.isdisjoint(checked):
+        _check_marks(checked, index)
     for mark in (SHOWN, NUMBER, AGAIN):
-        if mark in own and (type(own[mark]) is not int or not 0 <= own[mark] < _MOST_NUMBER):
+        if mark in checked and (type(checked[mark]) is not int or not 0 <= checked[mark] < _MOST_NUMBER):
             raise MessageError(f"{mark!r} must be a whole number that is not negative", index=index)
-    return own
+    return checked
 
 
 def read_plans(messages: Sequence[JsonObject], data_kinds: Collection[str]) -> tuple[JsonObject, ...]:

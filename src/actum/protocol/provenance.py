@@ -64,15 +64,15 @@ class Origin:
 
         What has come before comes again without what is below it: values may be shared, and many times over.
         """
-        seen: set[int] = set()
+        visited: set[int] = set()
         waiting: list[tuple[int, Origin]] = [(0, self)]
         while waiting:
             depth, origin = waiting.pop()
-            is_new = id(origin) not in seen
-            seen.add(id(origin))
+            is_new = id(origin) not in visited
+            visited.add(id(origin))
             yield depth, origin, is_new
             if is_new:
-                waiting += [(depth + 1, one) for one in reversed(origin.of)]
+                waiting += [(depth + 1, part) for part in reversed(origin.of)]
 
     def to_list(self) -> list[JsonObject]:
         """The same as JSON, each origin once; `of` are the indices of messages."""
@@ -80,22 +80,21 @@ class Origin:
 
     def to_dict(self) -> JsonObject:
         """This origin alone as JSON, without what is empty."""
-        own: JsonObject = {"reference": self.reference, "by": self.by, "value": self.value}
-        of = [one.message for one in self.of]
+        required: JsonObject = {"reference": self.reference, "by": self.by, "value": self.value}
         named = {
             "message": self.message,
             "call": self.call,
             "place": self.place,
             "answer": self.answer,
             "scopes": list(self.scopes),
-            "expressions": [one.to_dict() for one in self.expressions],
+            "expressions": [reading.to_dict() for reading in self.expressions],
             "derived": list(self.derived),
             "failed": self.failed,
             "plan": self.plan,
-            "filters": [{"filter": one.source, "kept": one.kept, "of": one.of} for one in self.filters],
-            "of": of,
+            "filters": [{"filter": entry.source, "kept": entry.kept, "of": entry.of} for entry in self.filters],
+            "of": [part.message for part in self.of],
         }
-        return own | {key: value for key, value in named.items() if value not in (None, [], "")}
+        return required | {key: value for key, value in named.items() if value not in (None, [], "")}
 
 
 class Provenance:
@@ -109,7 +108,7 @@ class Provenance:
         self._data_kinds = context.data_kinds
         self._makers = makers
         marks = Marks.of(self._messages)
-        self._answers = {one.number: one for one in [*marks.plans, *answers]}
+        self._answers = {answer.number: answer for answer in [*marks.plans, *answers]}
         self._last = max(self._answers, default=-1)
         self._places = {at: place for place, left in marks.left.items() for at in left if "_call" in self._messages[at]}
         """The place of the call that left a message, by the message's index."""
@@ -132,19 +131,20 @@ class Provenance:
             expression = parse(reference)
         except ReferenceSyntax as error:
             raise MessageError(str(error)) from None
-        found = self._origins(references(expression), self._last, instance)
-        if not found:
+        origins = self._origins(references(expression), self._last, instance)
+        if not origins:
             raise MessageError(f"the run holds nothing at {reference}")
-        return found
+        return origins
 
     def output(self, value: Any) -> Origin:
         """The origin of the run's output: of the references that it was authored with, else its author alone."""
-        last = next((one for _, one in sorted(self._answers.items(), reverse=True) if one.output is not None), None)
+        answers = (answer for _, answer in sorted(self._answers.items(), reverse=True))
+        last = next((answer for answer in answers if answer.output is not None), None)
         if value is None or last is None:
             return Origin(reference=OUTPUT, by=UNKNOWN, value=value)
-        own = tuple(readings_in(last.output))
-        read = chain.from_iterable(one.references for one in own)
-        delivered = next((one for one in reversed(self._messages) if one.get("type") == "output"), None)
+        expressions = tuple(readings_in(last.output))
+        read = chain.from_iterable(expression.references for expression in expressions)
+        delivered = next((message for message in reversed(self._messages) if message.get("type") == "output"), None)
         return Origin(
             reference=OUTPUT,
             by=_author(last),
@@ -152,7 +152,7 @@ class Provenance:
             answer=None if last.is_given else last.number,
             plan=last.refined,
             of=self._origins(read, last.number, None),
-            expressions=tuple(one for one in own if one.is_computed),
+            expressions=tuple(expression for expression in expressions if expression.is_computed),
             filters=() if delivered is None else filters_of(delivered),
         )
 
@@ -166,8 +166,8 @@ class Provenance:
         return self._known[at]
 
     def _origins(self, read: Iterable[Reference], answer: int, instance: str | None) -> tuple[Origin, ...]:
-        found = [self._sources(reference, answer, instance, len(self._messages)) for reference in read]
-        sources = list(dict.fromkeys(index for indices in found for index in indices))
+        found = (self._sources(reference, answer, instance, len(self._messages)) for reference in read)
+        sources = list(dict.fromkeys(chain.from_iterable(found)))
         for index in self._needed(sources):
             self._known[index] = self._origin(index)
         return tuple(self._known[index] for index in sources)
@@ -190,9 +190,9 @@ class Provenance:
             return []
         message = self._messages[index]
         instance = instance_of(message)
-        read = (reference for one in _read_by(message) for reference in one.references)
+        read = (reference for reading in _read_by(message) for reference in reading.references)
         sources = (self._sources(reference, place.answer, instance, index) for reference in read)
-        return list(dict.fromkeys(source for indices in sources for source in indices))
+        return list(dict.fromkeys(chain.from_iterable(sources)))
 
     def _sources(self, reference: Reference, answer: int, instance: str | None, before: int) -> list[int]:
         """The messages, before one, that what a reference names was folded from; the last first."""
@@ -214,8 +214,8 @@ class Provenance:
         return sources
 
     def _place(self, answer: int, index: int) -> Place:
-        known = self._answers.get(answer)
-        return Place(answer, index) if known is None else known.place(index)
+        written = self._answers.get(answer)
+        return Place(answer, index) if written is None else written.place(index)
 
     def _origin(self, index: int) -> Origin:
         message, place = self._messages[index], self._places.get(index)
@@ -237,7 +237,7 @@ class Provenance:
             plan="" if answer is None else answer.refined,
             of=tuple(self._known[source] for source in self._inputs(index)),
             scopes=tuple(map(str, scopes)) if is_list(scopes) else (),
-            expressions=tuple(one for one in _read_by(message) if one.is_computed or one.at == WHEN),
+            expressions=tuple(reading for reading in _read_by(message) if reading.is_computed or reading.at == WHEN),
             derived=derived_of(message),
             filters=filters_of(message),
             failed=str(failed_of(message).get("error", "")),
@@ -272,11 +272,11 @@ def _author(answer: Authored | None) -> str:
 
 def _read_by(message: JsonObject) -> tuple[Reading, ...]:
     """What the call that left a message has read: one whose condition was false, nothing but that."""
-    own = readings(message["_call"])
+    read = readings(message["_call"])
     if failed_of(message) and ELSE in message["_call"]:
-        own += tuple(readings_in(message["_call"][ELSE], ELSE))
-    decided = tuple(one for one in own if one.at == WHEN) if is_skip(message) else ()
-    return decided or own
+        read += tuple(readings_in(message["_call"][ELSE], ELSE))
+    decided = tuple(reading for reading in read if reading.at == WHEN) if is_skip(message) else ()
+    return decided or read
 
 
 def _adds(write: Write, path: Path) -> tuple[bool, bool]:

@@ -44,8 +44,8 @@ def _reader(of: JsonObject, shape: JsonObject, output: JsonObject | None) -> Rea
         "required": list(properties),
         "additionalProperties": False,
     }
-    own = parse_tool(schema, READ)
-    return Reader(name=READ, schema=own.schema, meta=own.meta)
+    tool = parse_tool(schema, READ)
+    return Reader(name=READ, schema=tool.schema, meta=tool.meta)
 
 
 _TEXT: JsonObject = {"type": "string"}
@@ -106,22 +106,22 @@ def is_read(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> bool:
 @lru_cache(maxsize=512)
 def may_need_reading(tool: Tool) -> bool:
     """Whether what a tool returns is or holds free text, or nothing is known of it (T16)."""
-    return may_hold(tool.returns, lambda one: isinstance(one, Text) and one.values is None and not one.format)
+    return may_hold(tool.returns, lambda kind: isinstance(kind, Text) and kind.values is None and not kind.format)
 
 
 def may_hold(type: Type, is_meant: Callable[[Declared], bool], depth: int = 0) -> bool:
     """Whether a value of a type may be or hold what is meant; so may one of which nothing is known."""
-    known = type.declared
-    if known is None or depth > _DEEPEST:
+    kinds = type.declared
+    if kinds is None or depth > _DEEPEST:
         return True
-    for one in known:
-        if is_meant(one):
+    for kind in kinds:
+        if is_meant(kind):
             return True
         inner: Sequence[Type] = ()
-        if isinstance(one, List):
-            inner = (one.item,) if one.row is None else one.row
-        elif isinstance(one, Object):
-            inner = one.held
-        if any(may_hold(each, is_meant, depth + 1) for each in inner):
+        if isinstance(kind, List):
+            inner = (kind.item,) if kind.row is None else kind.row
+        elif isinstance(kind, Object):
+            inner = kind.held
+        if any(may_hold(part, is_meant, depth + 1) for part in inner):
             return True
     return False

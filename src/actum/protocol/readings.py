@@ -5,7 +5,7 @@ For those who show calls: provenance, graphs, approvals. A run judges and resolv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ class Reading:
 
     def to_dict(self) -> JsonObject:
         """The expression as JSON."""
-        return {"at": self.at, "text": self.text, "reads": [str(one) for one in self.references]}
+        return {"at": self.at, "text": self.text, "reads": [str(reference) for reference in self.references]}
 
 
 def readings(call: Mapping[str, Any]) -> tuple[Reading, ...]:
@@ -43,23 +43,23 @@ def readings(call: Mapping[str, Any]) -> tuple[Reading, ...]:
     What can't be read is left out: the run refuses such a call, and says why.
     """
     meta = [key for key in (WHEN, EACH, VALUE, EXPECT) if key in call]
-    found = [one for key in meta for one in readings_in(call[key], key)]
+    expressions = [expression for key in meta for expression in readings_in(call[key], key)]
     aside: Any = call.get(WITH)
     for path, text in aside.items() if is_object(aside) else ():
-        found += readings_in(text, path)
+        expressions += readings_in(text, path)
     for key, value in call.items():
         if key[:1] != "_":
-            found += readings_in(value, key)
-    return tuple(found)
+            expressions += readings_in(value, key)
+    return tuple(expressions)
 
 
 def readings_in(value: Any, name: str = "") -> Iterator[Reading]:
     """The expressions of a value that stands at `name`."""
     try:
-        found = template(value)
+        parsed = template(value)
     except ReferenceSyntax:
         return
-    for expression, path in zip(found.expressions, found.paths, strict=True):
+    for expression, path in zip(parsed.expressions, parsed.paths, strict=True):
         at = f"{name}{print_path(path)}" if name else print_path(path).lstrip(".")
         yield _reading(expression, at)
 
@@ -83,10 +83,10 @@ def with_filters(message: JsonObject, filters: Sequence[Filter] | None) -> JsonO
     if not filters:
         return message
     counts: dict[str, list[int]] = {}
-    for one in filters:
-        count = counts.setdefault(one.source, [0, 0])
-        count[0] += one.kept
-        count[1] += one.of
+    for entry in filters:
+        count = counts.setdefault(entry.source, [0, 0])
+        count[0] += entry.kept
+        count[1] += entry.of
     return message | {FILTERS: [{"filter": source, "kept": kept, "of": of} for source, (kept, of) in counts.items()]}
 
 
@@ -99,19 +99,17 @@ def marks_of(filters: Sequence[Filter] | None, derived: Sequence[str]) -> JsonOb
 def derived_of(message: Mapping[str, Any]) -> tuple[str, ...]:
     """The places in the call behind a message that a reader or an expression has made of data, as its mark says."""
     mark: Any = message.get(DERIVED)
-    return tuple(one for one in mark if isinstance(one, str)) if is_list(mark) else ()
+    return tuple(path for path in mark if isinstance(path, str)) if is_list(mark) else ()
 
 
 def filters_of(message: Mapping[str, Any]) -> tuple[Filter, ...]:
     """What the filters behind a message have kept, as its mark says; what isn't such a mark says nothing."""
     mark: Any = message.get(FILTERS)
-    return tuple(_filters(mark)) if is_list(mark) else ()
-
-
-def _filters(mark: Iterable[Any]) -> Iterator[Filter]:
-    for one in mark:
-        match one:
+    filters: list[Filter] = []
+    for entry in mark if is_list(mark) else ():
+        match entry:
             case {"filter": str(source), "kept": int(kept), "of": int(of)}:
-                yield Filter(source, kept, of)
+                filters.append(Filter(source, kept, of))
             case _:
-                continue
+                pass
+    return tuple(filters)

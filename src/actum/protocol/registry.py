@@ -1,4 +1,4 @@
-"""None"""
+"""The registry of tools and Activities, and the catalog of it that runs get."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Catalog:
         name, but by what others hold. The rest has crossed, and is served as it was where it came from.
         """
         tools, activities = dict[str, Tool](), dict[str, Activity]()
-        for one in others:
-            tools |= one._tools
-            activities |= one._activities
+        for other in others:
+            tools |= other._tools
+            activities |= other._activities
         closed = {
             name: activities.get(name) if is_own else self._closed[name]
             for name, is_own in (own or {}).items()
@@ -127,15 +127,15 @@ class Catalog:
         names = [tool.name] if "_activity" not in tool.meta and tool.name not in self._closed else []
         for key in ("_activity", "_delegate"):
             names += [tool.fixed(key), *(tool.choices(key) or [])]
-        return any((one := self._tools.get(name)) is not None and one.is_held for name in names if name)
+        return any((registered := self._tools.get(name)) is not None and registered.is_held for name in names if name)
 
     def _named(self, named: str, tool: Tool) -> Activity:
         if named == ELSEWHERE:
             return ACTIVITY
         if named not in self._activities:
-            known = ", ".join(sorted(self._activities)) or "none"
+            names = ", ".join(sorted(self._activities)) or "none"
             raise SchemaError(
-                f"no Activity {named!r} is registered; there are: {known}", tool=tool.name, path="_activity"
+                f"no Activity {named!r} is registered; there are: {names}", tool=tool.name, path="_activity"
             )
         return self._activities[named]
 
@@ -182,19 +182,19 @@ class Registry(Catalog):
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
             wrong = "one alone" if isinstance(given, Callable | Tool) else f"{given!r}"
             raise SchemaError(f"tools are a registry or a list of functions, [f, g], not {wrong}", path="tools")
-        made = cls()
-        for one in given:
-            if isinstance(one, Tool):
-                made.register(one)
-            elif callable(one) and not isinstance(one, Registry):
-                made.tool(one)
+        registry = cls()
+        for item in given:
+            if isinstance(item, Tool):
+                registry.register(item)
+            elif callable(item) and not isinstance(item, Registry):
+                registry.tool(item)
             else:
                 raise SchemaError(
-                    f"a list of tools holds functions and what `Idea.as_tool` returns, not {one!r}; which registered "
+                    f"a list of tools holds functions and what `Idea.as_tool` returns, not {item!r}; which registered "
                     "ones are offered is said by their names in Config(tools=[…])",
                     path="tools",
                 )
-        return made
+        return registry
 
     @overload
     def tool(self, function: Callable[P, R], /) -> Activity[P, R]: ...
@@ -251,9 +251,9 @@ class Registry(Catalog):
 
     def _check_name(self, name: str, tool: Tool | None, activity: Activity | None) -> None:
         """Whether a name is free: what has it is the same, made anew as a cell or a module runs again, or around."""
-        other, interface = self._activities.get(name), self._tools.get(name)
-        is_anew = activity is not None and other is not None and is_made_anew(other.function, activity.function)
-        made_it = other if other is not None and other.tool is interface else None
+        existing, interface = self._activities.get(name), self._tools.get(name)
+        is_anew = activity is not None and existing is not None and is_made_anew(existing.function, activity.function)
+        made_it = existing if existing is not None and existing.tool is interface else None
         if not (
             tool is None
             or interface is None
@@ -261,15 +261,15 @@ class Registry(Catalog):
             or says_the_same(interface, tool)
             or (is_anew and made_it is not None)
         ):
-            raise _taken(name, "a tool", made_it)
+            raise _name_taken(name, "a tool", made_it)
         if not (
             activity is None
-            or other is None
-            or other is self._around.get(f"activity {name}")
-            or other.function == activity.function  # a method of one object is made anew each time
+            or existing is None
+            or existing is self._around.get(f"activity {name}")
+            or existing.function == activity.function  # a method of one object is made anew each time
             or is_anew
         ):
-            raise _taken(name, "an Activity", other)
+            raise _name_taken(name, "an Activity", existing)
 
     def register(self, tool: str | Tool, schema: Mapping[str, Any] | None = None, *, replace: bool = False) -> Tool:
         """Register an interface: a name and a schema, or a tool that was made elsewhere.
@@ -285,8 +285,8 @@ class Registry(Catalog):
                 "tools.tool, of an Idea by tools.register(idea.as_tool('name'))"
             )
         parsed = tool if isinstance(tool, Tool) else parse_tool(schema, tool)
-        if (own := self._activities.get(parsed.name)) is not None and "_activity" not in parsed.meta:
-            own.check_retries(parsed)
+        if (activity := self._activities.get(parsed.name)) is not None and "_activity" not in parsed.meta:
+            activity.check_retries(parsed)
         self._put(parsed.name, parsed, None, replace=replace)
         return parsed
 
@@ -331,8 +331,8 @@ class Registry(Catalog):
         activity = same.under(name) if same else Activity(name=name, function=function)
         check_function(activity.function, name)
         activity.retries = retries
-        if (own := self._tools.get(name)) is not None and "_activity" not in own.meta:
-            activity.check_retries(own)
+        if (tool := self._tools.get(name)) is not None and "_activity" not in tool.meta:
+            activity.check_retries(tool)
         self._put(name, None, activity, replace=replace)
         return activity
 
@@ -344,9 +344,9 @@ class Registry(Catalog):
 
     def copy(self) -> Self:
         """A registry of its own that begins with what this one holds."""
-        own = type(self)(backoff=self.backoff)
-        own.take(self)
-        return own
+        registry = type(self)(backoff=self.backoff)
+        registry.take(self)
+        return registry
 
     def loaded(self, load: Callable[[], str]) -> Registry:
         """What the code of a module registers here as it is loaded: for those who name it, and for nobody else.
@@ -355,8 +355,8 @@ class Registry(Catalog):
         register that it imports stays. `load` returns its name; what it registers is known from the first time on.
         """
         before, around = (self._tools.copy(), self._activities.copy()), self._around
-        self._around = {f"tool {name}": one for name, one in self._tools.items()}
-        self._around |= {f"activity {name}": one for name, one in self._activities.items()}
+        self._around = {f"tool {name}": tool for name, tool in self._tools.items()}
+        self._around |= {f"activity {name}": activity for name, activity in self._activities.items()}
         try:
             module = load()
         except BaseException:
@@ -364,30 +364,30 @@ class Registry(Catalog):
             raise
         finally:
             self._around = around
-        own = self._parted(module, *before)
-        if own._tools or own._activities:
-            self._of_modules[module] = own
+        registry = self._parted(module, *before)
+        if registry._tools or registry._activities:
+            self._of_modules[module] = registry
         return self._of_modules[module] if module in self._of_modules else self._registered_by(module)
 
     def _registered_by(self, module: str) -> Registry:
         """What a module has registered here that the program itself has imported before."""
-        own = Registry()
-        own._activities = {name: one for name, one in self._activities.items() if _is_of(one.function, [module])}
-        own._tools = {name: one for name, one in self._tools.items() if name in own._activities}
-        return own
+        registry = Registry()
+        registry._activities = _of_module(self._activities, module)
+        registry._tools = {name: tool for name, tool in self._tools.items() if name in registry._activities}
+        return registry
 
     def _parted(self, module: str, tools: Mapping[str, Tool], activities: Mapping[str, Activity]) -> Registry:
         """Take out what a module has registered since these were all."""
-        own = Registry()
-        new = {name: one for name, one in self._activities.items() if activities.get(name) is not one}
-        own._activities = {name: one for name, one in new.items() if _is_of(one.function, [module])}
-        for name, one in self._tools.items():
-            if tools.get(name) is not one and (name in own._activities or name not in new):
-                own._tools[name] = one
-        self._tools = {**tools, **{name: one for name, one in self._tools.items() if name not in own._tools}}
-        kept = {name: one for name, one in self._activities.items() if name not in own._activities}
-        self._activities = {**activities, **kept}
-        return own
+        registry = Registry()
+        new = {name: value for name, value in self._activities.items() if activities.get(name) is not value}
+        registry._activities = _of_module(new, module)
+        for name, tool in self._tools.items():
+            if tools.get(name) is not tool and (name in registry._activities or name not in new):
+                registry._tools[name] = tool
+        self._tools = {**tools, **{name: tool for name, tool in self._tools.items() if name not in registry._tools}}
+        rest = {name: value for name, value in self._activities.items() if name not in registry._activities}
+        self._activities = {**activities, **rest}
+        return registry
 
     def take(self, other: Catalog) -> None:
         """Register all that another one holds; what has the same names here is replaced."""
@@ -395,15 +395,16 @@ class Registry(Catalog):
         self._activities |= other._activities
 
 
-def _taken(name: str, what: str, by: Activity | None) -> SchemaError:
+def _name_taken(name: str, kind: str, by: Activity | None) -> SchemaError:
     function: Any = None if by is None else by.function
     made_of = getattr(function, "__qualname__", None)
     whose = f", {function.__module__}.{made_of}," if made_of else ""
     return SchemaError(
-        f"{what} of this name{whose} is registered already: give it another name, or say replace=True", tool=name
+        f"{kind} of this name{whose} is registered already: give it another name, or say replace=True", tool=name
     )
 
 
-def _is_of(function: Callable[..., Any], modules: Collection[str]) -> bool:
-    module = getattr(function, "__module__", None) or ""
-    return any(module == one or module.startswith(f"{one}.") for one in modules)
+def _of_module(activities: Mapping[str, Activity], module: str) -> dict[str, Activity]:
+    """Those whose function stands in a module, or in one below it."""
+    homes = {name: getattr(activity.function, "__module__", None) for name, activity in activities.items()}
+    return {name: activities[name] for name, home in homes.items() if f"{home}.".startswith(f"{module}.")}

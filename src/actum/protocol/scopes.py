@@ -90,9 +90,9 @@ class Catalogue:
         insort(self._messages[shelf], (order, message), key=_order)
         if kind is not None:
             notes = self._notes[shelf]
-            own = {key: (order, message[key]) for key in ("schema", "description") if key in message}
-            notes |= own
-            if own and is_brought(message):
+            new_notes = {key: (order, message[key]) for key in ("schema", "description") if key in message}
+            notes |= new_notes
+            if new_notes and is_brought(message):
                 self._brought_notes.add(shelf)
 
     def _place(self, message: JsonObject) -> _Order:
@@ -108,11 +108,11 @@ class Catalogue:
 
     def of_type(self, name: str, instance: str | None) -> list[_Placed]:
         """The messages of a type that carries no data, shared and of the instance."""
-        return self._seen(is_data=False, name=name, instance=instance)
+        return self._visible(is_data=False, name=name, instance=instance)
 
     def to_come(self, messages: Iterable[JsonObject], instance: str | None) -> Iterator[_Placed]:
         """Messages that calls leave later, where they will stand: those that are shared, and of the instance."""
-        return ((self._place(one), one) for one in messages if _layer(one) in {None, instance})
+        return ((self._place(message), message) for message in messages if _layer(message) in {None, instance})
 
     def standing(self, instance: str | None, instance_of: InstanceOf) -> Iterator[_Placed]:
         """The plans whose output has not been delivered, with the calls of the instance and of none (M4, S11)."""
@@ -120,26 +120,26 @@ class Catalogue:
             place = place_of(message)
             if place is None or place.answer not in self._delivered:
                 calls: list[Any] = message["plan"]
-                own = [call for call in calls if not is_object(call) or instance_of(call) in (None, instance)]
-                yield order, {**message, "plan": own}
+                open_calls = [call for call in calls if not is_object(call) or instance_of(call) in (None, instance)]
+                yield order, {**message, "plan": open_calls}
 
     def results(self, instance: str | None) -> Iterator[tuple[Any, Marks]]:
         """The results so far, in the order of their places, with their marks; one that crossed is a list (S11)."""
         # Not by what had been said before: one that waited for a decision stands where its call does.
-        seen = sorted(self._seen(is_data=True, name=RESULT, instance=instance), key=lambda placed: placed[0][1:])
-        for _, message in seen:
+        results = sorted(self._visible(is_data=True, name=RESULT, instance=instance), key=lambda placed: placed[0][1:])
+        for _, message in results:
             value = payload_of(message, RESULT)
             if value is MISSING:
                 continue
             marks = marks_in(message, value)
             if "_call" not in message and isinstance(value, list):
-                yield from ((one, at(marks, (index,))) for index, one in enumerate(cast("list[Any]", value)))
+                yield from ((item, at(marks, (index,))) for index, item in enumerate(cast("list[Any]", value)))
             else:
                 yield value, marks
 
     def first(self, kind: str, instance: str | None, paths: Sequence[Path]) -> _Order:
         """The position of the first message that holds anything of these paths; others don't count (S7)."""
-        for order, message in self._seen(is_data=True, name=kind, instance=instance):
+        for order, message in self._visible(is_data=True, name=kind, instance=instance):
             payload = payload_of(message, kind)
             if payload is not MISSING and any(Fold(payload).read(path) is not MISSING for path in paths):
                 return order
@@ -148,16 +148,16 @@ class Catalogue:
     def notes(self, kind: str, instance: str | None) -> JsonObject:
         """The schema and the description of a data kind: the last ones that its messages carry."""
         placed = [(key, *note) for layer in {None, instance} for key, note in self._notes[True, kind, layer].items()]
-        return {key: note for key, _, note in sorted(placed, key=lambda one: (one[0] == "description", one[1]))}
+        return {key: note for key, _, note in sorted(placed, key=lambda entry: (entry[0] == "description", entry[1]))}
 
     def has_brought_notes(self, kind: str, instance: str | None) -> bool:
         """Whether calls have brought any of what is said of a data kind: it is data like all else (S10)."""
         return any((True, kind, layer) in self._brought_notes for layer in {None, instance})
 
-    def _seen(self, *, is_data: bool, name: str, instance: str | None) -> list[_Placed]:
+    def _visible(self, *, is_data: bool, name: str, instance: str | None) -> list[_Placed]:
         layers = [self._messages.get((is_data, name, layer), []) for layer in {None, instance}]
-        own = [layer for layer in layers if layer]
-        return own[0] if len(own) == 1 else sorted((placed for layer in own for placed in layer), key=_order)
+        filled = [layer for layer in layers if layer]
+        return filled[0] if len(filled) == 1 else sorted((placed for layer in filled for placed in layer), key=_order)
 
 
 InstanceOf: TypeAlias = "Callable[[JsonObject], str | None]"
@@ -173,9 +173,9 @@ def _order(placed: tuple[_Order, Any] | tuple[_Order, Any, Any]) -> _Order:
 
 def _layer(message: JsonObject) -> str | None:
     """The instance that a message is of; of an error, that of its call (S11)."""
-    own = instance_of(message)
+    instance = instance_of(message)
     call: Any = message.get("call")
-    return instance_of(call) if own is None and message.get("type") == "error" and is_object(call) else own
+    return instance_of(call) if instance is None and message.get("type") == "error" and is_object(call) else instance
 
 
 def scoped(
@@ -191,36 +191,35 @@ def scoped(
 
     Where they come from is said beside them, for a delegate (S10). `errors` cross as if the context held them (S11).
     """
-    found: list[tuple[_Order, JsonObject, Any]] = []
+    crossing: list[tuple[_Order, JsonObject, Any]] = []
     paths: defaultdict[str, list[Path]] = defaultdict(list)
     for scope in dict.fromkeys(scopes):
         place = scope_path(scope)
         paths[place.kind].append(place.path)
         if scope == _PLAN:
-            found += _plans(catalogue, instance, instance_of)
+            crossing += _plans(catalogue, instance, instance_of)
             continue
         to_come = catalogue.to_come(errors, instance) if scope == _ERROR else ()
         for order, message in (*catalogue.of_type(scope, instance), *to_come):
-            own = {key: copy(value) for key, value in message.items() if _crosses(key)}
-            found.append((order, own, is_brought(message) or OF in message))
-    for kind, own in paths.items():
+            shown = {key: copy(value) for key, value in message.items() if _crosses(key)}
+            crossing.append((order, shown, is_brought(message) or OF in message))
+    for kind, kind_paths in paths.items():
         source = _results(catalogue, instance) if kind == RESULT else memory
         part = Fold()
-        named = [Reference(kind, path) for path in own]
-        for one in named:
-            if (crossing := source.read(one, instance)) is not MISSING:
-                part.write("set", one.path, crossing)
+        marks = dict(WHOLE) if catalogue.has_brought_notes(kind, instance) else {}
+        for path in kind_paths:
+            reference = Reference(kind, path)
+            if (value := source.read(reference, instance)) is not MISSING:
+                part.write("set", path, value)
+            marks |= {(*path, *below): mark for below, mark in source.marks(reference, instance).items()}
         value = part.read()
         if value is not MISSING:
-            notes = _narrowed_notes(catalogue.notes(kind, instance), value, own)
-            marks = {} if not catalogue.has_brought_notes(kind, instance) else dict(WHOLE)
-            marks |= {(*one.path, *below): mark for one in named for below, mark in source.marks(one, instance).items()}
-            found.append(
-                (catalogue.first(kind, instance, own), data_message(kind, exported(value), notes), lineage_mark(marks))
-            )
-    found.sort(key=_order)
-    messages = [message for _, message, _ in found]
-    return Context.checked(messages, catalogue.data_kinds, origin, [mark for _, _, mark in found])
+            notes = _narrowed_notes(catalogue.notes(kind, instance), value, kind_paths)
+            message = data_message(kind, exported(value), notes)
+            crossing.append((catalogue.first(kind, instance, kind_paths), message, lineage_mark(marks)))
+    crossing.sort(key=_order)
+    messages = [message for _, message, _ in crossing]
+    return Context.checked(messages, catalogue.data_kinds, origin, [mark for _, _, mark in crossing])
 
 
 _PLAN = "plan"
@@ -240,10 +239,10 @@ def _plans(catalogue: Catalogue, instance: str | None, instance_of: InstanceOf) 
 def _results(catalogue: Catalogue, instance: str | None) -> Memory:
     """The results so far as a memory: a list, of which the marks are those of all of it (S10, S11)."""
     memory = Memory()
-    if found := list(catalogue.results(instance)):
-        source = join_sources(source_of(marks) for _, marks in found)
+    if results := list(catalogue.results(instance)):
+        source = join_sources(source_of(marks) for _, marks in results)
         marks = {(): source} if source.is_brought else NONE
-        memory.write(Write(RESULT, None, "set", (), [value for value, _ in found], marks))
+        memory.write(Write(RESULT, None, "set", (), [value for value, _ in results], marks))
     return memory
 
 
@@ -271,15 +270,15 @@ def _narrowed_notes(notes: JsonObject, value: Any, paths: Sequence[Path]) -> Jso
 
 def _narrowed(schema: Any, paths: Iterable[Path]) -> Any:
     """What a schema says of some paths, and nothing of what is beside them (S1)."""
-    found = Fold({})
+    narrowed = Fold({})
     for path in paths:
         steps: Path = tuple(step for segment in path for step in _steps(segment))
-        said: Any = Fold(schema).read(steps)
+        part: Any = Fold(schema).read(steps)
         # A reference would lead out of what crosses.
-        if not is_object(said) or next(references(said), None) is not None:
+        if not is_object(part) or next(references(part), None) is not None:
             continue
-        found.write("merge", (), _wrapped(said, path))
-    return found.read()
+        narrowed.write("merge", (), _wrapped(part, path))
+    return narrowed.read()
 
 
 def _wrapped(schema: JsonObject, path: Path) -> JsonObject:

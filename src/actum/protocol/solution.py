@@ -72,7 +72,7 @@ class _Accounts:
         self._memory = context.memory()
         self._makers, self._live = makers, live
         marks = Marks.of(self._messages)
-        self._answers = {one.number: one for one in (*answers, *marks.plans)}
+        self._answers = {answer.number: answer for answer in (*answers, *marks.plans)}
         self._left = marks.left
         self._decisions = Decisions(self._messages)
         self._items: dict[tuple[int, int], set[int]] = {}
@@ -87,11 +87,11 @@ class _Accounts:
                 if not is_object(authored) or not authored.get("_tool"):
                     continue
                 place = answer.place(index)
-                own = Call(authored)
+                call = Call(authored)
                 items = sorted(self._items.get((place.answer, place.index or 0), ()))
-                for one in (place.of_item(item) for item in items) if items else (place,):
-                    if str(one) not in self._known:
-                        self._known[str(one)] = self._account(one, own)
+                for leaf in map(place.of_item, items) if items else (place,):
+                    if str(leaf) not in self._known:
+                        self._known[str(leaf)] = self._account(leaf, call)
         return list(self._known.values())
 
     def _account(self, place: Place, authored: Call) -> CallAccount:
@@ -121,8 +121,9 @@ class _Accounts:
             )
         if error is not None and outcome is not None:
             return outcome, None if returned is MISSING else returned, error
-        if (message := next((one for one in reversed(left) if one.get("type") == "error"), None)) is not None:
-            return _outcome(message.get(OUTCOME)), message.get(RETURNED), ActumError(str(message["error"]))
+        errors = [message for message in left if message.get("type") == "error"]
+        if errors:
+            return _outcome(errors[-1].get(OUTCOME)), errors[-1].get(RETURNED), ActumError(str(errors[-1]["error"]))
         return ("unknown" if of in self._live.made else "not made"), None, None
 
     def _value(self, message: JsonObject) -> Any:
@@ -136,23 +137,24 @@ class _Accounts:
     def _carried_out(self, of: str, left: Sequence[JsonObject], authored: Call, *, was_made: bool) -> Call:
         """The call as far as the context tells its values, where it was made before this run."""
         decision = self._decisions.by_place.get(of)
-        own = next((Call(message["_call"]) for message in left if "_call" in message), authored)
+        call = next((Call(message["_call"]) for message in left if "_call" in message), authored)
         if decision is not None and decision.replacement is not None:
-            own = Call(decision.replacement)
+            call = Call(decision.replacement)
         if not was_made:
-            return own
+            return call
         try:
-            found = template(own.parameters)
+            parsed = template(call.parameters)
         except ReferenceSyntax:
-            return own
-        values = [self._read(one, Place.parse(of).answer, own.instance) for one in found.expressions]
-        texts = [str(one) if value is MISSING else value for one, value in zip(found.expressions, values, strict=True)]
-        meta = {key: value for key, value in own.items() if key.startswith("_")}
-        return Call({**found.fill(texts), **meta}) if found.expressions else own
+            return call
+        values = [self._read(expression, Place.parse(of).answer, call.instance) for expression in parsed.expressions]
+        pairs = zip(parsed.expressions, values, strict=True)
+        texts = [str(expression) if value is MISSING else value for expression, value in pairs]
+        meta = {key: value for key, value in call.items() if key.startswith("_")}
+        return Call({**parsed.fill(texts), **meta}) if parsed.expressions else call
 
     def _read(self, expression: Expression, answer: int, instance: str | None) -> Any:
         """What an expression came to; MISSING where the context doesn't tell any more."""
-        value = evaluate(expression, lambda one: self._held(one, answer, instance))
+        value = evaluate(expression, lambda reference: self._lookup(reference, answer, instance))
         if not isinstance(value, Bound):
             return value
         try:
@@ -160,22 +162,22 @@ class _Accounts:
         except ComputingError:
             return MISSING
 
-    def _held(self, reference: Reference, answer: int, instance: str | None) -> Any:
+    def _lookup(self, reference: Reference, answer: int, instance: str | None) -> Any:
         if reference.kind != CALLS:
             return self._memory.read(reference, instance)
         index, written = call_index(reference), self._answers.get(answer)
         if index is None or written is None:
             return MISSING
-        known = self._known.get(str(place := written.place(index)))
+        account = self._known.get(str(place := written.place(index)))
         left = self._left.get(place)  # also of what only computes, and of the call for all items
-        value = known.value if known is not None else self._value(self._messages[left[-1]]) if left else MISSING
+        value = account.value if account is not None else self._value(self._messages[left[-1]]) if left else MISSING
         return MISSING if value is MISSING else Fold(value).read(reference.path[1:])
 
 
-def _outcome(told: Any) -> Outcome:
-    for one in OUTCOMES:
-        if one == told:
-            return one
+def _outcome(mark: Any) -> Outcome:
+    for outcome in OUTCOMES:
+        if outcome == mark:
+            return outcome
     return "failed"
 
 
@@ -203,23 +205,23 @@ class Solution(Generic[T_co]):
 
     def to_dict(self) -> JsonObject:
         """The answer as a run keeps it: what was authored, and where it is in its run."""
-        own: JsonObject = {
+        answer: JsonObject = {
             "meta": self.meta,
             "calls": [dict(call) for call in self.calls],
             "output": self.authored,
             "number": self.number,
         }
         places = {str(index): str(place) for index, place in self.places.items()}
-        return own | ({"places": places} if places else {})
+        return answer | ({"places": places} if places else {})
 
     @property
     def by_instance(self) -> dict[str, list[Call]]:
         """The calls of each instance of the request; one that has none has an empty list."""
-        found: dict[str, list[Call]] = {instance: [] for instance in self.instances}
+        by_instance: dict[str, list[Call]] = {instance: [] for instance in self.instances}
         for call in self.calls:
-            if call.instance in found:
-                found[call.instance].append(call)
-        return found
+            if call.instance in by_instance:
+                by_instance[call.instance].append(call)
+        return by_instance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,8 +274,8 @@ class Result(Drawn, Generic[T_co]):
     @property
     def _answers(self) -> list[Authored]:
         return [
-            Authored(number=one.number, start=one.start, calls=one.calls, output=one.authored, places=one.places)
-            for one in self.solutions
+            Authored(number=it.number, start=it.start, calls=it.calls, output=it.authored, places=it.places)
+            for it in self.solutions
         ]
 
     def provenance(self, reference: str | None = None, instance: str | None = None) -> tuple[Origin, ...]:
@@ -282,5 +284,5 @@ class Result(Drawn, Generic[T_co]):
         Raises:
             MessageError: the text is not a reference, or there is no value.
         """
-        found = Provenance(self.context, self._answers, self.makers)
-        return (found.output(self.output),) if reference is None else found.of(reference, instance)
+        provenance = Provenance(self.context, self._answers, self.makers)
+        return (provenance.output(self.output),) if reference is None else provenance.of(reference, instance)

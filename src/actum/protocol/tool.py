@@ -168,15 +168,15 @@ def size_of(tool: Tool) -> int:
 
 def owned_by(tool: Tool, instances: Sequence[str]) -> Tool:
     """The tool as that of `instances` whose messages define it."""
-    own: JsonObject = {"enum": [*instances]}
-    properties = {**tool.schema.get("properties", {}), "_instance": own}
-    schema, meta = {**tool.schema, "properties": properties}, {**tool.meta, "_instance": own}
+    owner_schema: JsonObject = {"enum": [*instances]}
+    properties = {**tool.schema.get("properties", {}), "_instance": owner_schema}
+    schema, meta = {**tool.schema, "properties": properties}, {**tool.meta, "_instance": owner_schema}
     return replace(tool, schema=schema, meta=meta, owners=tuple(instances))
 
 
-def says_the_same(one: Tool, other: Tool) -> bool:
+def says_the_same(tool: Tool, other: Tool) -> bool:
     """Whether two tools say the same."""
-    return all(getattr(one, name) == getattr(other, name) for name in ("name", "schema", "bound", "is_held", "origin"))
+    return all(getattr(tool, name) == getattr(other, name) for name in ("name", "schema", "bound", "is_held", "origin"))
 
 
 def delegates_of(tool: Tool) -> list[str]:
@@ -209,8 +209,8 @@ def interface_digest(tool: Tool) -> str:
     """
     if tool.seal:
         return tool.seal[:_LENGTH]
-    own = [None if one is None else mapped(one, _bare) for one in (tool.parameters, tool.result)]
-    return _short(encode([tool.name, *own], sort_keys=True))
+    parts = [None if schema is None else mapped(schema, _bare) for schema in (tool.parameters, tool.result)]
+    return _short(encode([tool.name, *parts], sort_keys=True))
 
 
 def _bare(schema: JsonObject) -> JsonObject:
@@ -234,12 +234,13 @@ def _parts(code: CodeType) -> Iterator[str]:
     """What code says; not where it lies, nor on which lines."""
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars))
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _parts(one)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)
         else:
-            members: Any = one
-            yield repr(sorted(map(repr, members)) if isinstance(one, frozenset) else one)  # sets differ in their order
+            members: Any = constant
+            # The order of a set differs between processes.
+            yield repr(sorted(map(repr, members)) if isinstance(constant, frozenset) else constant)
 
 
 def _short(text: str) -> str:

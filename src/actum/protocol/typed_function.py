@@ -92,8 +92,8 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
         if parameter.name == ctx or is_given(parameter.name) or parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
         hint = hints.get(parameter.name, Any)
-        said = field_of(hint, parameter.default)
-        if parameter.default is inspect.Parameter.empty if said is None else said.is_required():
+        info = field_of(hint, parameter.default)
+        if parameter.default is inspect.Parameter.empty if info is None else info.is_required():
             required.append(parameter.name)
         if parameter.name in texts:
             hint = described(hint, texts[parameter.name])
@@ -101,8 +101,8 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
     returned = hints.get("return", Any)
     if returned is not type(None):
         properties["_output"] = _schema(returned, "serialization", name, "return")
-    own, definitions = gathered(properties)
-    schema: JsonObject = {"type": "object", "properties": own}
+    merged, definitions = gathered(properties)
+    schema: JsonObject = {"type": "object", "properties": merged}
     text = description if description is not None else text
     if text:
         schema["description"] = text
@@ -170,18 +170,18 @@ def is_made_anew(before: Callable[..., Any], after: Callable[..., Any]) -> bool:
     So does what is defined again in a session or a notebook, or by loading its module again. Two definitions in one
     file don't, nor two that one piece of code makes of different values: a copy that wasn't renamed, a loop.
     """
-    one, other = _inner(before), _inner(after)
-    if one is None or other is None or _name(one) != _name(other):
+    old, new = _inner(before), _inner(after)
+    if old is None or new is None or _name(old) != _name(new):
         return False
     if hasattr(sys, "ps1"):
         return True
-    if one is other:
+    if old is new:
         return False
-    code: CodeType = one.__code__
-    if code is other.__code__:
-        return _values(before, one) == _values(after, other)
-    is_of_one_file = code.co_filename == other.__code__.co_filename == one.__globals__.get("__file__")
-    is_beside = one.__globals__ is other.__globals__ and code.co_firstlineno != other.__code__.co_firstlineno
+    code: CodeType = old.__code__
+    if code is new.__code__:
+        return _values(before, old) == _values(after, new)
+    is_of_one_file = code.co_filename == new.__code__.co_filename == old.__globals__.get("__file__")
+    is_beside = old.__globals__ is new.__globals__ and code.co_firstlineno != new.__code__.co_firstlineno
     return not (is_of_one_file and is_beside)
 
 
@@ -203,8 +203,8 @@ def _name(function: Any) -> tuple[str, str]:
     return function.__module__, function.__qualname__
 
 
-def _values(given: Any, inner: Any) -> tuple[object, ...]:
+def _values(function: Any, inner: Any) -> tuple[object, ...]:
     """What two functions of the same code can differ by."""
     closed = [cell.cell_contents for cell in inner.__closure__ or ()]
-    bound = None if given is inner else given
+    bound = None if function is inner else function
     return bound, list(map(id, closed)), inner.__defaults__, inner.__kwdefaults__

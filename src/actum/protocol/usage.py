@@ -50,10 +50,10 @@ class Usage:
                 object.__setattr__(self, name, 0)
 
     @classmethod
-    def of(cls, told: object) -> Usage:
+    def of(cls, value: object) -> Usage:
         """The same from JSON that others may have written: nothing is known of what it doesn't say."""
-        own: JsonObject = told if is_object(told) else {}
-        return cls(**{one.name: own[one.name] for one in fields(cls) if own.get(one.name) is not None})
+        known: JsonObject = value if is_object(value) else {}
+        return cls(**{count.name: known[count.name] for count in fields(cls) if known.get(count.name) is not None})
 
     def to_dict(self) -> JsonObject:
         """The same as JSON, without what isn't known."""
@@ -72,17 +72,17 @@ class Usage:
         return Usage() if self.requests == other.requests else self._with(other, -1)
 
     def _with(self, other: Usage, sign: Literal[1, -1]) -> Usage:
-        found: dict[str, Any] = {}
+        totals: dict[str, Any] = {}
         for name in self.__slots__:
-            mine, others = getattr(self, name), getattr(other, name)
-            found[name] = None if mine is None or others is None else mine + sign * others
-        return Usage(**found)
+            mine, theirs = getattr(self, name), getattr(other, name)
+            totals[name] = None if mine is None or theirs is None else mine + sign * theirs
+        return Usage(**totals)
 
     @property
     def tokens(self) -> int | None:
         """Input and output tokens together, None if either is unknown."""
-        told = self.input_tokens, self.output_tokens
-        return None if told[0] is None or told[1] is None else told[0] + told[1]
+        counts = self.input_tokens, self.output_tokens
+        return None if counts[0] is None or counts[1] is None else counts[0] + counts[1]
 
     @property
     def known_tokens(self) -> int:

@@ -53,6 +53,11 @@ def are_texts(value: object) -> TypeIs[list[str]]:
     return is_list(value) and all(map(is_text, value))
 
 
+def without_keys(value: JsonObject, keys: set[str] | frozenset[str]) -> JsonObject:
+    """An object without some of its keys; itself where it has none of them."""
+    return value if keys.isdisjoint(value) else {key: value[key] for key in value if key not in keys}
+
+
 def index_of(text: str) -> int | None:
     """The whole number that up to nine ASCII digits are, None for any other text: other scripts have digits, too."""
     return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else None
