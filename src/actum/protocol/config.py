@@ -177,17 +177,17 @@ class Settings(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     @classmethod
-    def of(cls, value: object) -> Settings:
+    def of(cls, told: object) -> Settings:
         """The settings in a mapping, as an Idea's config has them.
 
         Raises:
             SchemaError: one is unknown or can't be so; naming the near one.
         """
-        if isinstance(value, Settings):
-            return value
-        if not isinstance(value, Mapping):
-            raise SchemaError(f"settings must be an object, not {value!r}", path="config.settings")
-        settings: Mapping[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType] -- judged here
+        if isinstance(told, Settings):
+            return told
+        if not isinstance(told, Mapping):
+            raise SchemaError(f"settings must be an object, not {told!r}", path="config.settings")
+        settings: Mapping[str, Any] = dict(told)  # pyright: ignore[reportUnknownArgumentType] -- judged here
         for name in settings:
             if name not in SETTINGS:
                 meant = _ELSEWHERE.get(str(name).removeprefix("openai_").removeprefix("anthropic_"))
@@ -396,18 +396,18 @@ class Limits:
         check_fields(_changed(self), _LIMITS, "limits")
 
     @classmethod
-    def of(cls, value: object) -> Limits:
+    def of(cls, told: object) -> Limits:
         """The limits in a mapping, as an Idea's config has them.
 
         Raises:
             SchemaError: one is unknown or can't be so; naming the near one.
         """
-        if not is_object(value):
+        if not is_object(told):
             raise SchemaError(f"limits must be an object with {', '.join(_LIMITS)}", path="config.limits")
-        if unknown := sorted(value.keys() - _LIMITS.keys()):
+        if unknown := sorted(told.keys() - _LIMITS.keys()):
             wrong = f"'limits' has no {unknown[0]!r}; {instead(unknown[0], _LIMITS)}"
             raise SchemaError(wrong, path=f"config.limits.{unknown[0]}")
-        return cls(**value)
+        return cls(**told)
 
     def narrowed(self, by: Mapping[str, Any]) -> Limits:
         """These limits, where the others are narrower, those: nothing that is said here is widened.

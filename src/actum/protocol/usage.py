@@ -50,9 +50,9 @@ class Usage:
                 object.__setattr__(self, name, 0)
 
     @classmethod
-    def of(cls, value: object) -> Usage:
+    def of(cls, told: object) -> Usage:
         """The same from JSON that others may have written: nothing is known of what it doesn't say."""
-        known: JsonObject = value if is_object(value) else {}
+        known: JsonObject = told if is_object(told) else {}
         return cls(**{count.name: known[count.name] for count in fields(cls) if known.get(count.name) is not None})
 
     def to_dict(self) -> JsonObject:
