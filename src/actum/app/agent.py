@@ -54,28 +54,28 @@ JsonSchema: TypeAlias = Mapping[str, Any] | bool | None
 """The schema of an output of which types say nothing; with any other form, the output is what the type says."""
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 """A user's own message type: a handler `(message, request) -> request`, or `dict` for one that is data (M2, M3)."""
-Said: TypeAlias = "Awaitable[str | None] | str | None"
-Instruct: TypeAlias = "Callable[[Ctx[Deps]], Said] | Callable[[], Said]"
-"""Says instructions; nothing where it returns None."""
+Instructions: TypeAlias = "Awaitable[str | None] | str | None"
+Instruct: TypeAlias = "Callable[[Ctx[Deps]], Instructions] | Callable[[], Instructions]"
+"""A function that returns instructions, or None for none."""
 
 
-_SAID = "say it by `@agent.instructions`, or in a system message of the context"
-_TOOL = "write `@tools.tool`, with tools = Tools() and Agent(…, tools=tools)"
-_STREAM = "agent.stream(…) gives events, agent.stream_text(…) text"
-_OF_PEERS = {
-    **dict.fromkeys(("instructions", "system_prompt"), _SAID),
+_SYSTEM_HINT = "say it by `@agent.instructions`, or in a system message of the context"
+_TOOL_HINT = "write `@tools.tool`, with tools = Tools() and Agent(…, tools=tools)"
+_STREAM_HINT = "agent.stream(…) gives events, agent.stream_text(…) text"
+_FOREIGN_OPTIONS = {
+    **dict.fromkeys(("instructions", "system_prompt"), _SYSTEM_HINT),
     **dict.fromkeys(("output_type", "response_format", "result_type"), "give the type to run(context, type)"),
 }
-"""What other libraries' agents are given, and what stands for it here."""
-_METHODS_OF_PEERS = {
-    **dict.fromkeys(("tool", "tool_plain", "function_tool"), _TOOL),
-    **dict.fromkeys(("run_stream", "run_stream_events", "run_streamed", "iter", "astream"), _STREAM),
+"""Options of other libraries' agents, and what to write instead."""
+_FOREIGN_METHODS = {
+    **dict.fromkeys(("tool", "tool_plain", "function_tool"), _TOOL_HINT),
+    **dict.fromkeys(("run_stream", "run_stream_events", "run_streamed", "iter", "astream"), _STREAM_HINT),
     **dict.fromkeys(("invoke", "ainvoke"), "agent.run_sync(…) and await agent.run(…) run it"),
 }
 
 
 class _Public(ABCMeta):
-    """Lists what users call of a class, in `help()` and completion, and nothing that Python brings."""
+    """Lists the public names of a class in `help()` and in completion."""
 
     def __dir__(cls) -> list[str]:
         return [name for name in super().__dir__() if name[:1] != "_"]
@@ -92,14 +92,14 @@ class Agent(Generic[Deps], metaclass=_Public):
         store: where `idea:` addresses are looked up first, a `Store` or its URL; `tokens` are for other servers.
         message_types: further message types: a handler, or `dict` for a data kind with the short form.
         deps: the type of what its tools are given in their `Ctx`: a run that lacks it is refused before it begins.
-        plans: refined plans, to answer before the model is asked; `trace`: how runs are traced, False never.
+        plans: refined plans, which are tried before the model is asked; `trace`: how runs are traced, False for never.
 
     All ways to run take a `context`: a text, messages or a `Context`; a `schema` of the output: a type, JSON Schema or
     None for any JSON; `input`, values by name; and `deps`. MessageError, SchemaError, IdeaError: what was given is
     malformed, and nothing was asked; any other ActumError ended the run, and its `result` is what had been done.
     """
 
-    @options_nearest(_OF_PEERS)
+    @options_nearest(_FOREIGN_OPTIONS)
     def __init__(
         self,
         model: Model | str | None = None,
@@ -119,9 +119,7 @@ class Agent(Generic[Deps], metaclass=_Public):
         plans: PlanShelf | None = None,
         trace: Trace | bool | None = None,
     ) -> None:
-        for given, kind in ((config, Config), (limits, Limits)):
-            if given is not None and not isinstance(given, kind):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
-                raise SchemaError(f"an agent is given a {kind.__name__}, not {given!r}", path=kind.__name__.lower())
+        _check_types(config, limits, delegates, deps)
         check_approver(approve)
         self.model = as_model(model)
         self.tools = Tools.of(tools) if tools is not None else DEFAULT
@@ -132,23 +130,16 @@ class Agent(Generic[Deps], metaclass=_Public):
             check_store(str(store), makes=False)  # an agent only reads
             store = open_store(store)
         self.store = store
-        if not isinstance(delegates, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
-            raise SchemaError(
-                f"delegates are given by their names, {{'name': idea}}, not as {delegates!r}", path="delegates"
-            )
         self.delegates = dict(delegates or {})
         self.roots = tuple(folders(roots))
         self.trace = trace
         self.plans = plans
         self._ring: Ring | None = None
-        named: Any = deps
-        if deps is not None and not isinstance(named, type) and get_origin(named) is None:
-            raise TypeError("Agent(deps=…) names the type of what runs are given; the value is for run(…, deps=…)")
         self._needs = deps
         self._deps: Any = None
-        """What its runs are given, whatever they are begun with."""
+        """What all its runs are given, in place of their own `deps`."""
         self._instructions: tuple[Callable[..., Any], ...] = ()
-        handlers, own_kinds = _split(message_types or {})
+        handlers, data_kinds = _split_types(message_types or {})
         self._reach = Reach.of(
             self.config,
             DEFAULT,
@@ -156,16 +147,16 @@ class Agent(Generic[Deps], metaclass=_Public):
             resolver=resolver,
             tokens={host.lower(): token for host, token in (tokens or {}).items()},
             handlers=handlers,
-            data_kinds=DATA_KINDS | own_kinds,
+            data_kinds=DATA_KINDS | data_kinds,
         )
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name[:1] == "_":  # Python asks for those, and needs no words
+            if name[:1] == "_":  # Python itself asks for these: no hint
                 raise AttributeError(name)
-            said = (_METHODS_OF_PEERS | _OF_PEERS).get(name) or instead(name, dir(type(self)))
-            raise AttributeError(f"Agent has no {name!r}; {said}")
+            hint = (_FOREIGN_METHODS | _FOREIGN_OPTIONS).get(name) or instead(name, dir(type(self)))
+            raise AttributeError(f"Agent has no {name!r}; {hint}")
 
     @overload
     async def run(
@@ -182,8 +173,8 @@ class Agent(Generic[Deps], metaclass=_Public):
         try:
             if self.plans is not None:
                 return await self.plans.run(with_deps(self, deps), context, schema, input)
-            own = assembled(with_deps(self, deps))
-            loop = await own.loop(context, schema, input, own.emitter())
+            assembly = assembled(with_deps(self, deps))
+            loop = await assembly.loop(context, schema, input, assembly.emitter())
             return await loop.run()
         except ActumError as error:
             shorten(error)
@@ -218,7 +209,7 @@ class Agent(Generic[Deps], metaclass=_Public):
         deps: Deps | None = None,
         record: Tell | Record | None = None,
     ) -> Stream:
-        """The same run as its events, `async with … as run: async for event in run`; what it leaves, to `record`."""
+        """The run as events: `async with … as run: async for event in run`; `record` gets the entries of its log."""
         return streamed(with_deps(self, deps), context, schema, input, record)
 
     def stream_text(
@@ -230,7 +221,7 @@ class Agent(Generic[Deps], metaclass=_Public):
         deps: Deps | None = None,
         member: str = "",
     ) -> AsyncGenerator[str]:
-        """The text of the output as it arrives; `member` is its path in an output that is more than a text."""
+        """The text of the output as it arrives; `member` is its path where the output is not a plain text."""
         return text_pieces(self.stream(context, schema, input=input, deps=deps), member_of(schema, member))
 
     @overload
@@ -270,28 +261,28 @@ class Agent(Generic[Deps], metaclass=_Public):
         summary: bool = False,
         deps: Deps | None = None,
     ) -> Conversation:
-        """Turns over one context, cut or summed up at so many characters: see `Conversation`."""
+        """Turns over one context, cut or summed up where it is longer than `most` characters: see `Conversation`."""
         answer = schema if output is None else output
         if summary and most is None:
             raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
-        begins = assembled(self).context(context)
+        start = assembled(self).context(context)
         if summary:
-            check_unused(begins)
+            check_unused(start)
 
-        async def begin(sink: Sink, so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Loop:
-            own = assembled(with_deps(self, deps))
-            emit, budget = own.emitter(sink), Budget.going_on(own.limits, spent)
-            so_far = await own.cut(so_far, most, summary=summary, budget=budget, emit=emit)
-            return await own.loop(so_far.extended(said), answer, None, emit, budget=budget)
+        async def begin(sink: Sink, so_far: Context, messages: Sequence[Mapping[str, Any]], spent: Spent) -> Loop:
+            assembly = assembled(with_deps(self, deps))
+            emit, budget = assembly.emitter(sink), Budget.going_on(assembly.limits, spent)
+            so_far = await assembly.cut(so_far, most, summary=summary, budget=budget, emit=emit)
+            return await assembly.loop(so_far.extended(messages), answer, None, emit, budget=budget)
 
-        return Conversation(begin, begins, schema=answer, member=member)
+        return Conversation(begin, start, schema=answer, member=member)
 
     @overload
     async def request(self, context: Given, schema: JsonSchema = None, *, input: Inputs = None) -> Solution[Any]: ...
     @overload
     async def request(self, context: Given, schema: TypeForm[T], *, input: Inputs = None) -> Solution[T]: ...
     async def request(self, context: Given, schema: Any = None, *, input: Inputs = None) -> Solution[Any]:
-        """Ask exactly once, again where the answer is unusable; nothing is carried out."""
+        """Ask for one answer, again only if it is unusable; nothing is carried out."""
         if self.model is None:
             raise SchemaError("a request needs a model, and the agent has none")
         return await assembled(self).request(context, schema, input)
@@ -309,14 +300,14 @@ class Agent(Generic[Deps], metaclass=_Public):
     ) -> Result[Any]:
         """Continue a run from `result.context`, or the Idea that has it; no call that was done is made again."""
         if isinstance(context, SavedIdea):
-            own = schema if schema is not None else context.schema
+            schema = context.schema if schema is None else schema
             agent = fitted(self, context)
             agent.approve = as_begun(context, self.approve)
-            return await agent.run(context.context, own, input=input, deps=deps)
+            return await agent.run(context.context, schema, input=input, deps=deps)
         return await self.run(context, schema, input=input, deps=deps)
 
     def instructions(self, function: Instruct[Deps]) -> Instruct[Deps]:
-        """Decorates `(ctx: Ctx[Deps]) -> str`, which says the system message that each run or turn begins with."""
+        """Decorates `(ctx: Ctx[Deps]) -> str`, which returns a system message for the start of each run or turn."""
         check_instructions(function)
         self._instructions = (*self._instructions, function)
         return function
@@ -347,7 +338,19 @@ class Agent(Generic[Deps], metaclass=_Public):
         return [dict(message) for message in request.messages]
 
 
-def _split(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozenset[str]]:
+def _check_types(config: object, limits: object, delegates: object, deps: object) -> None:
+    for value, kind in ((config, Config), (limits, Limits)):
+        if value is not None and not isinstance(value, kind):
+            raise SchemaError(f"an agent is given a {kind.__name__}, not {value!r}", path=kind.__name__.lower())
+    if not isinstance(delegates, Mapping | None):
+        raise SchemaError(
+            f"delegates are given by their names, {{'name': idea}}, not as {delegates!r}", path="delegates"
+        )
+    if deps is not None and not isinstance(deps, type) and get_origin(deps) is None:
+        raise TypeError("Agent(deps=…) names the type of what runs are given; the value is for run(…, deps=…)")
+
+
+def _split_types(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozenset[str]]:
     for name in types:
         if name in KINDS:
             raise MessageError(f"the message type {name!r} is reserved by the protocol")
@@ -356,17 +359,17 @@ def _split(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozen
 
 
 def is_agent(given: object) -> TypeIs[Agent]:
-    """Whether something is an agent, rather than what makes one, for example."""
+    """Whether a value is an agent."""
     return isinstance(given, Agent)
 
 
 def with_deps(agent: Agent[Deps], deps: Deps | None) -> Agent[Deps]:
-    """The agent as a run has it that is given `deps`; those of an `override` come before."""
+    """The agent with `deps` for one run, unless an `override` gives others."""
     if deps is None or agent._deps is not None:  # pyright: ignore[reportPrivateUsage] -- of this module
         return agent
-    own = copy(agent)
-    own._deps = deps  # pyright: ignore[reportPrivateUsage] -- as above
-    return own
+    clone = copy(agent)
+    clone._deps = deps  # pyright: ignore[reportPrivateUsage] -- as above
+    return clone
 
 
 def streamed(
@@ -378,20 +381,22 @@ def streamed(
     budget: Budget | None = None,
     lineage: Sequence[Ancestor] = (),
 ) -> Stream:
-    """A run of an agent as a stream, by its plans where it has some; and a kept one as well: with what it has spent so
-    far, within the delegates that led to it."""
+    """A run of an agent as a stream, answered by its plans if it has any.
+
+    A kept run goes on with the `budget` that it has left, below the delegates of its `lineage`.
+    """
     if agent.plans is not None:
         return agent.plans.stream(agent, context, schema, input, record, budget, lineage)
-    own = assembled(agent)
+    assembly = assembled(agent)
 
     async def begin(sink: Sink) -> Loop:
-        return await own.loop(context, schema, input, own.emitter(sink), Recorder.of(record), budget, lineage)
+        return await assembly.loop(context, schema, input, assembly.emitter(sink), Recorder.of(record), budget, lineage)
 
     return Stream(begin, context if isinstance(context, Context) else None)
 
 
 def assembled(agent: Agent) -> Assembly:
-    """The agent as its next run begins, with what only Actum's own modules do with one."""
+    """A snapshot of the agent for its next run, with the operations that only Actum's own modules use."""
     return Assembly(
         model=agent.model,
         tools=agent.tools,
@@ -413,14 +418,13 @@ def assembled(agent: Agent) -> Assembly:
 def fitted(
     agent: Agent[Deps], idea: SavedIdea, *, is_own: bool = False, roots: Sequence[Path] | None = None
 ) -> Agent[Deps]:
-    """The agent as an Idea's `config` wants it.
+    """A copy of the agent, set up as an Idea's `config` asks.
 
     Args:
-        agent: it stays as it is.
-        idea: whose config it is.
-        is_own: the Idea sets what bounds its runs, too; else the stricter of its limits and the agent's count, each by
-            itself.
-        roots: where modules that it names may lie, instead of below the agent's roots and the Idea's own.
+        agent: is not changed.
+        idea: the Idea with the config.
+        is_own: whether the Idea alone sets its limits; otherwise the stricter of its limits and the agent's count.
+        roots: the folders for the modules that it names, by default those of the agent and of the Idea.
 
     Raises:
         IdeaError: the config can't be used, or a module that it names can't be loaded.
@@ -435,7 +439,7 @@ def fitted(
     below = [*agent.roots, *(idea.roots or [Path.cwd()])] if roots is None else roots
     below = None if is_url(idea.context.origin) else below
     origin = str(idea.source) if idea.source else None
-    tools: Any = machine.registry(agent.tools, asked.activities, origin, below)  # what runs read, not what one adds to
+    tools: Any = machine.registry(agent.tools, asked.activities, origin, below)  # read-only, unlike an agent's own
     fitting.tools = tools
     if not has_model and asked.model is not None:
         fitting.model = machine.model(asked.model)

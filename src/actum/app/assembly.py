@@ -1,4 +1,4 @@
-"""What the runs of an agent are put together of: for the agent itself, workers, replays, commands and the Studio."""
+"""The parts that make up the runs of an agent: for the agent itself, workers, replays, commands and the Studio."""
 
 from __future__ import annotations
 
@@ -49,36 +49,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What an agent finds beyond its tools, and the types of messages that it knows of its own."""
+    """What an agent can reach beyond its tools, and its own types of messages."""
 
     registered: Registry
-    """The process-wide registry, in which the modules register that Ideas name."""
+    """The process-wide registry, where modules that Ideas name register their Activities."""
     fetcher: Fetcher
     bounds_fetcher: bool = True
-    """Whether it is the agent's config that bounds the fetcher."""
+    """Whether the agent's config bounds the fetcher."""
     resolver: Resolver | None = None
-    """What finds delegates instead of their names, the roots, the store and the fetcher."""
+    """Finds all delegates, in place of names, roots, store and fetcher."""
     tokens: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Those for other servers, by host."""
+    """Tokens for other servers, by host."""
     handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
     data_kinds: frozenset[str] = DATA_KINDS
     around: Callable[[Model], Model] | None = None
-    """Makes of a model that a delegate names what is asked in its place."""
+    """Wraps the models that delegates name."""
 
     @classmethod
-    def of(cls, config: Config, registered: Registry, fetcher: Fetcher | None = None, **more: Any) -> Reach:
-        """With this fetcher, or with one of its own that the config bounds."""
-        own = fetcher or Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
-        return cls(registered=registered, fetcher=own, bounds_fetcher=fetcher is None, **more)
+    def of(cls, config: Config, registered: Registry, fetcher: Fetcher | None = None, **parts: Any) -> Reach:
+        """With this fetcher, or with a new one that the config bounds."""
+        bounded = fetcher or Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
+        return cls(registered=registered, fetcher=bounded, bounds_fetcher=fetcher is None, **parts)
 
     def bounded(self, config: Config) -> Reach:
-        """The same for an agent of another config."""
+        """The same for an agent with another config."""
         return replace(self, fetcher=Reach.of(config, self.registered).fetcher) if self.bounds_fetcher else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """An agent as its next run begins: what is changed of the agent later is for later runs."""
+    """A snapshot of an agent for its next run: later changes of the agent count for later runs only."""
 
     model: Model | None
     tools: Catalog
@@ -93,21 +93,21 @@ class Assembly:
     ring: Ring | None = None
     deps: Any = None
     needs: Any = None
-    """What was declared as the type of `deps`: runs whose tools take them have to have them."""
+    """The declared type of `deps`: runs whose tools take them must have them."""
     instructions: Sequence[Callable[..., Any]] = ()
-    """What says more of them as a run begins."""
+    """Functions that say the system messages at the beginning of a run."""
 
     @property
     def dialect(self) -> Dialect | None:
-        """What its model takes of JSON Schema; None if that isn't known."""
+        """The JSON Schema that its model accepts; None if that isn't known."""
         return getattr(self.model, "dialect", None)
 
     def context(self, given: Given) -> Context:
-        """The context that was given, judged."""
+        """The context that was given, checked."""
         return as_context(given, self.reach.handlers, self.reach.data_kinds)
 
     def restored(self, messages: Iterable[JsonObject], origin: str | None) -> Context:
-        """The context of a run that was kept, with the agent's own types of messages.
+        """The context of a kept run, with the agent's own types of messages.
 
         Raises:
             MessageError: a message is malformed.
@@ -115,7 +115,7 @@ class Assembly:
         return Context(messages, kinds=self.reach.handlers, data_kinds=self.reach.data_kinds, origin=origin)
 
     def emitter(self, sink: Callable[[AnyEvent], None] | None = None) -> Emitter:
-        """What tells of a run, its events to `sink`."""
+        """The emitter of a run, which passes events to `sink`."""
         return Emitter(sink, trace=tracer_of(self.trace))
 
     async def loop(
@@ -131,18 +131,18 @@ class Assembly:
         """A run that is ready to begin."""
         self._check_deps()
         budget = budget or Budget(self.limits)
-        own, schema = await self._linked(context, schema)
+        start, schema = await self._linked(context, schema)
         if input is None:
-            check_begins(own)
-        return Loop(self._setup(own, schema, input, budget, emit, record, lineage), budget, emit)
+            check_begins(start)
+        return Loop(self._setup(start, schema, input, budget, emit, record, lineage), budget, emit)
 
     async def request(self, context: Given, schema: Any, input: Mapping[str, Any] | None) -> Solution[Any]:
-        """One answer, of which nothing is carried out."""
+        """One answer; nothing in it is carried out."""
         budget, emit = Budget(self.limits), self.emitter()
-        own, schema = await self._linked(context, schema)
+        start, schema = await self._linked(context, schema)
         if input is None:
-            check_begins(own)
-        return await request_once(self._setup(own, schema, input, budget, emit), budget, emit)
+            check_begins(start)
+        return await request_once(self._setup(start, schema, input, budget, emit), budget, emit)
 
     async def cut(
         self,
@@ -153,10 +153,10 @@ class Assembly:
         budget: Budget | None = None,
         emit: Emitter | None = None,
     ) -> Context:
-        """A conversation's context without its oldest turns where it is longer than so many characters.
+        """A conversation's context without its oldest turns if it is longer than `most` characters.
 
         Raises:
-            DelegateError, LimitExceeded: a `summary` was asked for, and there is none.
+            DelegateError, LimitExceeded: a `summary` was asked for and could not be made.
         """
         if most is None:
             return context
@@ -166,18 +166,18 @@ class Assembly:
         return await shortened(context, most, self.delegation(context, budget, emit))
 
     async def frame(self, context: Given, schema: Any = None) -> Frame:
-        """What the requests of a run that begins with this context share; raises as `Agent.compose`."""
-        own, schema = await self._linked(context, schema)
-        setup = await self._setup(own, schema, None, Budget(self.limits), Emitter()).contracted()
+        """What all requests of a run that begins with this context share; raises as `Agent.compose`."""
+        start, schema = await self._linked(context, schema)
+        setup = await self._setup(start, schema, None, Budget(self.limits), Emitter()).contracted()
         return setup.frame(setup.context)
 
     def first_request(self, context: Given, schema: Any) -> tuple[Frame, ModelRequest]:
         """What the model would be sent first."""
         budget = Budget(self.limits)
-        own = self.context(context)
-        if self.instructions or has_links(own, schema):
-            own, schema = blocking(self._linked(own, schema))
-        setup = self._setup(own, schema, None, budget, Emitter())
+        start = self.context(context)
+        if self.instructions or has_links(start, schema):
+            start, schema = blocking(self._linked(start, schema))
+        setup = self._setup(start, schema, None, budget, Emitter())
         if setup.has_upfront():
             setup = blocking(setup.contracted())
         frame = setup.frame(setup.context)
@@ -186,20 +186,20 @@ class Assembly:
     async def prepared(
         self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> tuple[Context, Any]:
-        """What a run with this input would begin with: its context and its schema, referring to no other Idea.
+        """The context and the schema that a run with this input would begin with; they refer to no other Idea.
 
         Raises:
             MessageError, IdeaError: what was given is malformed.
         """
-        own, schema = await self._linked(context, schema)
-        return with_input(own, input), schema
+        start, schema = await self._linked(context, schema)
+        return with_input(start, input), schema
 
     def linking(self, data_kinds: Collection[str] = DATA_KINDS) -> Linking:
-        """What closes the schemas of one run over the Ideas that they refer to."""
+        """Resolves the references of schemas to other Ideas, for one run."""
         return Linking(self.resolver(data_kinds), self.config.max_depth)
 
     def resolver(self, data_kinds: Collection[str] = DATA_KINDS) -> Resolver:
-        """What finds the delegates of one run."""
+        """Finds the delegates of one run."""
         return self.reach.resolver or DelegateResolver(
             named=self.delegates,
             roots=self.roots,
@@ -211,36 +211,36 @@ class Assembly:
         )
 
     def check_deps(self, called: Iterable[str]) -> None:
-        """Refuse `deps` of another class than was declared, or none where tools of these names would miss them.
+        """Refuse `deps` of another class than declared, or missing `deps` that one of the `called` tools needs.
 
         Raises:
-            SchemaError: what they take, and what there is.
+            SchemaError: saying what the tools take and what was given.
         """
         if not _may_be(self.deps, self.needs):
-            raise SchemaError(f"the tools take a {_name(self.needs)}, and are given {_told(self.deps)}", path="deps")
+            raise SchemaError(f"the tools take a {_name(self.needs)}, and are given {_kind(self.deps)}", path="deps")
         for name in called:
             activity = self.tools.find_activity(name)
-            own = None if activity is None else activity.needs
-            needs = (self.needs or own) if activity is not None and activity.ctx else None
+            takes = None if activity is None else activity.needs
+            needs = (self.needs or takes) if activity is not None and activity.ctx else None
             if self.deps is None and needs is not None:
-                raise SchemaError(_without(needs), tool=name, path="deps")
-            if not _may_be(self.deps, own):
-                raise SchemaError(f"it takes a {_name(own)}, and is given {_told(self.deps)}", tool=name, path="deps")
+                raise SchemaError(_missing(needs), tool=name, path="deps")
+            if not _may_be(self.deps, takes):
+                raise SchemaError(f"it takes a {_name(takes)}, and is given {_kind(self.deps)}", tool=name, path="deps")
 
     def _check_deps(self) -> None:
-        """Refuse a run whose tools and instructions would miss what it was not given, or find something else."""
+        """Refuse a run whose tools or instructions need `deps` that are missing, or of another class."""
         self.check_deps(self.tools.activity_names if self.needs is not None else [tool.name for tool in self.tools])
-        taking = next((one for one in self.instructions if signature(one).parameters), None)
+        taking = next((function for function in self.instructions if signature(function).parameters), None)
         if taking is not None and self.needs is not None and self.deps is None:
-            raise SchemaError(f"the instructions {taking.__name__!r}: {_without(self.needs)}", path="deps")
+            raise SchemaError(f"the instructions {taking.__name__!r}: {_missing(self.needs)}", path="deps")
 
     async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
-        own = self.context(given)
+        context = self.context(given)
         if self.instructions:
-            own = await instructed(own, self.instructions, self.deps)
-        if not has_links(own, schema):
-            return own, schema
-        request = await self.linking(own.data_kinds)(SavedRequest(context=own, schema=schema))
+            context = await instructed(context, self.instructions, self.deps)
+        if not has_links(context, schema):
+            return context, schema
+        request = await self.linking(context.data_kinds)(SavedRequest(context=context, schema=schema))
         return request.context, request.schema
 
     def _setup(
@@ -253,15 +253,15 @@ class Assembly:
         record: Recorder | None = None,
         lineage: Sequence[Ancestor] = (),
     ) -> Setup:
-        own = with_input(context, input)
+        context = with_input(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
-        telling = record or Recorder()
-        caller = self._caller(own, budget, emit, telling).below(lineage)
-        return Setup(runtime=caller.runtime, context=own, shape=shape, delegate=Delegation(caller), record=telling)
+        recorder = record or Recorder()
+        caller = self._caller(context, budget, emit, recorder).below(lineage)
+        return Setup(runtime=caller.runtime, context=context, shape=shape, delegate=Delegation(caller), record=recorder)
 
     def delegation(self, context: Context, budget: Budget, emit: Emitter, doings: Doings | None = None) -> Delegation:
-        """What carries out the calls that no code of the agent's does."""
+        """Carries out the calls for which the agent has no code."""
         return Delegation(self._caller(context, budget, emit, doings=doings))
 
     def _caller(
@@ -272,7 +272,7 @@ class Assembly:
         record: Recorder | None = None,
         doings: Doings | None = None,
     ) -> Caller:
-        """What the delegates of a run inherit of it."""
+        """What the delegates of a run inherit from it."""
         runtime = Runtime(
             model=self.model,
             registry=self.tools,
@@ -296,12 +296,12 @@ class Assembly:
 
 
 def declared_deps(typed: object) -> Any:
-    """The class that `Agent[Deps](…)` or `Tools[Deps]()` was made with, None where that names none."""
+    """The class that `Agent[Deps](…)` or `Tools[Deps]()` names, or None."""
     (declared, *_) = get_args(getattr(typed, "__orig_class__", None)) or (None,)
     return declared if isinstance(declared, type) and declared not in (Any, object, type(None)) else None
 
 
-def _without(needs: Any) -> str:
+def _missing(needs: Any) -> str:
     return f"it takes a Ctx, and the run has no {_name(needs)}: run(…, deps=…)"
 
 
@@ -309,12 +309,12 @@ def _name(needs: Any) -> str:
     return getattr(needs, "__name__", str(needs))
 
 
-def _told(deps: object) -> str:
+def _kind(deps: object) -> str:
     return "the class itself" if isinstance(deps, type) else f"a {_name(type(deps))}"
 
 
 def _may_be(given: object, declared: object) -> bool:
-    """Whether `deps` may be of the type that was declared; what can't be told may be."""
+    """Whether `deps` may be of the declared type, as far as that can be checked."""
     if (
         given is None
         or not isinstance(declared, type)
@@ -323,5 +323,5 @@ def _may_be(given: object, declared: object) -> bool:
         or declared is Any
     ):
         return True
-    # What a notebook's cell or a reloaded module has defined anew is another class of the same name.
-    return isinstance(given, declared) or declared.__qualname__ in {one.__qualname__ for one in type(given).__mro__}
+    # A notebook's cell that is run again, or a reloaded module, defines another class of the same name.
+    return isinstance(given, declared) or declared.__qualname__ in {base.__qualname__ for base in type(given).__mro__}

@@ -1,4 +1,4 @@
-"""Who decides on the calls of a kept run: what it was begun with holds for whoever goes on with it."""
+"""Who decides on the calls of a kept run: what it was begun with still holds when somebody goes on with it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Begun: TypeAlias = Literal["ask", "plan", "all", "none", "hold"]
 
 
 def approve_of(idea: SavedIdea) -> Begun | None:
-    """Who decides on the calls of a kept run, as it was begun with; None if that was not said.
+    """Who decides on the calls of a kept run, as noted when it began; None if it wasn't.
 
-    Whatever else is said there means "hold": what nobody can read lets nothing run.
+    Any unknown word means "hold", so that no call runs by mistake.
     """
-    found = begun_with(idea.meta)
-    if not found:
+    about = begun_with(idea.meta)
+    if not about:
         return None
-    return next((one for one in get_args(Begun) if one == found[APPROVE]), "hold")
+    return next((mode for mode in get_args(Begun) if mode == about[APPROVE]), "hold")
 
 
 def as_begun(idea: SavedIdea, approve: Approve | None) -> Approve | None:
-    """The stricter of who decided when a run began and of whom somebody else names who goes on with it.
+    """The stricter of the approver that a run began with and the one that goes on with it.
 
-    Where a person was to be asked, or calls were to be held, they wait for a decision, but for those that `approve`
-    denies. A plan that was approved then runs.
+    If a person was to be asked or calls were to be held, they wait for a decision, except those that `approve` denies.
+    An approved plan runs.
     """
     match approve_of(idea):
         case None | "all" | "plan":
@@ -41,7 +41,7 @@ def as_begun(idea: SavedIdea, approve: Approve | None) -> Approve | None:
         case "none":
             return deny_all
         case "ask" | "hold":
-            return hold_all if approve is None else _held(approve)
+            return hold_all if approve is None else _hold_unless_denied(approve)
 
 
 async def hold_all(*_: object) -> Reply:
@@ -54,15 +54,15 @@ async def deny_all(*_: object) -> Reply:
     return "no call may run (--approve none)"
 
 
-def _held(approve: Approve) -> Approve:
+def _hold_unless_denied(approve: Approve) -> Approve:
     """An approver that denies what this one denies, and lets the others wait."""
 
-    async def settled(reply: Awaitable[Reply]) -> Reply:
-        return _unless_denied(await reply)
+    async def awaited(reply: Awaitable[Reply]) -> Reply:
+        return _held_unless_denied(await reply)
 
     def ask(call: Asked, tool: Tool, context: Context) -> Any:
         reply = approve(call, tool, context)
-        return settled(reply) if isawaitable(reply) else _unless_denied(reply)
+        return awaited(reply) if isawaitable(reply) else _held_unless_denied(reply)
 
     async def ask_on_loop(call: Asked, tool: Tool, context: Context) -> Reply:
         return await ask(call, tool, context)
@@ -70,5 +70,5 @@ def _held(approve: Approve) -> Approve:
     return ask_on_loop if is_async(approve) else ask
 
 
-def _unless_denied(reply: Reply) -> Reply:
+def _held_unless_denied(reply: Reply) -> Reply:
     return reply if reply is False or isinstance(reply, str) else HOLD

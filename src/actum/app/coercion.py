@@ -1,4 +1,4 @@
-"""What callers give: a context and a model in many forms, an input."""
+"""The forms in which callers give a context, a model and an input, made one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ..schema.json import JsonObject, legible
 from ..schema.validator import Validator
 
 Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject | str]"
-"""A context as it is given: messages as dicts or objects, texts of the user among them, or one text."""
+"""A context as callers give it: messages as dicts or objects, with texts of the user among them, or one text."""
 
 
 T = TypeVar("T")
 
 
 def as_context(given: Given, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> Context:
-    """The context that was given, judged.
+    """The context that was given, checked.
 
     Raises:
         MessageError: for a malformed message, naming its index.
@@ -45,7 +45,7 @@ def as_context(given: Given, kinds: Collection[str] = (), data_kinds: Collection
 
 
 def messages_of(given: Any) -> Any:
-    """Messages as dicts and texts, not judged yet; `Context` judges what isn't a list of them, too."""
+    """Messages as dicts and texts, not checked yet; `Context` also checks that they are a list."""
     if hasattr(given, "as_tool"):
         raise MessageError("an Idea is run by `idea.run(agent)`, and gone on with by `agent.resume(idea)`")
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
@@ -54,12 +54,12 @@ def messages_of(given: Any) -> Any:
 
 
 def _plain(message: Any) -> Any:
-    """A message as a dict; anything else is judged with the others, by its index."""
+    """A message as a dict; anything else is returned as it is, to be refused by its index."""
     return message.to_dict() if is_message(message) else message
 
 
 def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
-    """A context with an input, judged by its schema.
+    """A context with an input, checked by its schema.
 
     Raises:
         MessageError: it doesn't fit.
@@ -67,24 +67,24 @@ def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
     if input is not None and not isinstance(input, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
         raise MessageError(f"the input is an object, a dict of values by name, not {input!r}")
     if input is None or not (input or any(kind_of(message) == "input" for message in context)):
-        return context  # nothing was given, and nothing asks for it
+        return context  # there is no input, and none is expected
     extended = context.extended([{"type": "input", "input": dict(input)}])
     _check_input(extended)
     return extended
 
 
 def check_begins(context: Context) -> None:
-    """Refuse a run that begins without what its input has to have; of instances each has its own.
+    """Check that a run begins with the input that its schema asks for; instances have their own.
 
     Raises:
-        MessageError: what is there doesn't fit.
+        MessageError: the input doesn't fit.
     """
-    is_judged = False
-    for message in context:  # without a detour: every run begins here
+    has_schema = False
+    for message in context:  # every run begins here: this stays fast
         if "_call" in message or OF in message or message.get("_instance") is not None:
             return
-        is_judged = is_judged or "schema" in message
-    if is_judged:
+        has_schema = has_schema or "schema" in message
+    if has_schema:
         _check_input(context)
 
 
@@ -104,7 +104,7 @@ def as_model(model: Model | str | None) -> Model | None:
     """The model that was given, by name or as an object.
 
     Raises:
-        ModelError: it is none.
+        ModelError: it isn't a model.
     """
     if not isinstance(model, str):
         if isinstance(model, type):
@@ -122,12 +122,12 @@ def as_model(model: Model | str | None) -> Model | None:
 def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end: outside an event loop, or next to the one that is running, as in a notebook.
 
-    It sees the context variables of its caller, and Ctrl-C cancels it; what it has begun is awaited before that shows.
+    It has the context variables of its caller. Ctrl-C cancels it and waits for what it has begun.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        run = asyncio.run  # outside this block: what it raises has nothing to do with this error
+        run = asyncio.run  # called outside this block, so that its errors are not chained to this one
     else:
         run = run_beside
     try:
@@ -137,22 +137,22 @@ def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-_INNER = tuple(f"{Path(str(one.__file__)).parent}{os.sep}" for one in (errors, asyncio, futures))
-"""Where the frames lie that say nothing to a caller."""
+_INNER = tuple(f"{Path(str(module.__file__)).parent}{os.sep}" for module in (errors, asyncio, futures))
+"""Folders whose frames tell a caller nothing."""
 
 
 def shorten(error: BaseException) -> None:
-    """Let a traceback end at the call of Actum, unless it leads through code of others: the message says what is wrong.
+    """End a traceback at the call of Actum, unless it leads through other code: the message says what is wrong.
 
     `python -X dev` keeps it whole.
     """
-    frames = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
-    if isinstance(error, ActumError) and not sys.flags.dev_mode and all(one.startswith(_INNER) for one in frames):
+    files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, ActumError) and not sys.flags.dev_mode and all(file.startswith(_INNER) for file in files):
         error.__traceback__ = None
 
 
-_TO_BEGIN = 5.0
-"""How many seconds a thread may take to begin, after which it counts as one that could not be started."""
+_START_SECONDS = 5.0
+"""A thread that has not begun after this time counts as one that could not be started."""
 
 
 def run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -168,7 +168,7 @@ def run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
         try:
             with asyncio.Runner(loop_factory=lambda: loop) as runner:
                 done.set_result(runner.run(_result_of(task)))
-        except BaseException as error:  # for whoever waits for it
+        except BaseException as error:  # the caller raises it
             done.set_exception(error)
 
     thread = Thread(target=run, name="actum", daemon=True)
@@ -176,10 +176,10 @@ def run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
         thread.start()
         return done.result()
     except BaseException:
-        if not done.done():  # it is the caller that was interrupted, perhaps while the thread began
-            with suppress(RuntimeError):  # it has ended meanwhile
+        if not done.done():  # the caller was interrupted, perhaps while the thread was starting
+            with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(task.cancel)
-            wait([done], None if thread.is_alive() else _TO_BEGIN)
+            wait([done], None if thread.is_alive() else _START_SECONDS)
         raise
 
 
@@ -188,47 +188,50 @@ async def _result_of(task: asyncio.Task[T]) -> T:
 
 
 _BY = "_instructions"
-"""The mark of a system message that such a function has said: its name. The next run puts what it says then there."""
+"""Marks a system message with the name of the function that said it; the next run replaces the message."""
 
 
 def check_instructions(function: Callable[..., Any]) -> None:
-    """Whether a function can say instructions: it takes a `Ctx`, or nothing.
+    """Check that a function can say instructions: it takes a `Ctx` or nothing.
 
     Raises:
-        SchemaError: saying what it isn't.
+        SchemaError: it isn't a function, or takes more.
     """
     if not callable(function) or not hasattr(function, "__name__"):
         raise SchemaError(f"instructions are said by a function, @agent.instructions, not {function!r}")
-    wanted = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
-    if len(wanted) > 1:
-        raise SchemaError(f"the instructions {function.__name__!r} take a Ctx or nothing, not {len(wanted)} parameters")
+    parameters = inspect.signature(function).parameters.values()
+    required = sum(parameter.default is parameter.empty for parameter in parameters)
+    if required > 1:
+        raise SchemaError(f"the instructions {function.__name__!r} take a Ctx or nothing, not {required} parameters")
 
 
 async def instructed(context: Context, functions: Sequence[Callable[..., Any]], deps: Any) -> Context:
-    """A context with what functions say now; what they said in earlier runs gives way to it.
+    """A context with what functions say now, in place of what they said in earlier runs.
 
     Raises:
-        SchemaError: one has failed, or has returned what isn't text.
+        SchemaError: a function failed, or returned something that isn't text.
     """
-    said = [(one.__name__, await _said(one, deps)) for one in functions]
-    new = {name: {"type": "system", "message": text, _BY: name} for name, text in said if text}
+    names = [function.__name__ for function in functions]
+    texts = [await _instruction_text(function, deps) for function in functions]
+    new = {
+        name: {"type": "system", "message": text, _BY: name} for name, text in zip(names, texts, strict=True) if text
+    }
     messages: list[JsonObject] = []
     for message in context:
         name = message.get(_BY)
-        is_earlier = message.get("type") == "system" and any(name == one.__name__ for one in functions)
-        if not is_earlier:
+        if message.get("type") != "system" or name not in names:
             messages.append(message)
         elif name in new:
             messages.append(new.pop(name))
-    at = next((n for n, one in enumerate(messages) if one.get("type") != "system"), len(messages))
+    at = next((index for index, message in enumerate(messages) if message.get("type") != "system"), len(messages))
     messages[at:at] = new.values()
     return Context.checked(messages, context.data_kinds, context.origin)
 
 
-async def _said(function: Callable[..., Any], deps: Any) -> str:
-    given = [Ctx(deps)] if inspect.signature(function).parameters else []
+async def _instruction_text(function: Callable[..., Any], deps: Any) -> str:
+    args = [Ctx(deps)] if inspect.signature(function).parameters else []
     try:
-        text = await (function(*given) if is_async(function) else asyncio.to_thread(function, *given))
+        text = await (function(*args) if is_async(function) else asyncio.to_thread(function, *args))
     except Exception as error:
         raise SchemaError(f"the instructions {function.__name__!r} failed: {raised_words(error)}") from error
     if text is not None and not isinstance(text, str):

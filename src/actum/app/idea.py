@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, init=False)
 class Idea(SavedIdea):
-    """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
+    """A context and a schema; `config` says what it needs. Its context's `origin` is where it was read from."""
 
     @overload
     async def run(
@@ -34,20 +34,20 @@ class Idea(SavedIdea):
         """Run it as its `config` says: with an agent, or with a model and the process-wide tools.
 
         A model given here comes before the one that its config names; without any, its saved solution is the plan. An
-        agent's limits, and what bounds its runs, stay in force; the Idea's own may narrow these limits, each by itself.
-        Without an agent, its delegates lie below its roots. `output` is the type of the output, in the place of its
-        own schema; `input` and `deps` are as for `Agent.run`.
+        agent's limits and bounds stay in force; the Idea may narrow each limit. Without an agent, its delegates lie
+        below its roots. `output` is a type of the output in place of its schema; `input` and `deps` are as for
+        `Agent.run`.
 
         Raises:
             IdeaError: its config can't be used; the message names the file and the field. Otherwise as `Agent.run`.
             ServerError: a tool server that its config names can't be started; an agent's own run starts none.
         """
-        own_agent = agent if is_agent(agent) else Agent(agent, roots=self.roots)
-        runner = fitted(own_agent, self, is_own=own_agent is not agent)
-        own = self.identified(runner.config)
-        context = own.context if runner.model is not None else own.without_model()
-        named = () if is_agent(agent) else self.settings(has_model=runner.model is not None).servers
-        files = [servers_file(name, folder_of(self), self.roots or [folder_of(self)]) for name in named]
+        base = agent if is_agent(agent) else Agent(agent, roots=self.roots)
+        runner = fitted(base, self, is_own=base is not agent)
+        idea = self.identified(runner.config)
+        context = idea.context if runner.model is not None else idea.without_model()
+        names = () if is_agent(agent) else self.settings(has_model=runner.model is not None).servers
+        files = [servers_file(name, folder_of(self), self.roots or [folder_of(self)]) for name in names]
         schema = self.schema if output is None else output
         async with serving(files, runner.tools) as tools:
             runner.tools = tools

@@ -1,4 +1,4 @@
-"""From an Idea to an Agent that runs it as its user would: its config, its Activities, its model, its roots (D17)."""
+"""Makes the agent that runs an Idea for its user: with its config, Activities, model and roots (D17)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ IDEA_FILES = {".json", ".yaml", ".yml"}
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The Python that an Idea names, as its user has asked for: run, or only read. There is no third way in.
+    """The Python that an Idea names, which is either run or only read.
 
-    `registry` takes the Activities; `named` are the modules that the user names in addition to the Idea's
-    (`--activities`), which may lie anywhere; `left_out` says what could not be known without running anything,
-    `outdated` of each file of pins that belongs to another state of its module why.
+    `registry` takes the Activities. `named` are the modules that the user names in addition to the Idea's
+    (`--activities`), which may lie anywhere. `left_out` says what could not be known without running anything;
+    `outdated` says why a file of pins no longer fits its module.
     """
 
     registry: Tools
@@ -45,30 +45,30 @@ class Code:
     left_out: list[str] = field(default_factory=list[str])
     outdated: dict[Path, str] = field(default_factory=dict[Path, str])
     servers: list[Path] = field(default_factory=list[Path])
-    """The files of tool servers that the Idea names: to be started by what runs it."""
+    """The files of tool servers that the Idea names, for the caller to start."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What had to be left out and what is out of date, a line each, for whoever looks."""
+        """What was left out and what is out of date, a line each."""
         return (*self.left_out, *(f"{path}: {words}" for path, words in self.outdated.items()))
 
     @classmethod
     def to_run(cls, named: Sequence[str] | None = None) -> Code:
-        """For `run`, `resume` and `call`, by which a user says "run this": a registry of its own."""
+        """For `run`, `resume` and `call`, with which a user asks to run something: a registry of its own."""
         return cls(DEFAULT.copy(), named or (), is_run=True)
 
     @classmethod
     def for_all(cls, named: Sequence[str] | None = None) -> Code:
-        """For what serves many Ideas, to all of which the user gives the modules that are named."""
+        """For servers of many Ideas, all of which get the modules that the user names."""
         return cls(DEFAULT, named or (), is_run=True)
 
     @classmethod
     def to_read(cls, named: Sequence[str] | None = None) -> Code:
-        """For everything that only looks: a registry of its own, and no module is imported."""
+        """For commands that only look: a registry of its own, and no module is imported."""
         return cls(DEFAULT.copy(), named or (), is_run=False)
 
     def take(self, name: str, folder: Path, roots: Sequence[Path]) -> Registry:
-        """Make the Activities of a module known that an Idea names: below its roots, or named by its user, too (D12).
+        """Register the Activities of a module that an Idea names; it lies below the roots or its user names it (D12).
 
         Returns:
             What the module registers.
@@ -76,16 +76,16 @@ class Code:
         Raises:
             IdeaError: there is no such module, it may not be reached, or it fails.
         """
-        of_user = {_file_of(one, Path.cwd()) for one in self.named} - {None}
+        of_user = {_file_of(module, Path.cwd()) for module in self.named} - {None}
         return self._take(name, folder, None if of_user and _file_of(name, folder) in of_user else roots)
 
     def take_named(self) -> None:
-        """Make the Activities of the modules known that the user names; raises as `take`."""
+        """Register the Activities of the modules that the user names; raises as `take`."""
         for name in self.named:
             self._take(name, Path.cwd(), None)
 
     def take_servers(self, name: str, folder: Path, roots: Sequence[Path]) -> None:
-        """Note a file of tool servers that an Idea names, below its roots; what only looks takes what is pinned (D12).
+        """Note a file of tool servers that an Idea names, below its roots; if code is only read, take its pins (D12).
 
         Raises:
             IdeaError: it lies elsewhere, or can't be used.
@@ -99,39 +99,39 @@ class Code:
         self.left_out.extend(register_pinned(path, self.registry))
 
     def within(self, config: Config) -> Config:
-        """An Idea's config as far as it counts: what only looks reaches no private host, whatever the Idea says."""
+        """The part of an Idea's config that counts: if code is only read, no private host is reached."""
         return dataclasses.replace(config, allow_hosts=()) if config.allow_hosts and not self.is_run else config
 
     def _take(self, name: str, folder: Path, roots: Sequence[Path] | None) -> Registry:
-        own = Registry()
+        registered = Registry()
         if self.is_run:
-            own = DEFAULT.loaded(partial(load_activities, name, folder, roots))
+            registered = DEFAULT.loaded(partial(load_activities, name, folder, roots))
         elif (file := find_module(name, folder, roots)) is not None:
-            self._read(name, file, own, roots)
-        self.registry.take(own)
-        return own
+            self._read(name, file, registered, roots)
+        self.registry.take(registered)
+        return registered
 
-    def _read(self, name: str, file: Path, own: Registry, roots: Sequence[Path] | None) -> None:
-        """Register what is pinned of a module's file; raises as `take` where there are pins that can't be used."""
+    def _read(self, name: str, file: Path, registry: Registry, roots: Sequence[Path] | None) -> None:
+        """Register the pins of a module's file; raises as `take` if they can't be used."""
         from ..connections.module_pins import ModulePins, pins_path
 
         pins = ModulePins.beside(file, roots)
         if pins is None:
-            refused = [f"not pinned, so its tools are not known; {_how(name, file)}"]
+            refused = [f"not pinned, so its tools are not known; {_pin_hint(name, file)}"]
         else:
-            refused = pins.register(own)
+            refused = pins.register(registry)
         lines = [f"the Activities {name!r}: {why}" for why in refused]
         self.left_out.extend(line for line in lines if line not in self.left_out)
         if pins is not None and (changed := pins.changed(file)):
-            files = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
-            now = f"these pins are out of date, since {files} changed; {_how(name, file)} now"
-            self.outdated[pins_path(file)] = now
+            shown = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+            remark = f"these pins are out of date, since {shown} changed; {_pin_hint(name, file)} now"
+            self.outdated[pins_path(file)] = remark
 
 
-def _how(name: str, file: Path) -> str:
-    """How the user pins a module."""
-    here = Path.cwd().resolve()
-    shown = str(file.relative_to(here) if file.is_relative_to(here) else file) if name.endswith(".py") else name
+def _pin_hint(name: str, file: Path) -> str:
+    """The command that pins a module."""
+    cwd = Path.cwd().resolve()
+    shown = str(file.relative_to(cwd) if file.is_relative_to(cwd) else file) if name.endswith(".py") else name
     return f"`actum pin {shown}` writes down what they are"
 
 
@@ -159,11 +159,11 @@ class Loaded:
         return self.idea.context if self.model is not None else self.idea.without_model()
 
 
-def agent_at(roots: Sequence[Path], **more: Any) -> Agent:
+def agent_at(roots: Sequence[Path], **options: Any) -> Agent:
     """An agent that finds Ideas below these folders, and in the default store if there is one."""
     store = default_store()
     has_store = "://" in store or Path(store.removeprefix("sqlite:")).exists()
-    return Agent(more.pop("model", None), roots=roots, store=store if has_store else None, **more)
+    return Agent(options.pop("model", None), roots=roots, store=store if has_store else None, **options)
 
 
 def load_idea(
@@ -184,8 +184,8 @@ def load_idea(
         ModelError: the model is not available; the message says what is missing.
     """
     code = code or Code.to_run()
-    for one in tools:
-        register_ideas(Path(one), code.registry)
+    for tool in tools:
+        register_ideas(Path(tool), code.registry)
     idea = Idea.load(path)
     return ready(idea, path, model=model, record=record, roots=roots, code=code)
 
@@ -196,7 +196,7 @@ def register_ideas(path: Path, registry: Registry) -> None:
     Raises:
         IdeaError: there is none, one can't be read, or two have the same name.
     """
-    files = [path] if path.is_file() else sorted(one for one in path.glob("*") if one.suffix in IDEA_FILES)
+    files = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.suffix in IDEA_FILES)
     if not files:
         raise IdeaNotFound(f"there is no Idea at {path}")
     for file in files:
@@ -214,13 +214,13 @@ def ready(
     roots: Sequence[str] = (),
     code: Code | None = None,
 ) -> Loaded:
-    """Load everything that an Idea names; raises as `load`. One from a URL may name nothing (D12).
+    """Load everything that an Idea names; raises as `load_idea`. One from a URL may name nothing (D12).
 
-    `roots` are the folders that its paths may lead into; `default_roots` if none are named. `code` as for `load`.
+    `roots` are the folders that its paths may lead into, by default the Idea's own; `code` is as for `load_idea`.
     """
     code = code or Code.to_run()
     allowed = folders(roots) or idea.roots
-    # What its user has set goes before what an Idea from outside names, which nobody has granted.
+    # The user's ACTUM_MODEL comes before what an Idea from outside names, since nobody has granted that.
     named = model or (os.environ.get("ACTUM_MODEL") if is_url(idea.context.origin) else None)
     asked = idea.settings(name=name, has_model=bool(named))
     config = code.within(asked.over(Config()))
@@ -236,16 +236,16 @@ def ready(
     )
 
 
-def load_modules(idea: Idea, named: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
+def load_modules(idea: Idea, names: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
     """Take the Activities that an Idea names, relative to its file, then those that its user names."""
-    for name in named:
+    for name in names:
         code.take(name, folder_of(idea), roots or [folder_of(idea)])
     code.take_named()
 
 
-def load_servers(idea: Idea, named: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
+def load_servers(idea: Idea, names: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
     """Take the files of tool servers that an Idea names, relative to its file."""
-    for name in named:
+    for name in names:
         code.take_servers(name, folder_of(idea), roots or [folder_of(idea)])
 
 

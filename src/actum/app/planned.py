@@ -1,4 +1,4 @@
-"""Plans that answer for an agent, and plans that were approved as a whole (P4, L6)."""
+"""The port to refined plans that answer for an agent, and the approval of a whole plan (P4, L6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .stream import Stream
 
 
 class PlanShelf(Protocol):
-    """Answers requests by plans that it knows, else by the agent (see `actum.refine`)."""
+    """Answers requests with plans that it knows, else with the agent (see `actum.refine`)."""
 
     async def run(self, agent: Any, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
         """What `Agent.run` returns."""
@@ -34,15 +34,15 @@ class PlanShelf(Protocol):
         budget: Budget | None = None,
         lineage: Sequence[Ancestor] = (),
     ) -> Stream:
-        """What `Agent.stream` returns, also of a kept run, or of one that goes on."""
+        """What `Agent.stream` returns, also for a kept run or one that goes on."""
         ...
 
 
 def with_plans_approved(context: Context, held: Collection[str]) -> Context:
     """The context with an approval of every call of its plans whose tool is one of `held`.
 
-    It holds for these calls as they were written, whatever values their references come to, and for no others: what a
-    model adds later waits.
+    It holds for these calls as they are written, whatever the values of their references; calls that a model adds
+    later still wait.
     """
     marks = Marks.of(context.messages)
     messages = marks.marked(context.messages, urandom(8).hex())

@@ -1,7 +1,7 @@
-"""Tools whose results come from the record of a run: the same calls give the same values, and nothing is done again.
+"""Tools whose results come from the record of a run: equal calls give equal values, and nothing is done again.
 
-An equal call is one of the same tool and arguments, that was given the same of the context, and before which the same
-effects had ended: `stock(item="a")` after `take(item="a", n=2)` is another call than before it (V18).
+Calls are equal if they have the same tool and arguments, were given the same part of the context, and the same effects
+had ended before them: `stock(item="a")` after `take(item="a", n=2)` is another call than before it (V18).
 """
 
 from __future__ import annotations
@@ -37,44 +37,44 @@ from .saved import SavedIdea
 
 T = TypeVar("T")
 _EXAMPLES = 5
-"""So many of the recorded calls of a tool are shown to a model that stands for it."""
+"""How many recorded calls of a tool a model is shown that stands in for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCall:
-    """One call that is on record, with what it gave, or how it failed."""
+    """One call on record, with its value or its error."""
 
     tool: str
     arguments: JsonObject
     crossed: str | None = None
-    """What of the context it was given, as text; None where that isn't known."""
+    """The part of the context that it was given, as text; None if that isn't known."""
     before: Counter[str] = field(default_factory=Counter[str])
-    """The effects that had ended before it began, each as `call_key` tells it."""
+    """The effects that had ended before it began, as `call_key` writes them."""
     beside: frozenset[str] = frozenset()
-    """The effects of the answer that it is of."""
+    """The effects of the same answer."""
     value: Json = None
     error: str | None = None
     maker: str = ""
-    """The digest of the Idea that has carried it out, where one has and that is known."""
+    """The digest of the Idea that carried it out, if one did and it is known."""
 
     @property
     def key(self) -> str:
-        """What it is known by."""
+        """The call as text, see `call_key`."""
         return call_key(self.tool, self.arguments)
 
 
 def call_key(tool: str, arguments: Mapping[str, Any]) -> str:
-    """A call as text, the same for the same call."""
+    """A call as text; equal calls give equal texts."""
     return encode([tool, dict(arguments)], sort_keys=True)
 
 
 def calls_on_record(run: SavedIdea, name: str, reads: Collection[str]) -> list[RecordedCall]:
-    """The calls of a kept run that came to something, in the order of their places.
+    """The calls of a kept run that have a value or an error, in the order of their places.
 
     Args:
         run: the kept run.
         name: what it is called in errors.
-        reads: the names of the tools that only read; all others have effects.
+        reads: the names of the tools that only read; all other tools have effects.
 
     Raises:
         IdeaError: no run is kept there, or not as a run writes it.
@@ -82,12 +82,14 @@ def calls_on_record(run: SavedIdea, name: str, reads: Collection[str]) -> list[R
     about = about_of(run.meta, name)
     course = Course.of(about)
     answers: list[Authored] = answers_of(ticks_of(about, name))
-    made = [
-        one for one in accounts(run.context, answers, about.get("makers", {}), LiveCalls()) if _came_to_something(one)
+    calls = [
+        call
+        for call in accounts(run.context, answers, about.get("makers", {}), LiveCalls())
+        if _came_to_something(call)
     ]
-    times = {one.place: _times(course, one.place, order) for order, one in enumerate(made)}
-    effects = [one for one in made if one.tool not in reads and one.state != "not made"]
-    return [_recorded(one, course, effects, times) for one in made]
+    times = {call.place: _times(course, call.place, order) for order, call in enumerate(calls)}
+    effects = [call for call in calls if call.tool not in reads and call.state != "not made"]
+    return [_recorded(call, course, effects, times) for call in calls]
 
 
 def _came_to_something(call: CallAccount) -> bool:
@@ -95,7 +97,7 @@ def _came_to_something(call: CallAccount) -> bool:
 
 
 def _times(course: Course, place: str, order: int) -> tuple[float, float]:
-    """When a call began and ended; where that isn't noted, in the order of places."""
+    """When a call began and ended; if that wasn't noted, its rank in the order of places."""
     row = course.calls.get(place) or course.calls.get(str(Place.parse(place).parent or ""))
     began = order if row is None or row.began is None else row.began
     return began, began if row is None or row.ended is None else row.ended
@@ -106,17 +108,19 @@ def _recorded(
 ) -> RecordedCall:
     row, answer = course.calls.get(call.place), Place.parse(call.place).answer
     began = times[call.place][0]
-    crossed = None if row is None or row.crossed is None else _told(row.crossed)
+    crossed = None if row is None or row.crossed is None else _context_text(row.crossed)
     prefix = f"tool {call.tool!r}: "
     return RecordedCall(
         tool=call.tool,
         arguments=call.arguments,
         crossed=crossed,
         before=Counter(
-            call_key(one.tool, one.arguments) for one in effects if one is not call and times[one.place][1] <= began
+            call_key(effect.tool, effect.arguments)
+            for effect in effects
+            if effect is not call and times[effect.place][1] <= began
         ),
         beside=frozenset(
-            call_key(one.tool, one.arguments) for one in effects if Place.parse(one.place).answer == answer
+            call_key(effect.tool, effect.arguments) for effect in effects if Place.parse(effect.place).answer == answer
         ),
         value=call.value,
         maker="" if row is None else row.maker,
@@ -124,10 +128,10 @@ def _recorded(
     )
 
 
-def _told(messages: Iterable[Mapping[str, Any]]) -> str:
-    """What of a context a call was given, without the marks of its time."""
-    own = [{key: value for key, value in message.items() if not key.startswith("_")} for message in messages]
-    return encode(own, sort_keys=True)
+def _context_text(messages: Iterable[Mapping[str, Any]]) -> str:
+    """The messages that a call was given, as text without their marks."""
+    unmarked = [{key: value for key, value in message.items() if not key.startswith("_")} for message in messages]
+    return encode(unmarked, sort_keys=True)
 
 
 def _bare(value: Json) -> str:
@@ -136,7 +140,7 @@ def _bare(value: Json) -> str:
 
 
 class _Effect(NamedTuple):
-    """An effect that a run, or one of its delegates, has made or seen: by which call, and whether it was real."""
+    """An effect in a run or in one of its delegates: of which call, and whether it was real."""
 
     run: int
     answer: int
@@ -147,7 +151,7 @@ class _Effect(NamedTuple):
 
 @dataclass(slots=True)
 class Unrecorded:
-    """A call that was asked for and isn't on record, and the nearest that is."""
+    """A call that isn't on record, and the nearest one that is."""
 
     tool: str
     arguments: JsonObject
@@ -157,20 +161,20 @@ class Unrecorded:
     def __str__(self) -> str:
         asked = ", ".join(f"{key}={_bare(value)}" for key, value in self.arguments.items())
         near = {key: value for key, value in (self.nearest or {}).items() if self.arguments.get(key) != value}
-        told = ", ".join(f"{key}={_bare(value)}" for key, value in near.items())
-        return f"{self.tool}({asked}) is not recorded" + (f"; nearest: {told}" if told else "")
+        difference = ", ".join(f"{key}={_bare(value)}" for key, value in near.items())
+        return f"{self.tool}({asked}) is not recorded" + (f"; nearest: {difference}" if difference else "")
 
 
 @dataclass(slots=True, kw_only=True)
-class Besides:
-    """What may answer the calls of a case that are on no record; each is made once, so that all see the same world.
+class Fallback:
+    """What answers calls of a case that are not on record; each is made once, so that all runs see the same world.
 
     Args:
-        reads: tools that only read are asked.
-        simulated: the names of tools that a model stands for, shown some of what is on record.
-        approve: who is asked about each call, effects too, before it is really made; each run makes its own.
-        known: what was given before, by the call.
-        keep: takes in what is given from now on.
+        reads: whether tools that only read may be called.
+        simulated: the names of tools that a model stands in for, shown some recorded calls.
+        approve: is asked before each call, effects included, is really made; every run makes its own calls.
+        known: the values of earlier calls, by `call_key`.
+        keep: is given each new value.
     """
 
     reads: bool = False
@@ -181,7 +185,7 @@ class Besides:
     _locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def ask(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:
-        """What a call gives that is made now, or was made before."""
+        """The value of a call that is made now, or was made before."""
         key = call_key(job.tool.name, call.parameters)
         async with self._locks[key]:
             if key in self.known:
@@ -198,69 +202,69 @@ class RecordedTools:
 
     Args:
         calls: the record.
-        besides: what may answer others; None where nothing may. What really reads or does something is not asked once
-            an effect was answered from the record: the world has not seen that one.
-        asks_reader: whether a model reads anew what it has not read on record: another value, question or shape.
+        fallback: answers other calls; None if nothing does. After an effect was answered from the record, no tool is
+            really called: that effect has not happened in the world.
+        asks_reader: whether a model is asked to read what is not on record: another value, question or shape.
     """
 
     def __init__(
-        self, calls: Iterable[RecordedCall], *, besides: Besides | None = None, asks_reader: bool = False
+        self, calls: Iterable[RecordedCall], *, fallback: Fallback | None = None, asks_reader: bool = False
     ) -> None:
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._makers: defaultdict[str, set[str]] = defaultdict(set)
-        for one in calls:
-            self._by_key[one.key].append(one)
-            if one.maker:
-                self._makers[one.tool].add(one.maker)
-        self._besides = besides
+        for call in calls:
+            self._by_key[call.key].append(call)
+            if call.maker:
+                self._makers[call.tool].add(call.maker)
+        self._fallback = fallback
         self._asks_reader = asks_reader
-        self._given: Counter[int] = Counter()
+        self._used: set[int] = set()
         self._effects: list[_Effect] = []
         self._assembly: Assembly | None = None
         self.missed: Unrecorded | None = None
-        """The call that isn't on record; the run doesn't get past it."""
+        """The first call that isn't on record; the run ends there."""
         self._has_missed = asyncio.Event()
         self.answered: list[str] = []
-        """The calls that were answered, as `call_key` tells them."""
+        """The calls that were answered, as `call_key` writes them."""
         self.simulated: dict[str, None] = {}
-        """The tools that a model has stood for."""
+        """The tools that a model has stood in for."""
 
     async def until_missed(self, run: Coroutine[Any, Any, T]) -> T | None:
-        """Carry a run out; one that asks for what isn't on record is cut there, and comes to None.
+        """Carry a run out; returns None if it is cut, because it made a call that isn't on record.
 
-        Its model must not be told of a hole in a record, and act on it. Raises whatever the run does.
+        The model must not learn of a hole in the record and act on it. Raises whatever the run raises.
         """
         carried, missed = asyncio.ensure_future(run), asyncio.ensure_future(self._has_missed.wait())
         try:
             await asyncio.wait({carried, missed}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in (carried, missed):
-                one.cancel()
+            for task in (carried, missed):
+                task.cancel()
             await asyncio.gather(carried, missed, return_exceptions=True)
         return None if self.missed is not None else carried.result()
 
     def ring(self, ground: Ground, carry: Carry) -> Carry:
-        """What answers the calls of a run in the place of what would carry them out."""
+        """Answers the calls of a run in place of the code that would carry them out."""
 
-        async def answered(job: Job, call: Call) -> Carried:
+        async def answer(job: Job, call: Call) -> Carried:
             if job.tool.is_delegated and await self._is_changed(job, call, ground):
                 return await carry(job, call)
-            found = self._found(job, call, ground)
-            if found is None:
-                return await self._missing(job, call, ground, carry)
+            record = self._find(job, call, ground)
+            if record is None:
+                return await self._answer_missing(job, call, ground, carry)
             self.answered.append(call_key(job.tool.name, call.parameters))
             self._note_effect(job, call, ground, is_real=False)
-            if found.error is not None:
-                return ActivityError(found.error, tool=job.tool.name)
+            if record.error is not None:
+                return ActivityError(record.error, tool=job.tool.name)
             try:
-                return judge_result(found.value, job.tool, ground.budget)
+                return judge_result(record.value, job.tool, ground.budget)
             except ActumError as error:
                 return error
 
-        return answered
+        return answer
 
     async def _is_changed(self, job: Job, call: Call, ground: Ground) -> bool:
-        """Whether the delegate of a call is another one than those that are on record: what these gave isn't its."""
+        """Whether the delegate of a call differs from those on record, so that their results don't hold for it."""
         known = self._makers[job.tool.name]
         if not known or self._assembly is None:
             return False
@@ -269,59 +273,61 @@ class RecordedTools:
             found = await self._assembly.resolver(kinds)(str(call["_delegate"]), job.tool)
             return (await self._assembly.linking(kinds)(found)).digest not in known
         except ActumError:
-            return True  # it says what is wrong with it itself
+            return True  # carrying it out raises the error again
 
     def _note_effect(self, job: Job, call: Call, ground: Ground, *, is_real: bool) -> None:
         if job.tool.effects != "none":
             key = call_key(job.tool.name, call.parameters)
             self._effects.append(_Effect(id(ground), job.script.number, job.node.index, key, is_real))
 
-    def _found(self, job: Job, call: Call, ground: Ground) -> RecordedCall | None:
+    def _find(self, job: Job, call: Call, ground: Ground) -> RecordedCall | None:
         """The record of a call; the k-th equal call gets the k-th, a read the last one again."""
-        crossed = _told(job.crossing or ground.journal.nothing)
-        known = [
-            one for one in self._by_key[call_key(job.tool.name, call.parameters)] if one.crossed in (None, crossed)
-        ]
-        fitting = self._fitting(known, job, ground)
-        for one in fitting:
-            if not self._given[id(one)]:
-                self._given[id(one)] += 1
-                return one
-        return fitting[-1] if fitting and job.tool.effects == "none" else None
+        crossed = _context_text(job.crossing or ground.journal.nothing)
+        equal = self._by_key[call_key(job.tool.name, call.parameters)]
+        matching = self._matching([record for record in equal if record.crossed in (None, crossed)], job, ground)
+        for record in matching:
+            if id(record) not in self._used:
+                self._used.add(id(record))
+                return record
+        return matching[-1] if matching and job.tool.effects == "none" else None
 
-    def _fitting(self, known: Iterable[RecordedCall], job: Job, ground: Ground) -> list[RecordedCall]:
-        """Those before which the same effects had ended, by the order of the list and never by timing.
+    def _matching(self, equal: Iterable[RecordedCall], job: Job, ground: Ground) -> list[RecordedCall]:
+        """The recorded calls before which the same effects had ended, by the order of the list and never by timing.
 
-        An effect of the same answer counts as it is on record, or if it is listed before the call and has ended; first
-        come those before which just those effects had ended that are listed before the call.
+        An effect of the same answer counts as it is on record, or if it is listed before the call and has ended. First
+        come the records before which exactly the effects had ended that are listed before the call.
         """
-        number, own = job.script.number, [one for one in self._effects if one.run == id(ground)]
-        before = Counter(one.key for one in self._effects if one.run != id(ground))
-        before.update(one.key for one in own if one.answer < number)
-        listed = Counter(one.key for one in own if one.answer == number and one.listed < job.node.index)
-        fitting = [
-            one for one in known if not before - one.before and (one.before - before - listed).keys() <= one.beside
+        number, same_run = job.script.number, [effect for effect in self._effects if effect.run == id(ground)]
+        before = Counter(effect.key for effect in self._effects if effect.run != id(ground))
+        before.update(effect.key for effect in same_run if effect.answer < number)
+        listed = Counter(
+            effect.key for effect in same_run if effect.answer == number and effect.listed < job.node.index
+        )
+        matching = [
+            record
+            for record in equal
+            if not before - record.before and (record.before - before - listed).keys() <= record.beside
         ]
-        return sorted(fitting, key=lambda one: one.before != before + listed)
+        return sorted(matching, key=lambda record: record.before != before + listed)
 
-    async def _missing(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:
-        besides, tool = self._besides or Besides(), job.tool
-        is_live = all(one.is_real for one in self._effects)
+    async def _answer_missing(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:
+        fallback, tool = self._fallback or Fallback(), job.tool
+        is_live = all(effect.is_real for effect in self._effects)
         if self._asks_reader and isinstance(tool, Reader):
             return await carry(job, call)
-        if tool.name in besides.simulated:
+        if tool.name in fallback.simulated:
             self.simulated[tool.name] = None
             self._note_effect(job, call, ground, is_real=False)
-            return await besides.ask(job, call, ground, partial(self._simulated, ground))
-        if besides.approve is not None and is_live:
+            return await fallback.ask(job, call, ground, partial(self._simulate, ground))
+        if fallback.approve is not None and is_live:
             asked, crossing = Asked.about(call, job.head.call, job.derived), job.crossing or ground.journal.nothing
-            allowed = await decide(besides.approve, ground.budget.threads, asked, tool, crossing)
+            allowed = await decide(fallback.approve, ground.budget.threads, asked, tool, crossing)
             if allowed is None or allowed.parameters != call.parameters:
                 return ApprovalDenied("a call of an eval is made as it is, or not at all", tool=tool.name)
             self._note_effect(job, call, ground, is_real=True)
             return await carry(job, call)
-        if besides.reads and is_live and tool.effects == "none":
-            return await besides.ask(job, call, ground, carry)
+        if fallback.reads and is_live and tool.effects == "none":
+            return await fallback.ask(job, call, ground, carry)
         if self.missed is None:
             arguments: JsonObject = dict(call.parameters)
             self.missed = Unrecorded(tool.name, arguments, job.of, self._nearest(tool.name, arguments))
@@ -329,36 +335,43 @@ class RecordedTools:
         await asyncio.Event().wait()  # until the run is cancelled
         raise AssertionError
 
-    async def _simulated(self, ground: Ground, job: Job, call: Call) -> Carried:
-        """What a model makes of a call that stands for its tool, from the tool's schema and some of the record (D9)."""
+    async def _simulate(self, ground: Ground, job: Job, call: Call) -> Carried:
+        """Ask a model that stands in for a tool: it is shown the tool's schema and some recorded calls (D9)."""
         assert self._assembly is not None
-        known = [one for found in self._by_key.values() for one in found if one.tool == job.tool.name and not one.error]
-        told = [f"{encode(one.arguments)} gave {encode(one.value)}" for one in known[:_EXAMPLES]]
-        shown = [{"type": "text", "text": "\n".join([f"What earlier calls of {job.tool.name} gave:", *told])}]
-        context = Context(shown if told else [])
+        calls = [call for call in self._calls_of(job.tool.name) if not call.error]
+        examples = [f"{encode(call.arguments)} gave {encode(call.value)}" for call in calls[:_EXAMPLES]]
+        shown = [{"type": "text", "text": "\n".join([f"What earlier calls of {job.tool.name} gave:", *examples])}]
+        context = Context(shown if examples else [])
         delegation = self._assembly.delegation(context, ground.budget, ground.emit)
-        kept = Suspension(place=job.place, call=job.call)
-        return judge_result(await delegation.latent(call, job.tool, context, kept), job.tool, ground.budget)
+        suspension = Suspension(place=job.place, call=job.call)
+        return judge_result(await delegation.latent(call, job.tool, context, suspension), job.tool, ground.budget)
 
     def _nearest(self, tool: str, arguments: JsonObject) -> JsonObject | None:
-        """The arguments on record that differ least."""
-        known = [one.arguments for found in self._by_key.values() for one in found if one.tool == tool]
-        return max(known, key=lambda one: sum(arguments.get(key) == value for key, value in one.items()), default=None)
+        """The recorded arguments that differ least."""
+
+        def equal_values(call: RecordedCall) -> int:
+            return sum(arguments.get(key) == value for key, value in call.arguments.items())
+
+        nearest = max(self._calls_of(tool), key=equal_values, default=None)
+        return None if nearest is None else nearest.arguments
+
+    def _calls_of(self, tool: str) -> list[RecordedCall]:
+        return [call for calls in self._by_key.values() for call in calls if call.tool == tool]
 
 
 def with_record(agent: Agent, tools: RecordedTools, around: Callable[[Model], Model] | None = None) -> Agent:
-    """The agent with these in the place of what carries its calls out; nobody is asked to approve them.
+    """The agent with recorded tools in place of its code; nobody is asked to approve their calls.
 
-    `around` makes of a model that a delegate names what is asked in its place.
+    `around` wraps the models that delegates name.
     """
-    own = copy(agent)
-    own.approve, own.plans = _agreed, None
-    own._reach = replace(own._reach, around=around)  # pyright: ignore[reportPrivateUsage] -- of this package
-    tools._assembly = assembled(own)  # pyright: ignore[reportPrivateUsage] -- of this module
-    own._ring = tools.ring  # pyright: ignore[reportPrivateUsage] -- of this package
-    return own
+    clone = copy(agent)
+    clone.approve, clone.plans = _agreed, None
+    clone._reach = replace(clone._reach, around=around)  # pyright: ignore[reportPrivateUsage] -- of this package
+    tools._assembly = assembled(clone)  # pyright: ignore[reportPrivateUsage] -- of this module
+    clone._ring = tools.ring  # pyright: ignore[reportPrivateUsage] -- of this package
+    return clone
 
 
 async def _agreed(_call: Call, _tool: Tool, _context: Context) -> bool:
-    """Lets every call be answered: what was denied is on record as denied."""
+    """Approves every call: what was denied is on record as denied."""
     return True

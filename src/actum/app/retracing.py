@@ -39,12 +39,12 @@ def forked(
 ) -> Idea:
     """The Idea of a run as it was before its request `at` (from 1).
 
-    `input` are other values of its input; `changes` take the place of messages of its context, by index, None taking
-    one away: what its user said, what a call had left. `name` is what the run is called in errors.
+    `input` gives new values of its input. `changes` replaces messages of its context by index, for example what its
+    user said or what a call left; None removes a message. `name` is what the run is called in errors.
 
     Raises:
         IdeaError: the run made no such request, or had no such message before it.
-        MessageError: a message is none, or the input doesn't fit its schema.
+        MessageError: a message is malformed, or the input doesn't fit its schema.
     """
     ticks = ticks_of(about_of(run.meta, name), name)
     if not 1 <= at <= len(ticks):
@@ -54,8 +54,8 @@ def forked(
         if not 0 <= index < len(messages):
             raise IdeaError(f"{name} had {len(messages)} messages before request {at}: there is no message {index}")
         messages[index] = message
-    kept = without_run(one for one in messages if one is not None)
-    context = Context.checked(kept, run.context.data_kinds, run.context.origin)
+    left = without_run(message for message in messages if message is not None)
+    context = Context.checked(left, run.context.data_kinds, run.context.origin)
     context = Context(context.messages, origin=run.context.origin) if changes else context
     about = begun_with(run.meta) | _known_before(run, ticks[:at], context, min(changes) if changes else None)
     meta = {**run.meta, RUN: about, "from": {"run": name, "request": at}}
@@ -63,33 +63,33 @@ def forked(
 
 
 def _known_before(run: Idea, ticks: Sequence[Tick], context: Context, first: int | None) -> JsonObject:
-    """What is known of a run before the last of these requests, as far as no message before is changed."""
+    """What is known of a run up to the last of these requests, or up to the first message that was changed."""
     about: Any = run.meta[RUN]
-    stand = [one for one in ticks[:-1] if first is None or one.at <= first]
-    course, last = Course.of(about), ticks[len(stand)]
+    unchanged = [tick for tick in ticks[:-1] if first is None or tick.at <= first]
+    course, last = Course.of(about), ticks[len(unchanged)]
     rows = [row.to_dict() for row in course.requests if not row.within and row.request < last.at]
     calls = course.calls.values()
     rows += [row.to_dict() for row in calls if last.number is None or Place.parse(row.call).answer < last.number]
     called = {message["_call"].get("_tool") for message in context if "_call" in message}
     makers = {tool: maker for tool, maker in Sums.of(about).makers.items() if tool in called}
-    known: JsonObject = {"ticks": [one.to_dict() for one in stand], "makers": makers}
-    return known | ({COURSE: rows} if rows else {})
+    facts: JsonObject = {"ticks": [tick.to_dict() for tick in unchanged], "makers": makers}
+    return facts | ({COURSE: rows} if rows else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One request: whether it comes out byte for byte as it was sent, and what the calls of its answer had left."""
+    """One request, made again: whether it has the same bytes as before, and what the calls of its answer had left."""
 
     number: int
     tick: Tick
     is_same: bool
     left: Sequence[JsonObject]
     sent: ModelRequest | None = None
-    """What the model was sent, where that comes out as it was."""
+    """What the model was sent, if the request is the same."""
 
 
 def retracer(run: Idea, name: str, code: Code) -> tuple[Agent, Sequence[Tick]]:
-    """What makes the requests of a kept run again, and what is known of them; nobody is asked and no code is run.
+    """The agent that makes the requests of a kept run again, and its ticks; no model is asked and no code is run.
 
     Raises:
         IdeaError: no run is kept there.
@@ -100,7 +100,7 @@ def retracer(run: Idea, name: str, code: Code) -> tuple[Agent, Sequence[Tick]]:
 
 
 class Unasked:
-    """Takes the place of the model that a run was made with: requests are made for it, and sent to nobody."""
+    """Stands in for the model of a run: requests are made for it, but never sent."""
 
     name = "unasked"
 
@@ -123,28 +123,29 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
     frame: Frame | None = None
     for number, tick, end in spans(ticks, len(messages)):
         then = Context.checked(messages[: tick.at], context.data_kinds, context.origin)
-        found = _made_again(frame, then, tick) or _made_again(await assembled(agent).frame(then, schema), then, tick)
-        frame, sent = found or (frame, None)
+        retraced = _retraced(frame, then, tick) or _retraced(await assembled(agent).frame(then, schema), then, tick)
+        frame, sent = retraced or (frame, None)
         yield Replayed(number=number, tick=tick, is_same=sent is not None, left=messages[tick.at : end], sent=sent)
 
 
 async def requests_again(agent: Agent, run: Idea, name: str) -> bool:
-    """Whether an agent, its own model aside, makes all requests of a kept run in the same bytes.
+    """Whether an agent, whatever its model, makes all requests of a kept run with the same bytes.
 
     Raises:
         IdeaError: no run is kept there.
     """
-    about, own = about_of(run.meta, name), copy(agent)
-    own.model = Unasked(DIALECTS.get(str(about.get("dialect"))))
+    about, clone = about_of(run.meta, name), copy(agent)
+    ticks = ticks_of(about, name)
+    clone.model = Unasked(DIALECTS.get(str(about.get("dialect"))))
     try:
-        return all([one.is_same async for one in replayed(own, run.context, run.schema, ticks_of(about, name))])
+        return all([request.is_same async for request in replayed(clone, run.context, run.schema, ticks)])
     except ActumError:
         return False
 
 
-def _made_again(frame: Frame | None, context: Context, tick: Tick) -> tuple[Frame, ModelRequest] | None:
-    """The form of a frame in which a request comes out as it was sent: a host may have refused the first ones, and the
-    last request of a run takes only an output (L5)."""
+def _retraced(frame: Frame | None, context: Context, tick: Tick) -> tuple[Frame, ModelRequest] | None:
+    """The form of a frame that gives a request as it was sent: a host may have refused the first forms, and the last
+    request of a run takes only an output (L5)."""
     while frame is not None:
         for form in (frame, frame.last()):
             request = form.request(context, waiting=tick.waiting, owed=tick.owed, notices=tick.notices)
@@ -158,32 +159,34 @@ async def replayed_output(agent: Agent, context: Context, schema: Any, ticks: Se
     """The output of the last answer, made again from the results in the context; None if it has none.
 
     Raises:
-        ActumError: it can't be made any more.
+        ActumError: it can no longer be made.
     """
-    whole = context.messages if not ticks else _last_turn(context.messages, ticks[-1])
-    if whole is None:
+    messages = context.messages if not ticks else _last_turn(context.messages, ticks[-1])
+    if messages is None:
         return None
-    again = Context.checked(whole, context.data_kinds, context.origin)
-    own = assembled(agent)
-    silent = replace(own, model=None, limits=Limits(), approve=_refuse, delegates={}, roots=(), store=None, ring=None)
-    loop = await silent.loop(again, schema, None, Emitter())
+    start = Context.checked(messages, context.data_kinds, context.origin)
+    whole = assembled(agent)
+    offline = replace(
+        whole, model=None, limits=Limits(), approve=_refuse, delegates={}, roots=(), store=None, ring=None
+    )
+    loop = await offline.loop(start, schema, None, Emitter())
     return jsonable((await loop.run()).output)
 
 
 def _last_turn(messages: Sequence[JsonObject], last: Tick) -> list[JsonObject] | None:
-    """A context with its last answer as a plan and without the output that came of it; None where it had no output."""
-    before, behind = messages[: last.at], [one for one in messages[last.at :] if one["type"] != "output"]
-    plan = behind.pop(0) if behind and behind[0]["type"] == "plan" else None
-    if last.answer is not None:  # else the run was cut before it was noted, and the plan is all that is known of it
-        (own,) = answers_of([last])
-        plan = plan_message(own.calls, own.output) | plan_marks(own.number, "", own.places)
-    return None if plan is None or plan.get("output") is None else [*before, plan, *behind]
+    """A context with its last answer as a plan and without the resulting output; None if the answer had no output."""
+    before, after = messages[: last.at], [message for message in messages[last.at :] if message["type"] != "output"]
+    plan = after.pop(0) if after and after[0]["type"] == "plan" else None
+    if last.answer is not None:  # else the run was cut before it was noted: only the plan is known
+        (answer,) = answers_of([last])
+        plan = plan_message(answer.calls, answer.output) | plan_marks(answer.number, "", answer.places)
+    return None if plan is None or plan.get("output") is None else [*before, plan, *after]
 
 
 async def _refuse(_call: Call, _tool: Tool, _context: Context) -> str:
     return "a replay carries nothing out"
 
 
-def is_alike(one: Any, other: Any) -> bool:
+def is_alike(value: Any, other: Any) -> bool:
     """Whether two values are the same JSON."""
-    return encode(one, sort_keys=True) == encode(other, sort_keys=True)
+    return encode(value, sort_keys=True) == encode(other, sort_keys=True)

@@ -52,13 +52,13 @@ def servers_file(name: str, folder: Path, roots: Sequence[Path]) -> Path:
 
 
 def folder_of(idea: SavedIdea) -> Path:
-    """Where what an Idea names lies: beside its file, or in the current folder where it has none."""
+    """The folder that an Idea's relative paths start from: that of its file, else the current one."""
     return idea.source.parent if idea.source is not None else Path.cwd()
 
 
 @asynccontextmanager
 async def serving(files: Sequence[Path], tools: Registry) -> AsyncGenerator[Registry]:
-    """A registry with the tools of servers as long as the block lasts; the same where there are none.
+    """The registry with the tools of servers for the length of the block; the registry itself if there are no servers.
 
     Raises:
         ServerError: a file can't be used, or a server can't be started.
@@ -68,25 +68,25 @@ async def serving(files: Sequence[Path], tools: Registry) -> AsyncGenerator[Regi
         return
     from ..connections import open as connected
 
-    own = tools.copy()
+    extended = tools.copy()
     async with AsyncExitStack() as stack:
         for file in files:
-            (await stack.enter_async_context(connected(file))).register(own)
-        yield own
+            (await stack.enter_async_context(connected(file))).register(extended)
+        yield extended
 
 
 def are_connected(file: Path, tools: Registry) -> bool:
-    """Whether a registry has tools of the servers of a file already.
+    """Whether a registry already has tools of the servers of a file.
 
     Raises:
         ServerError: the file can't be used.
     """
-    begun = prefixes_of([file])
-    return any(tool.name.startswith(begun) for tool in tools) if begun else False
+    prefixes = prefixes_of([file])
+    return any(tool.name.startswith(prefixes) for tool in tools) if prefixes else False
 
 
 def prefixes_of(files: Sequence[Path]) -> tuple[str, ...]:
-    """What the names of the tools of servers begin with; raises as `are_connected`."""
+    """The prefixes of the names of the servers' tools; raises as `are_connected`."""
     if not files:
         return ()
     from ..connections.servers_file import servers_of
@@ -97,7 +97,7 @@ def prefixes_of(files: Sequence[Path]) -> tuple[str, ...]:
 @names_nearest
 @dataclass(frozen=True, kw_only=True)
 class SavedIdea(Drawn):
-    """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
+    """A context and a schema; `config` says what it needs. Its context's `origin` is where it was read from."""
 
     context: Context
     schema: Any = None
@@ -107,7 +107,7 @@ class SavedIdea(Drawn):
     file: Path | None = None
     """Where it was read from, None for one that was made in code, fetched, or in a store."""
 
-    if TYPE_CHECKING:  # what may be given: as for a run
+    if TYPE_CHECKING:  # a context is given in the same forms as for a run
 
         def __init__(
             self,
@@ -165,8 +165,7 @@ class SavedIdea(Drawn):
         address = parse_address(text)
         store = open_store(default_store())
         try:
-            _, found = await Library(store=store).load(address)
-            return cls._of(found, None)
+            return cls._of((await Library(store=store).load(address))[1], None)
         except IdeaError:
             if address.url is None:
                 raise
@@ -180,11 +179,11 @@ class SavedIdea(Drawn):
     @classmethod
     def _of(cls, text: IdeaText, origin: str | None) -> Self:
         file = None if origin is None or is_url(origin) else Path(origin)
-        named = text.config.get("origin")
-        if isinstance(named, str) and origin is not None and not is_url(origin):
-            origin = os.path.abspath(os.path.join(os.path.dirname(origin), named))
+        base = text.config.get("origin")
+        if isinstance(base, str) and origin is not None and not is_url(origin):
+            origin = os.path.abspath(os.path.join(os.path.dirname(origin), base))
         context = Context.checked(text.context, origin=origin)
-        if file is None:  # what is from outside has no say in where its paths start from (D12)
+        if file is None:  # an Idea from outside doesn't decide where its paths start from (D12)
             context = Context(text.context, origin=origin)
         return cls(
             context=context,
@@ -197,7 +196,7 @@ class SavedIdea(Drawn):
 
     @property
     def source(self) -> Path | None:
-        """The file that its relative paths start from, None for one made in code or fetched."""
+        """The file that its relative paths start from; None for one made in code or fetched."""
         origin = self.context.origin
         return None if origin is None or is_url(origin) else Path(origin)
 
@@ -205,14 +204,14 @@ class SavedIdea(Drawn):
     def roots(self) -> list[Path]:
         """The folders that its paths may lead into, unless its user names others.
 
-        They are told by where it lies; nothing that it says widens them.
+        They follow from where it lies; nothing in the Idea widens them.
         """
         return default_roots(self.file or self.source)
 
     def save(self, path: str | Path) -> None:
         """Write the Idea as JSON; an existing file is replaced whole or not at all, and keeps its mode.
 
-        A run, and what is in a new file, is for its user alone to read.
+        Only its user can read a run or a new file.
 
         Raises:
             IdeaError: it can't be written, or could not be read again.
@@ -223,19 +222,18 @@ class SavedIdea(Drawn):
             check_depth(text)
             text.encode()
         except (ValueError, RecursionError) as error:
-            said = (
-                "it holds what is not text" if isinstance(error, UnicodeError) else f"it nests deeper than {MAX_DEPTH}"
-            )
-            raise IdeaError(f"{path}: it could not be read again: {said}") from None
+            is_text = not isinstance(error, UnicodeError)
+            reason = f"it nests deeper than {MAX_DEPTH}" if is_text else "it holds what is not text"
+            raise IdeaError(f"{path}: it could not be read again: {reason}") from None
         write_text(target, text, private=RUN in self.meta)
 
     @property
     def text(self) -> IdeaText:
         """Its parts as they are written."""
-        own = self.schema
+        schema = self.schema
         return IdeaText(
             context=self.context.messages,
-            schema=own if own is None or isinstance(own, bool | dict | list) else shape_of(own).schema,
+            schema=schema if schema is None or isinstance(schema, bool | dict | list) else shape_of(schema).schema,
             meta=self.meta,
             config=self.config,
             solution=self.solution,
@@ -249,12 +247,12 @@ class SavedIdea(Drawn):
         has_model: bool = False,
         grants: Sequence[str] = (),
     ) -> IdeaConfig:
-        """What its `config` says that counts; one from outside is refused what was not granted to it.
+        """The part of its `config` that counts; an Idea from outside is refused what was not granted to it.
 
         Args:
-            standing: whose it is to who runs it: one's "own"; "local", a delegate among one's own files; "foreign".
+            standing: whose it is: "own", the user's; "local", a delegate among the user's files; "foreign".
             name: what it is called in messages, its file by default.
-            has_model: its user names the model.
+            has_model: whether its user names the model.
             grants: names that an Idea from outside may use.
 
         Raises:
@@ -266,17 +264,17 @@ class SavedIdea(Drawn):
         if not is_url(self.context.origin):
             return config.of(standing)
         asked = {"activities": config.activities, "model": () if has_model or config.model is None else (config.model,)}
-        if config.servers:  # commands are started for nobody from outside
+        if config.servers:  # servers are commands: an Idea from outside starts none
             reason = f"an Idea from outside can't name {config.servers[0]!r}: its servers are not started"
             raise IdeaError(f"{called}: {reason}", path="config.servers")
         for key, names in asked.items():
-            if refused := [one for one in names if one not in grants]:
+            if refused := [name for name in names if name not in grants]:
                 reason = f"an Idea from outside can't name {refused[0]!r}, unless it is granted: Config(grants=[…])"
                 raise IdeaError(f"{called}: {reason}", path=f"config.{key}")
         return config.of("foreign")
 
     def narrowed(self, limits: Limits) -> Limits:
-        """The limits of who runs it, where its own are narrower, those.
+        """The limits of its user, or its own where they are narrower.
 
         Raises:
             IdeaError: its config can't be used.
@@ -285,14 +283,14 @@ class SavedIdea(Drawn):
         return limits.narrowed(self.config.get("limits", {}))
 
     def identified(self, config: Config) -> Self:
-        """The Idea with its `meta` shown where the model is asked to raise it."""
+        """The Idea with its `meta` in the context, if the model is asked to state it."""
         if config.meta is False:
             return self
-        own = self.context
-        return replace(self, context=Context.checked(identified(own, self.meta), own.data_kinds, own.origin))
+        messages = identified(self.context, self.meta)
+        return replace(self, context=Context.checked(messages, self.context.data_kinds, self.context.origin))
 
     def without_model(self) -> Context:
-        """Its context with its saved solution as the plan: what runs if there is no model to ask."""
+        """Its context with its saved solution as the plan: what runs without a model."""
         return self.context.extended(plan_of(self.solution, self.meta))
 
     def as_tool(self, name: str) -> Tool:
@@ -304,11 +302,11 @@ class SavedIdea(Drawn):
         parts: dict[str, JsonObject] = {"input": _parameters(self.context)}
         if self.schema is not None:
             parts["output"] = shape_of(self.schema).schema
-        found, definitions = gathered(parts)
-        schema = found["input"]
+        schemas, definitions = gathered(parts)
+        schema = schemas["input"]
         schema["properties"] = dict(schema.get("properties", {}))
-        if "output" in found:
-            schema["properties"]["_output"] = found["output"]
+        if "output" in schemas:
+            schema["properties"]["_output"] = schemas["output"]
         if definitions:
             schema["$defs"] = definitions
         schema["_delegate"] = self.context.origin or name
@@ -316,15 +314,15 @@ class SavedIdea(Drawn):
 
 
 def _parameters(context: Context) -> JsonObject:
-    """The schema of what a request takes: its input's, else that of values like the ones it has (X2).
+    """The schema of a request's parameters: its input's schema, else one inferred from its values (X2).
 
-    What it has a value of is not required: the value is the default (D5).
+    A parameter with a value is not required: the value is its default (D5).
     """
     values = context.get("†input")
-    own = values if is_object(values) else {}
+    defaults = values if is_object(values) else {}
     inputs = [message for message in context if context.kind_of(message) == "input" and instance_of(message) is None]
     declared = notes_of(inputs, "input", context.data_kinds).get("schema")
-    schema = dict(declared) if is_object(declared) else {"type": "object", **schema_like(own)}
+    schema = dict(declared) if is_object(declared) else {"type": "object", **schema_like(defaults)}
     if is_list(schema.get("required")):
-        schema["required"] = [name for name in schema["required"] if name not in own]
+        schema["required"] = [name for name in schema["required"] if name not in defaults]
     return schema

@@ -34,14 +34,14 @@ class Stream(Drawn, Generic[T_co]):
     """`async with agent.stream(…) as run: async for event in run: …`, then `run.result`.
 
     The run continues at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
-    `context` is what it had left, ready to be resumed. The `record` of `agent.stream` takes what the run leaves, entry
-    by entry, so that it can be continued after a crash; a `Record` is also asked before every effect whether the run is
-    still this process's own.
+    `context` is then what it had left, ready to be resumed. The `record` of `agent.stream` gets the entries of the
+    run's log, so that the run can be continued after a crash; a `Record` is also asked before every effect whether
+    this process still owns the run.
 
     Args:
-        begin: makes the run, which tells its events to what it is given; `agent.stream(…)` says how.
-        context: what it is about to begin with.
-        carry: carries it out.
+        begin: makes the run, which passes its events to the sink that it is given.
+        context: what the run begins with.
+        carry: carries the run out.
     """
 
     _ENTERED = "this run has been entered before: `agent.stream(…)` makes another one"
@@ -56,7 +56,7 @@ class Stream(Drawn, Generic[T_co]):
         self._begin = begin
         self._carry = carry
         self._begins = Context() if context is None else context
-        """What it is about to begin with: all that a run has left that was refused before."""
+        """The context before the run: all that is left of a run that is refused."""
         self._events: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
         self._is_entered = False
         self._loop: Loop | None = None
@@ -97,7 +97,7 @@ class Stream(Drawn, Generic[T_co]):
         """The result of the run.
 
         Raises:
-            ActumError: what ended it; or that it is not over.
+            ActumError: what ended the run, or that it is not over.
         """
         if self._task is None or not self._task.done() or self._task.cancelled():
             raise ActumError("the run is not over: read its events to the end first")
@@ -110,7 +110,7 @@ class Stream(Drawn, Generic[T_co]):
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended, however it did."""
+        """Whether the run has ended, in any way."""
         return self._task is not None and self._task.done()
 
     @property
@@ -134,72 +134,72 @@ class Stream(Drawn, Generic[T_co]):
         return self.partial.context
 
 
-class TextGiven:
-    """The text of one string of the output that has been given; where an answer begins again, it has to agree."""
+class SentText:
+    """The text of one string of the output that was already sent; an answer that begins again has to repeat it."""
 
     def __init__(self, member: str) -> None:
         self._member = member
         self._pieces: list[str] = []
-        self._before = ""
-        """What an earlier attempt has given, as far as it has not come again."""
+        self._unrepeated = ""
+        """The text of an earlier attempt that the present one has not repeated yet."""
 
     def piece(self, event: AnyEvent) -> str:
-        """What of the text an event brings that has not been given.
+        """The text of an event that was not sent before.
 
         Raises:
-            SolutionError: the answer was begun again, and says other words than those that were given.
+            SolutionError: the answer began again, in other words than those already sent.
         """
         if event.depth:
             return ""
         if isinstance(event, RequestStarted | Retried):
-            self.anew()
+            self.restart()
         if not isinstance(event, TextDelta) or event.provisional or event.member != self._member:
             return ""
-        return self.more(event.text)
+        return self.unsent(event.text)
 
-    def anew(self) -> None:
-        """The answer may be begun again."""
+    def restart(self) -> None:
+        """Expect the answer to begin again."""
         if self._pieces:
-            self._before = "".join(self._pieces)
+            self._unrepeated = "".join(self._pieces)
             self._pieces.clear()
 
-    def more(self, text: str) -> str:
-        """What of the next piece of the text has not been given; raises as `piece`."""
+    def unsent(self, text: str) -> str:
+        """The part of the next piece that was not sent before; raises as `piece`."""
         self._pieces.append(text)
-        known, self._before = self._before[: len(text)], self._before[len(text) :]
-        if not text.startswith(known):
-            raise _other_words()
-        return text[len(known) :]
+        sent, self._unrepeated = self._unrepeated[: len(text)], self._unrepeated[len(text) :]
+        if not text.startswith(sent):
+            raise _differs()
+        return text[len(sent) :]
 
-    def begun_again(self) -> str:
-        """All that has come of the new attempt: for who can show it from its beginning."""
-        self._before = ""
+    def restarted(self) -> str:
+        """All text of the new attempt, for callers that can show it from the beginning."""
+        self._unrepeated = ""
         return "".join(self._pieces)
 
     def end(self) -> None:
-        """The run is over.
+        """Check the text when the run is over.
 
         Raises:
-            SolutionError: the answer was begun again, and says less than what was given.
+            SolutionError: the answer began again and ended before it had repeated what was sent.
         """
-        if self._before:
-            raise _other_words()
+        if self._unrepeated:
+            raise _differs()
 
 
 def member_of(schema: Any, member: str) -> str:
-    """The path of a string in the output as events have it.
+    """The path of a string in the output, as events spell it.
 
     Raises:
-        SchemaError: the schema has no text there, or that can't be a path.
+        SchemaError: the schema has no text there, or `member` is not a path.
     """
     try:
         path = _path(member)
-        found = type_of(shape_of(schema).schema)
+        reached = type_of(shape_of(schema).schema)
         for segment in path:
-            found = type_at(found, segment)
+            reached = type_at(reached, segment)
     except (ReferenceSyntax, Misfit) as error:
         raise SchemaError(f"the output has no text at {member!r}: {error}") from None
-    if found.alternatives is not None and not any(isinstance(one, Text) for one in found.alternatives):
+    if reached.alternatives is not None and not any(isinstance(choice, Text) for choice in reached.alternatives):
         where = f"at {member!r} " if member else ""
         raise SchemaError(
             f"the output {where}isn't a text: name one in it, as in member='answer' or member='items[0].text'"
@@ -209,12 +209,12 @@ def member_of(schema: Any, member: str) -> str:
 
 async def text_pieces(stream: Stream, member: str) -> AsyncGenerator[str]:
     """The text at a path of a run's output, as it becomes certain; closing it cancels the run (L7)."""
-    given = TextGiven(member)
+    text = SentText(member)
     async with stream:
         async for event in stream:
-            if piece := given.piece(event):
+            if piece := text.piece(event):
                 yield piece
-    given.end()
+    text.end()
 
 
 def _path(member: str) -> Path:
@@ -226,7 +226,7 @@ def _path(member: str) -> Path:
     return reference.path
 
 
-def _other_words() -> SolutionError:
+def _differs() -> SolutionError:
     return SolutionError("the answer was begun again, in other words than those that had been given already")
 
 
@@ -234,7 +234,7 @@ UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
 
 
 class ConversationOptions(TypedDict, total=False):
-    """What a conversation may be given, as `Agent.conversation` says."""
+    """The options of `Agent.conversation`."""
 
     member: str
     most: int | None
@@ -242,21 +242,21 @@ class ConversationOptions(TypedDict, total=False):
     deps: Any
 
 
-def as_said(said: Given | None) -> Any:
-    """What the user says, or messages, as messages that are not judged yet."""
-    return [{"type": "user", "message": said}] if isinstance(said, str) else messages_of(said or [])
+def user_messages(message: Given | None) -> Any:
+    """What the user says, or messages, as messages that are not checked yet."""
+    return [{"type": "user", "message": message}] if isinstance(message, str) else messages_of(message or [])
 
 
 class Conversation(Generic[T_co]):
     """Turns over one context: `async for piece in talk.say("…")`. One turn at a time.
 
-    `agent.conversation(…)` makes one. `context` is plain JSON at any time: a conversation with it, in this process or
-    another one, goes on from there. `deps` are each turn's. `most` cuts the oldest turns where all are longer than so
-    many characters; with `summary` (SchemaError: without `most`) the model writes down what it is about to lose, a
-    request more.
+    `agent.conversation(…)` makes one. `context` is plain JSON at any time: another conversation with it, in this
+    process or another one, goes on from there. `deps` are passed to each turn. `most` cuts the oldest turns when the
+    context is longer than that many characters; with `summary`, which needs `most` (SchemaError), the model first sums
+    them up, in one more request.
 
-    `schema`, or its type as `output`, is that of what is answered, a text by default; `member` the path of the text in
-    it, for example `items[0].title` (SchemaError: there is none), and `begin` makes the run of a turn.
+    `schema`, or a type as `output`, is the form of each answer, a text by default. `member` is the path of the text in
+    it, for example `items[0].title` (SchemaError: there is none). `begin` makes the run of a turn.
     """
 
     def __init__(
@@ -273,13 +273,13 @@ class Conversation(Generic[T_co]):
         self._member = member
         self._is_open = False
         self._spent = Spent()
-        """What the last turn has spent, which counts where it goes on."""
+        """What the last turn has spent, which counts if it goes on."""
 
     def stream(self, said: Given | None = None) -> Turn[T_co]:
         """The next turn as an async context manager and iterator of its events; `.result` when it is over.
 
-        `said` is what the user says, or messages; without it the turn goes on that waited for a decision or was cut.
-        Leaving the block early cancels the turn: what it has done stays in the context, and so does what is open of it.
+        `said` is what the user says, or messages; without it, the turn that waited for a decision or was cut goes on.
+        Leaving the block early cancels the turn; what it has done stays in the context, and so do its open calls.
 
         Raises:
             MessageError: a message is malformed.
@@ -287,42 +287,42 @@ class Conversation(Generic[T_co]):
         """
         if self._is_open:
             raise ActumError(UNDER_WAY)
-        more = as_said(said)
-        self.context.extended(more)  # what is malformed is refused at once
-        return Turn(self, more)
+        messages = user_messages(said)
+        self.context.extended(messages)  # refuses malformed messages at once
+        return Turn(self, messages)
 
     async def say(self, said: Given) -> AsyncGenerator[str]:
-        """What the assistant answers, piece by piece: at once where no call can still fail, else when they are done.
+        """The assistant's answer piece by piece: at once if no call can still fail, else when the calls are done.
 
         Raises:
             SchemaError: the schema has no text at `member`.
             ActumError: what ended the turn; `context` holds what had been done.
         """
-        given = TextGiven(member_of(self._schema, self._member))
+        text = SentText(member_of(self._schema, self._member))
         async with self.stream(said) as turn:
             async for event in turn:
-                if piece := given.piece(event):
+                if piece := text.piece(event):
                     yield piece
-        given.end()
+        text.end()
 
     def give_up(self) -> None:
-        """Let what is open of a turn that was cut, or waits, not be made; what has been done stays."""
+        """Drop the open calls of a turn that was cut or waits; what has been done stays."""
         self.context = without_plans(self.context)
 
 
 class Turn(Stream[T_co]):
     """One turn of a conversation, as `Stream` is one run: `async with talk.stream("…") as turn: async for event in …`.
 
-    A turn follows whatever was said before it is entered.
+    It begins with the conversation's context at the time when it is entered.
     """
 
     _ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"
     _NOT_BEGUN = "the turn has not begun: `async with talk.stream(…) as turn:` begins it"
 
-    def __init__(self, talk: Conversation[T_co], said: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, talk: Conversation[T_co], messages: Sequence[Mapping[str, Any]]) -> None:
         async def begin(sink: Sink) -> Loop:
-            spent = Spent() if said else talk._spent  # pyright: ignore[reportPrivateUsage] -- they are one
-            return await talk._begin(sink, talk.context, said, spent)  # pyright: ignore[reportPrivateUsage]
+            spent = Spent() if messages else talk._spent  # pyright: ignore[reportPrivateUsage] -- they are one
+            return await talk._begin(sink, talk.context, messages, spent)  # pyright: ignore[reportPrivateUsage]
 
         super().__init__(begin, talk.context)
         self._talk = talk

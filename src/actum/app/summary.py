@@ -1,4 +1,4 @@
-"""The oldest turns of a conversation in short, in their place: what one latent call makes of them (M4, D9)."""
+"""A summary in place of the oldest turns of a conversation, made by one latent call (M4, D9)."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _TOOL = parse_tool(
 )
 _CALL = Call({"_tool": _TOOL.name, "_outputPath": f"†{EARLIER}"})
 _MOST_OF_RESULT = 1_000
-"""How many characters of a result are told, as many as the model was shown of it (M7)."""
+"""How many characters of a result are summed up: as many as the model was shown of it (M7)."""
 _PART = 4
-"""A summary takes no more than this part of what a context may have, whatever the model writes."""
+"""A summary may fill at most this part of a context (a quarter), whatever the model writes."""
 
 
 def check_unused(context: Context) -> None:
-    """Whether the kind of the summary is free, or holds one.
+    """Check that the context has no data of its own under the summary's kind.
 
     Raises:
-        MessageError: the context holds data of that kind that no summary has left.
+        MessageError: it has.
     """
     for index, message in enumerate(context):
         if context.kind_of(message) == EARLIER and message.get("_call") != _CALL:
@@ -51,31 +51,31 @@ def check_unused(context: Context) -> None:
 
 
 async def shortened(context: Context, most: int, delegation: Delegation) -> Context:
-    """The context with a summary in the place of its oldest turns, where it is longer than so many characters.
+    """The context with a summary in place of its oldest turns, if it is longer than `most` characters.
 
-    Half of it is left then, so that this is seldom needed.
+    The rest is cut to half of `most`, so that a summary is seldom needed.
 
     Raises:
-        DelegateError, LimitExceeded: there is no summary; the context is as it was.
+        DelegateError, LimitExceeded: no summary could be made.
     """
     if not going(context, most):
         return context
-    gone = {*going(context, most // 2), *(at for at, one in enumerate(context) if one.get("_call") == _CALL)}
+    gone = {*going(context, most // 2), *(at for at, message in enumerate(context) if message.get("_call") == _CALL)}
     answer = Marks.of(context.messages).next_answer
-    # It is all data to who sums it up, whoever wrote it: in a sealed run what came of calls counts as brought (S10).
-    told = Context([{"type": "text", "text": "\n\n".join(_told(context, gone)), BROUGHT: True}])
-    kept = Suspension(place=Place(answer, 0), call=_CALL)
-    found: Any = await delegation.latent(_CALL, _TOOL, told, kept)
-    text = str(found)[: most // _PART]
+    # To the model that sums it up, all of it is data: in a sealed run, what came from calls counts as brought (S10).
+    turns = Context([{"type": "text", "text": "\n\n".join(_transcript(context, gone)), BROUGHT: True}])
+    suspension = Suspension(place=Place(answer, 0), call=_CALL)
+    summary: Any = await delegation.latent(_CALL, _TOOL, turns, suspension)
+    text = str(summary)[: most // _PART]
     write = Write(EARLIER, None, "set", (), text)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    message = written_message(write, dict(_CALL), str(kept.place), date, context.data_kinds)
+    message = written_message(write, dict(_CALL), str(suspension.place), date, context.data_kinds)
     note = "what was said in earlier turns, in short"
     return without(context, gone, {**message, "description": note})
 
 
-def _told(context: Context, gone: Collection[int]) -> Iterator[str]:
-    """What is about to go, in words."""
+def _transcript(context: Context, gone: Collection[int]) -> Iterator[str]:
+    """The messages that are about to be cut, as text."""
     for at in sorted(gone):
         message = context.messages[at]
         if message.get("_call") == _CALL:

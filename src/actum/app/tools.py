@@ -38,11 +38,11 @@ _CALL = "{'_tool': 'name', …}"
 
 
 class CallOptions(TypedDict, Generic[Deps], total=False):
-    """What calls outside a run may be given, as an agent is.
+    """Options for calls outside a run.
 
     `context` is what their references and scopes read; it is never changed. A latent call without `_output`, and a
-    delegated one, need a `model`. `approve` holds every call for a decision. `delegates`, `roots` and `config`
-    mean what they mean for an `Agent`, and so does `trace`; `deps` is what functions that take a `Ctx` are given.
+    delegated one, need a `model`. `approve` decides on every call. `delegates`, `roots`, `config` and `trace` are as
+    for an `Agent`; `deps` is passed to functions that take a `Ctx`.
     """
 
     context: Given
@@ -64,9 +64,9 @@ class Tools(Registry, Drawn, Generic[Deps]):
         self._loading = RLock()
 
     def loaded(self, load: Callable[[], str]) -> Registry:
-        """What the code of a module registers here as it is loaded: for those who name it, and for nobody else.
+        """What the code of a module registers here as it is loaded, for those who name the module only.
 
-        One is loaded after the other, so that what threads load at once isn't taken for each other's.
+        Modules are loaded one at a time, so that threads don't take each other's Activities.
         """
         with self._loading:
             return super().loaded(load)
@@ -85,7 +85,7 @@ class Tools(Registry, Drawn, Generic[Deps]):
         Returns:
             The values in call order.
         """
-        group = _listed(calls)
+        group = _as_list(calls)
         return await self._group(group, "all", **options) if group else []
 
     async def any(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions[Deps]]) -> Any:
@@ -95,7 +95,7 @@ class Tools(Registry, Drawn, Generic[Deps]):
             AllCallsFailed: holding every cause.
             ValueError: there are no calls.
         """
-        return (await self._group(_some(calls, "any"), "any", **options))[0]
+        return (await self._group(_nonempty_list(calls, "any"), "any", **options))[0]
 
     async def race(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions[Deps]]) -> Any:
         """The value or the error of the first call to end; the rest are cancelled.
@@ -103,7 +103,7 @@ class Tools(Registry, Drawn, Generic[Deps]):
         Raises:
             ValueError: there are no calls.
         """
-        return (await self._group(_some(calls, "race"), "race", **options))[0]
+        return (await self._group(_nonempty_list(calls, "race"), "race", **options))[0]
 
     async def _group(
         self,
@@ -126,13 +126,13 @@ class Tools(Registry, Drawn, Generic[Deps]):
         within = within_call()
         if within is not None and within.answer is not None:
             return [await within.answer(call) for call in calls]
-        own, config = as_context(context), config or Config()
+        context, config = as_context(context), config or Config()
         outer = None if within is None else within.ground
         asked = as_model(model) or (None if outer is None else outer.runtime.model)
         deps = outer.runtime.deps if deps is None and outer is not None else deps
         assembly = Assembly(
             model=asked,
-            tools=self._knowing(calls, outer),
+            tools=self._catalog_for(calls, outer),
             config=config,
             limits=limits or Limits(),
             approve=approve,
@@ -147,23 +147,23 @@ class Tools(Registry, Drawn, Generic[Deps]):
         shared = outer.budget if outer is not None and limits is None else None
         budget, emit = shared or Budget(assembly.limits), assembly.emitter()
         doings = Doings() if pattern == "all" else None
-        delegation = assembly.delegation(own, budget, emit, doings)
+        delegation = assembly.delegation(context, budget, emit, doings)
         group = [Call(call) for call in calls]
-        toolset = _with_model(await _offered(own, assembly, delegation, group), delegation, own)
+        toolset = _with_model(await _offered(context, assembly, delegation, group), delegation, context)
         run = "" if within is None else within.run_of(calls)
         runtime = delegation.caller.runtime
-        return await run_calls(group, pattern, own, toolset, runtime, budget, delegation, trace=emit.trace, run=run)
+        return await run_calls(group, pattern, context, toolset, runtime, budget, delegation, trace=emit.trace, run=run)
 
-    def _knowing(self, calls: Sequence[Mapping[str, Any]], run: Ground | None) -> Catalog:
-        """What knows the tools of the calls: these tools, or those of the run whose call is carried out."""
-        outer = None if run is None else run.toolset.registry
-        if outer is None or all(call.get("_tool") in self for call in calls):
+    def _catalog_for(self, calls: Sequence[Mapping[str, Any]], run: Ground | None) -> Catalog:
+        """The catalog that has the tools of the calls: this registry, or that of the run whose call makes them."""
+        catalog = None if run is None else run.toolset.registry
+        if catalog is None or all(call.get("_tool") in self for call in calls):
             return self
-        return outer if any(call.get("_tool") in outer for call in calls) else self
+        return catalog if any(call.get("_tool") in catalog for call in calls) else self
 
 
 async def _offered(context: Context, assembly: Assembly, delegation: Delegation, calls: Sequence[Call]) -> Toolset:
-    """The tools, those that are called resolved beforehand if they or the config ask for it (D8)."""
+    """The tools; those that are called are resolved upfront if they or the config ask for it (D8)."""
     registry, config = assembly.tools, assembly.config
     toolset = replace(_unheld(offered(context, registry, config.tools)), is_upfront=config.upfront)
     called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
@@ -172,48 +172,48 @@ async def _offered(context: Context, assembly: Assembly, delegation: Delegation,
     return replace(resolved, is_upfront=config.upfront)
 
 
-def _listed(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _as_list(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     if not isinstance(calls, Iterable) or isinstance(calls, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
         raise CallError(f"calls are a list, [{_CALL}, …], not {calls!r}")
     return list(calls)
 
 
-def _some(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str, Any]]:
-    group = _listed(calls)
+def _nonempty_list(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str, Any]]:
+    group = _as_list(calls)
     if not group:
         raise ValueError(f"{pattern} needs at least one call")
     return group
 
 
 def _unheld(toolset: Toolset) -> Toolset:
-    """The tools as code calls them: who writes a call has decided on it."""
+    """The tools without holds: code that makes a call has decided on it."""
     held = {name: replace(tool, is_held=False) for name, tool in toolset.tools.items() if tool.is_held}
     return replace(toolset, tools={**toolset.tools, **held}, holds=False)
 
 
 def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> Toolset:
-    """The tools with what has a model carry out the calls that no code does: one request for each."""
+    """The tools, where a model carries out the calls that have no code, with one request for each."""
 
     async def carry_out(call: Call, tool: Tool) -> Any:
         if call.output is not None or tool.output is None:
             return call.output
-        seen = _as_seen(context, call.instance)
-        return await delegation.latent(call, tool, seen, hint=scopes_of(tool, call))
+        visible = _visible_to(context, call.instance)
+        return await delegation.latent(call, tool, visible, hint=scopes_of(tool, call))
 
     latent = Activity(name="latent", function=carry_out)
-    latent.undo(_nothing)
+    latent.undo(_undo_nothing)
     return replace(toolset, by_model=latent)
 
 
-def _nothing(_call: Call, _result: Any) -> None:
-    """What takes back what a model has written: it has done nothing else."""
+def _undo_nothing(_call: Call, _result: Any) -> None:
+    """A call that a model carried out has no effects to undo."""
 
 
-def _as_seen(context: Context, instance: str | None) -> Context:
-    """What a call of an instance sees: what is shared, then what is its own, and no other's (I2)."""
+def _visible_to(context: Context, instance: str | None) -> Context:
+    """What a call of an instance sees: shared messages, then those of its instance (I2)."""
     shared = [message for message in context if instance_of(message) is None]
-    own = [message for message in context if instance is not None and instance_of(message) == instance]
-    unmarked = [{key: value for key, value in message.items() if key != "_instance"} for message in own]
+    private = [message for message in context if instance is not None and instance_of(message) == instance]
+    unmarked = [{key: value for key, value in message.items() if key != "_instance"} for message in private]
     return Context.checked([*shared, *unmarked], context.data_kinds, context.origin)
 
 

@@ -15,7 +15,7 @@ from .. import kept
 from ..app.agent import Agent, with_deps
 from ..app.idea import Idea
 from ..app.loading import Loaded
-from ..app.recorded import Besides, RecordedTools, with_record
+from ..app.recorded import Fallback, RecordedTools, with_record
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, LimitExceeded
 from ..execution.approver import Approve
@@ -101,7 +101,7 @@ class Trials:
     approve: Approve | None = None
     deps: Any = None
     """What tools are given by calls that are really made."""
-    _besides: dict[str, Besides] = field(default_factory=dict[str, Besides])
+    _fallbacks: dict[str, Fallback] = field(default_factory=dict[str, Fallback])
     """What was asked that is on no record, by the case's identity."""
     _known: defaultdict[str, dict[str, Json]] | None = None
     """What that gave before, by the case's identity and the call; None where it wasn't read yet."""
@@ -116,7 +116,7 @@ class Trials:
         case = trial.case
         record = recorded_for(case, trial.cell.reads)
         if case.attack is None:
-            tools = RecordedTools(record, besides=self._asked_besides(case), asks_reader=True)
+            tools = RecordedTools(record, fallback=self._fallback(case), asks_reader=True)
         else:  # nothing is really done here, whatever the eval says
             tools = RecordedTools(case.attack.planted(record) or record, asks_reader=True)
         agent = with_record(self._agent(trial, limits), tools, partial(self._asked_once, trial))
@@ -142,9 +142,9 @@ class Trials:
             is_anew=True,
         )
 
-    def _asked_besides(self, case: Case) -> Besides:
+    def _fallback(self, case: Case) -> Fallback:
         """What may answer the case's calls that are not on record, with what that gave before."""
-        if case.identity not in self._besides:
+        if case.identity not in self._fallbacks:
             path, suite = self.folder / "besides.jsonl", self.suite
             if self._known is None:
                 self._known = defaultdict(dict)
@@ -155,14 +155,14 @@ class Trials:
             def keep(call: str, value: Json) -> None:
                 append_lines(path, [{"case": case.identity, "call": call, "value": value}])
 
-            self._besides[case.identity] = Besides(
+            self._fallbacks[case.identity] = Fallback(
                 reads=suite.live != "none",
                 simulated=suite.simulated,
                 approve=self.approve if suite.live == "all" else None,
                 known=self._known[case.identity],
                 keep=keep,
             )
-        return self._besides[case.identity]
+        return self._fallbacks[case.identity]
 
     def _agent(self, trial: Trial, limits: Limits) -> Agent:
         cell = trial.cell

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..app.agent import Agent, assembled
 from ..app.coercion import Given
-from ..app.stream import UNDER_WAY, TextGiven, as_said
+from ..app.stream import UNDER_WAY, SentText, user_messages
 from ..errors import ActumError
 from ..events import AnyEvent
 from ..protocol.context import Context
@@ -47,12 +47,12 @@ class KeptConversation:
         """
         kept = self.kept
         if said is not None:
-            context = kept.idea.context.extended(as_said(said))  # what is malformed is refused at once
+            context = kept.idea.context.extended(user_messages(said))  # what is malformed is refused at once
             if self.most is not None:
                 cut = await assembled(self.agent).cut(kept.idea.context, self.most, summary=self.summary)
                 if cut is not kept.idea.context:  # what was noted of earlier requests is of messages that are gone
                     kept.keep(cut, {**kept.about, "ticks": []})
-                    context = cut.extended(as_said(said))
+                    context = cut.extended(user_messages(said))
             kept.keep(context)
         return await kept.carry_on(self.agent, show)
 
@@ -81,7 +81,7 @@ class KeptConversation:
 
     async def say(self, said: Given) -> AsyncGenerator[str]:
         """What the assistant answers, piece by piece, as `Conversation.say`; raises as `stream`."""
-        given, events = TextGiven(self.member), self.stream(said)
+        given, events = SentText(self.member), self.stream(said)
         try:
             async for event in events:
                 if piece := given.piece(event):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ..app.stream import TextGiven
+from ..app.stream import SentText
 from ..dataflow.computing.text import Computed
 from ..dataflow.expression import MISSING, evaluate, template
 from ..dataflow.fold import Fold
@@ -232,17 +232,17 @@ class _Prose:
 
     def __init__(self, run: str) -> None:
         self._run = run
-        self._text, self._given, self._texts = "", TextGiven(""), 0
+        self._text, self._given, self._texts = "", SentText(""), 0
         """The id of the open message; the text that was sent so far; and how many messages there were."""
         self._thought, self._thoughts = "", 0
 
     def says(self, text: str) -> Iterator[Event]:
         """Send what is new of a text."""
         try:
-            piece = self._given.more(text)
+            piece = self._given.unsent(text)
         except SolutionError:  # the text differs this time: it gets a message of its own
             yield from self.close_text()
-            piece = self._given.begun_again()
+            piece = self._given.restarted()
         if not piece:
             return
         yield from self.close_thought()
@@ -265,7 +265,7 @@ class _Prose:
 
     def anew(self) -> Iterator[Event]:
         """The answer starts again: text that is repeated is not sent again."""
-        self._given.anew()
+        self._given.restart()
         yield from self.close_thought()
 
     def close_text(self) -> Iterator[Event]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..app.stream import TextGiven
+from ..app.stream import SentText
 from ..errors import ActumError
 from ..protocol.approvals import Pending
 from ..protocol.usage import Usage
@@ -168,13 +168,13 @@ class _Answer:
 
     async def _deltas(self) -> AsyncGenerator[JsonObject]:
         """The pieces of the answer: text as soon as it is final, and the model's reasoning if there is any."""
-        text_given, sent = TextGiven(""), ""
+        text_given, sent = SentText(""), ""
         async for item in self.run.follow(live=True):
             match item:
                 case Live({"event": "RequestStarted" | "Retried", "depth": 0}):
-                    text_given.anew()
+                    text_given.restart()
                 case Live({"event": "TextDelta", "depth": 0, "provisional": False, "member": "", "text": str(text)}):
-                    if piece := text_given.more(text):
+                    if piece := text_given.unsent(text):
                         sent += piece
                         yield {"content": piece}
                 case Live({"event": "ReasoningDelta", "depth": 0, "text": str(text)}):

@@ -15,7 +15,7 @@ from ...app.agent import Agent, assembled, with_deps
 from ...app.begun import Begun, approve_of
 from ...app.idea import Idea
 from ...app.loading import Code, Loaded, load_idea
-from ...app.stream import Conversation, TextGiven, member_of
+from ...app.stream import Conversation, SentText, member_of
 from ...errors import ActumError, SolutionError
 from ...events import AnyEvent, ReasoningDelta
 from ...protocol.approvals import pending
@@ -206,7 +206,7 @@ class Screen(Renderer):
     """
 
     def __init__(self, member: str) -> None:
-        self._given = TextGiven(member)
+        self._given = SentText(member)
         self._is_in_line = False
         self._thought = Passing()
 
@@ -225,7 +225,7 @@ class Screen(Renderer):
             piece = self._given.piece(event)
         except SolutionError:  # a person can read it from the beginning
             self.end()
-            piece = self._given.begun_again()
+            piece = self._given.restarted()
         if piece:
             say_piece(piece)
             self._is_in_line = not piece.endswith("\n")
