@@ -1,8 +1,9 @@
-"""One request becomes one solution: parts are passed on as they arrive; an unusable answer is asked for again (L3)."""
+"""Turns one request into one solution: passes on parts as they arrive, and asks again for an unusable answer (L3)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -23,14 +24,14 @@ from .model_chain import chain_of, next_frame, speaker
 from .strings import OutputTexts
 
 Post: TypeAlias = Callable[[Model, ModelRequest], Awaitable[Model]]
-"""Gives what answers a request of a model that lay in a batch; raises RequestWaits where it isn't answered yet."""
+"""Returns a model that gives the batched answer to a request; raises RequestWaits while there is none."""
 
 
 class Asker(Protocol):
-    """Who asks: it knows what generation doesn't (the budget, who listens), and takes the calls as they arrive."""
+    """The run that asks: it knows the budget and the listeners, and receives the calls as they arrive."""
 
     def heard(self, text: str, signs: int) -> None:
-        """So much more of the answer has come, with so many signs between its values.
+        """More of the answer has arrived: its text, and how many strings, brackets and commas were read in it.
 
         Raises:
             LimitExceeded: the run can't afford it.
@@ -38,10 +39,10 @@ class Asker(Protocol):
         ...
 
     def arrived(self, text: str) -> None:
-        """An element of `calls`, or another part of the answer, is complete, and not read yet.
+        """An element of `calls`, or another part of the answer, is complete but not decoded yet.
 
         Raises:
-            LimitExceeded: the run can't afford what it says.
+            LimitExceeded: the run can't afford it.
         """
         ...
 
@@ -54,7 +55,7 @@ class Asker(Protocol):
         ...
 
     def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
-        """The request to send, with the complaint about the last answer, and the frame that it was made of.
+        """The request to send, with the complaint about the last answer, and the frame that it was made from.
 
         Raises:
             LimitExceeded: none is left.
@@ -62,7 +63,7 @@ class Asker(Protocol):
         ...
 
     def after(self, usage: Usage) -> None:
-        """What the request has cost."""
+        """The request has ended with this usage."""
         ...
 
     def again(self, error: ActumError) -> None:
@@ -71,31 +72,31 @@ class Asker(Protocol):
 
 
 class Listener(Protocol):
-    """Who is told of an output while it arrives, and of what the model thinks."""
+    """Receives the output while it arrives, and the model's thoughts."""
 
     def thought(self, text: str) -> None:
         """The model thinks this."""
         ...
 
     def partial(self, text: str, *, is_literal: bool) -> None:
-        """The text of `output` has grown to this; `is_literal`: a † means nothing in it."""
+        """The text of `output` has grown to this; `is_literal`: a † in it is plain text."""
         ...
 
     def text(self, path: Path, text: str, *, is_sure: bool) -> None:
-        """A string of `output` has grown by this. `is_sure`: all calls have arrived, and no string before it refers."""
+        """A string of `output` has grown. `is_sure`: all calls have arrived, and no string so far has a reference."""
         ...
 
     def whole(self, output: Json, *, is_literal: bool) -> None:
-        """The output is complete, as it was authored."""
+        """The output is complete, as the model wrote it."""
         ...
 
 
-def _said_of_type(error: ValueError) -> str:
-    """What doesn't fit a type of the caller's, without the values: an output may hold what others wrote (E6)."""
-    found: Any = getattr(error, "errors", None)
-    if found is None:
+def _type_problem(error: ValueError) -> str:
+    """How a value doesn't fit the caller's type, without the value: an output may hold what others wrote (E6)."""
+    errors: Any = getattr(error, "errors", None)
+    if errors is None:
         return str(error)
-    first = found(include_input=False, include_url=False)[0]
+    first = errors(include_input=False, include_url=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else first["msg"]
 
@@ -108,15 +109,15 @@ class Judge:
     output: Validator
     meta: Validator
     reading: TextBounds = ALONE
-    """What reading an output goes by."""
+    """The bounds for reading an output."""
     is_literal: bool = False
-    """Whether an output refers to nothing: what looks like a reference is text (D18)."""
+    """Whether an output holds no references: whatever looks like one is text (D18)."""
 
     def finished(self, value: Json) -> Any:
-        """An output without references as the caller's type.
+        """An output without references, as the caller's type.
 
         Raises:
-            SolutionError: naming what doesn't fit.
+            SolutionError: the output doesn't fit its schema or its type.
         """
         if (problem := self.output.complaint(value, quotes=False)) is not None:
             raise SolutionError(f"'output' doesn't fit its schema: {problem}", path="output")
@@ -125,15 +126,15 @@ class Judge:
         try:
             return self.shape.parse(value)
         except ValueError as error:
-            text = _said_of_type(error)
+            text = _type_problem(error)
             raise SolutionError(f"'output' doesn't fit its type: {text}", path="output") from None
 
 
 @dataclass(slots=True)
 class ArrivedAnswer:
-    """What has arrived of an answer; `output` may hold references (O7), `authored` is as it was written.
+    """The parts of an answer that have arrived; `output` may hold references (O7), `authored` is as it was written.
 
-    `finished` is the output as the caller's type, None where it refers to something.
+    `finished` is the output as the caller's type, None if it has references.
     """
 
     meta: dict[str, Any] | None = None
@@ -144,7 +145,7 @@ class ArrivedAnswer:
     errors: list[ActumError] = field(default_factory=list[ActumError])
     usage: Usage = field(default_factory=Usage)
     model: str = ""
-    """The name of the model that was asked."""
+    """The name of the model."""
     has_begun: bool = False
     """Whether any text of it has arrived."""
 
@@ -166,15 +167,14 @@ async def ask(
     gate: Gate | None = None,
     post: Post | None = None,
 ) -> tuple[ArrivedAnswer, Frame]:
-    """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
-    another of the models that stand for one where that has answered. `settled` is awaited before each request; `begin`
-    is there where the requests are traced, `gate` where others ask the same models, `post` where requests are put into
-    batches.
+    """Ask until an answer is usable. The frame is returned one rung lower if the provider refused its schema, and for
+    another model of the chain if that one answered. `settled` is awaited before each request; `begin` traces requests,
+    `gate` limits requests to models that others ask, too, and `post` puts requests into batches.
 
     Raises:
         SolutionError: no answer was usable.
-        RequestWaits: the request lies in a batch.
-        ModelError: the model failed. What passes, its adapter has waited for; what broke off is asked for again.
+        RequestWaits: the request waits in a batch.
+        ModelError: the model failed, after its adapter's retries, and after `retries` for answers that broke off.
     """
     complaint: str | None = None
     failed = 0
@@ -183,31 +183,31 @@ async def ask(
         request = await frame.sent(request)
         if settled is not None:
             await settled()
-        answered, asked = ArrivedAnswer(), speaker(model, frame)
+        answer, target = ArrivedAnswer(), speaker(model, frame)
         if post is not None:
-            let_in = await post(asked, request)
+            admitted = await post(target, request)
         else:
-            let_in = asked if gate is None else Gated(asked, gate, settled, is_last=asked is chain_of(model)[-1])
-        attempt = _attempt(let_in, request, answered, frame, judge, asker, listener)
+            admitted = target if gate is None else Gated(target, gate, settled, is_last=target is chain_of(model)[-1])
+        attempt = _attempt(admitted, request, answer, frame, judge, asker, listener)
         try:
-            await (attempt if begin is None else _traced(begin(asked, request), attempt, answered))
-            return answered, frame
+            await (attempt if begin is None else _traced(begin(target, request), attempt, answer))
+            return answer, frame
         except ModelError as error:
-            other = next_frame(model, frame, error)
-            if other is not None:
-                frame = other
+            fallback = next_frame(model, frame, error)
+            if fallback is not None:
+                frame = fallback
                 asker.restart()
                 asker.again(error)
                 continue
-            is_carriers = error.code in PASSING and not answered.has_begun
-            if is_carriers or not error.retryable or failed >= retries or not await _waited(asked, error, failed):
+            was_retried = error.code in PASSING and not answer.has_begun
+            if was_retried or not error.retryable or failed >= retries or not await _pause(target, error, failed):
                 raise
             problem: ActumError = error
         except (AnswerSyntax, SolutionError) as error:
             problem = error if isinstance(error, SolutionError) else SolutionError(str(error))
             complaint = f"Your last answer was not usable: {problem.message}. Answer again, whole."
             if isinstance(error, AnswerSyntax):
-                frame = frame.disproved(asked)
+                frame = frame.disproved(target)
         failed += 1
         if failed > retries:
             attempts = "answer was" if failed == 1 else f"{failed} answers were"
@@ -216,8 +216,8 @@ async def ask(
         asker.again(problem)
 
 
-async def _waited(model: Model, error: ModelError, failed: int) -> bool:
-    """Wait as the adapter does before an answer is asked for again that broke off; whether it can be waited for."""
+async def _pause(model: Model, error: ModelError, failed: int) -> bool:
+    """Wait as the adapter does before a broken answer is asked for again; False if the wait would be too long."""
     retrying: Any = getattr(model, "retrying", None)
     if retrying is None or error.code not in PASSING:
         return True
@@ -227,22 +227,22 @@ async def _waited(model: Model, error: ModelError, failed: int) -> bool:
     return seconds is not None
 
 
-async def _traced(span: Span, attempt: Awaitable[None], answered: ArrivedAnswer) -> None:
-    """Make a request with its span current: what the model's library traces hangs below it."""
+async def _traced(span: Span, attempt: Awaitable[None], answer: ArrivedAnswer) -> None:
+    """Make a request with its span current, so that spans of the model's library are below it."""
     try:
         with span.current():
             await attempt
     except BaseException as error:
         failed = SolutionError(str(error)) if isinstance(error, AnswerSyntax) else error
-        span.end(ending_of(failed, answered.usage))
+        span.end(ending_of(failed, answer.usage))
         raise
-    span.end(RequestEnded(answered.usage, answered.calls, answered.authored))
+    span.end(RequestEnded(answer.usage, answer.calls, answer.authored))
 
 
 async def _attempt(
     model: Model,
     request: ModelRequest,
-    answered: ArrivedAnswer,
+    answer: ArrivedAnswer,
     frame: Frame,
     judge: Judge,
     asker: Asker,
@@ -250,13 +250,11 @@ async def _attempt(
 ) -> None:
     parser = AnswerParser()
     following = _Following(parser, frame, judge, listener) if listener is not None else None
-    usage = Usage(requests=1)
+    answer.usage = Usage(requests=1)
     try:
-        stream, deltas = _begun(model, request)
-        async with closing(stream):
+        async with _streamed(model, request, answer) as deltas:
             while True:
-                # Not `async for` over another generator, for what fails here is the model's fault and nothing else is:
-                # a generator between would be passed by every delta.
+                # Only what fails here is the model's fault. A generator that wraps such errors would cost every delta.
                 try:
                     delta = await anext(deltas)
                 except StopAsyncIteration:
@@ -264,42 +262,49 @@ async def _attempt(
                 except ActumError:
                     raise
                 except Exception as error:
-                    raise _failed(model, error) from error
+                    raise _model_failure(model, error) from error
                 if isinstance(delta, Usage):
-                    usage = replace(delta, requests=max(1, delta.requests))  # a model may report nothing but tokens
+                    answer.usage = _counted(delta)
                     continue
                 if isinstance(delta, Reasoning):
                     asker.heard(delta.text, 1)
                     if listener is not None and delta.text:
                         listener.thought(delta.text)
                     continue
-                answered.has_begun = answered.has_begun or bool(delta)
+                answer.has_begun = answer.has_begun or bool(delta)
                 is_short = isinstance(delta, str) and len(delta) <= _MOST_AT_ONCE  # pyright: ignore[reportUnnecessaryIsInstance] -- a model may be anybody's
                 for piece in (delta,) if is_short else _pieces(model, delta):
                     before = parser.signs
                     for part in parser.feed(piece):
-                        _take(part, answered, frame, judge, asker)
+                        _take(part, answer, frame, judge, asker)
                         if following is not None and isinstance(part, Member) and part.name == "output":
-                            following.end(answered)
+                            following.end(answer)
                     asker.heard(piece, parser.signs - before)
                     if following is not None:
-                        following.go_on()
+                        following.update()
         parser.finish()
     finally:
-        answered.model = model.name
-        answered.usage = usage = replace(usage, fallbacks=1) if frame.speaker else usage
-        asker.after(usage)
+        answer.model = model.name
+        answer.usage = replace(answer.usage, fallbacks=1) if frame.speaker else answer.usage
+        asker.after(answer.usage)
 
 
 _MOST_AT_ONCE = 65_536
-"""How many characters are read before it is asked whether the run can afford them (L5)."""
+"""How many characters are read before the budget is checked (L5)."""
+_TAIL = 64
+"""How many characters after a refused output are read for the usage."""
+
+
+def _counted(usage: Usage) -> Usage:
+    """The usage of one request; a model may report nothing but tokens."""
+    return replace(usage, requests=max(1, usage.requests))
 
 
 def _pieces(model: Model, text: Any) -> Iterator[str]:
     """A long text, piece by piece.
 
     Raises:
-        ModelError: it is none.
+        ModelError: it isn't text.
     """
     if not isinstance(text, str):
         kind = type(text).__name__
@@ -308,31 +313,55 @@ def _pieces(model: Model, text: Any) -> Iterator[str]:
         yield text[start : start + _MOST_AT_ONCE]
 
 
-def _begun(model: Model, request: ModelRequest) -> tuple[Any, AsyncIterator[str | Reasoning | Usage]]:
-    """The model's stream, and what iterates over it."""
+@asynccontextmanager
+async def _streamed(
+    model: Model, request: ModelRequest, answer: ArrivedAnswer
+) -> AsyncGenerator[AsyncIterator[str | Reasoning | Usage]]:
+    """The model's deltas, whose stream is closed on leaving, also before its end: then no further tokens are paid for.
+
+    The output ends an answer as a rule, so if it is refused, the few characters after it are read for the usage.
+    """
     try:
         stream = model.stream(request)
-        return stream, aiter(stream)
+        deltas = aiter(stream)
     except ActumError:
         raise
     except Exception as error:
-        raise _failed(model, error) from error
+        raise _model_failure(model, error) from error
+    async with closing(stream):
+        try:
+            yield deltas
+        except SolutionError as error:
+            if (error.path or "").startswith("output"):
+                answer.usage = await _usage_after(deltas) or answer.usage
+            raise
 
 
-def _failed(model: Model, error: Exception) -> ModelError:
+async def _usage_after(deltas: AsyncIterator[str | Reasoning | Usage]) -> Usage | None:
+    length = 0
+    with suppress(Exception):  # the refusal is raised instead
+        while length <= _TAIL:
+            delta = await anext(deltas)
+            if isinstance(delta, Usage):
+                return _counted(delta)
+            length += len(delta.text if isinstance(delta, Reasoning) else delta)
+    return None
+
+
+def _model_failure(model: Model, error: Exception) -> ModelError:
     return ModelError(f"the model {model.name!r} failed: {raised_words(error)}")
 
 
-def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: Judge, asker: Asker) -> None:
+def _take(part: Element | Member, answer: ArrivedAnswer, frame: Frame, judge: Judge, asker: Asker) -> None:
     asker.arrived(part.text)
     if isinstance(part, Element):
         if part.text == "null" and not frame.composition.tools:
-            return  # where none can be made, `calls` is a list of null for decoders that know no empty list
+            return  # without tools, `calls` is a list of null for decoders that know no empty list
         call = _call(part, frame)
         if isinstance(call, Call):
-            answered.calls.append(call)
+            answer.calls.append(call)
         else:
-            answered.errors.append(call)
+            answer.errors.append(call)
         asker.element(part.at, call)
         return
     try:
@@ -341,10 +370,13 @@ def _take(part: Element | Member, answered: ArrivedAnswer, frame: Frame, judge: 
         raise SolutionError(str(error), path=part.name) from None
     if part.name == "meta":
         if frame.composition.meta:  # one that wasn't asked for is ignored (T5)
-            answered.meta = _meta(frame.lowered.restore_meta(value), judge)
+            value = frame.lowered.restore_meta(value)
+            if value is not None and (problem := judge.meta.complaint(value)) is not None:
+                raise SolutionError(f"'meta' doesn't fit its schema: {problem}", path="meta")
+            answer.meta = value if isinstance(value, dict) else None
     else:
-        answered.authored = value if frame.lowered.rung is None else frame.lowered.restore_output(value)
-        answered.output, answered.finished = _output(answered.authored, judge)
+        answer.authored = value if frame.lowered.rung is None else frame.lowered.restore_output(value)
+        answer.output, answer.finished = _output(answer.authored, judge)
 
 
 def _value(part: Element | Member) -> Json:
@@ -358,18 +390,12 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
         value = _value(part)
         if not isinstance(value, dict):
             raise NotJson(f"a call must be a JSON object, not {type(value).__name__}")
-        # What was sent as it was composed comes back so.
+        # Without a rung, the schema was sent as composed, and calls come back so.
         return Call.of(normalised(value if frame.lowered.rung is None else frame.lowered.restore_call(value)))
     except NotJson as error:
         return InvalidParameters(str(error), path=f"calls[{part.at}]")
     except CallError as error:
         return error
-
-
-def _meta(value: Json, judge: Judge) -> dict[str, Any] | None:
-    if value is not None and (problem := judge.meta.complaint(value)) is not None:
-        raise SolutionError(f"'meta' doesn't fit its schema: {problem}", path="meta")
-    return value if isinstance(value, dict) else None
 
 
 def _output(value: Json, judge: Judge) -> tuple[Template | None, Any]:
@@ -389,7 +415,7 @@ _LEAST_GROWTH = 16
 
 
 class _Following:
-    """Tells of the output while it arrives."""
+    """Passes the output on to a listener while it arrives."""
 
     def __init__(self, parser: AnswerParser, frame: Frame, judge: Judge, listener: Listener) -> None:
         parser.follow_output()
@@ -397,27 +423,27 @@ class _Following:
         self._listener = listener
         self._is_literal = judge.is_literal
         self._texts = OutputTexts(is_literal=judge.is_literal) if frame.lowered.keeps_output else None
-        """None where strings stand elsewhere on the wire than in the output: they are told when it is complete."""
-        self._told = 0
+        """None if lowering moved the output's strings: they are passed on when it is complete."""
+        self._length = 0
         self._has_ended = False
 
-    def go_on(self) -> None:
-        """Tell what is new."""
+    def update(self) -> None:
+        """Pass on what is new."""
         if self._has_ended or not (new := self._parser.new_output()):
             return
         self._tell_texts(new)
         length = self._parser.partial_output.length
-        # When it has grown by a twentieth, so that telling all of it costs no more than reading it.
-        if length >= self._told + _LEAST_GROWTH + self._told // 20:
-            self._told = length
+        # Once it has grown by a twentieth, so that passing on all of it again costs no more than reading it.
+        if length >= self._length + _LEAST_GROWTH + self._length // 20:
+            self._length = length
             self._listener.partial(self._parser.partial_output.text, is_literal=self._is_literal)
 
-    def end(self, answered: ArrivedAnswer) -> None:
-        """Tell what is left, now that the output is complete."""
+    def end(self, answer: ArrivedAnswer) -> None:
+        """Pass on the rest, now that the output is complete."""
         self._tell_texts(self._parser.new_output())
         self._has_ended = True
-        if answered.authored is not None:
-            self._listener.whole(answered.authored, is_literal=self._is_literal)
+        if answer.authored is not None:
+            self._listener.whole(answer.authored, is_literal=self._is_literal)
 
     def _tell_texts(self, new: str) -> None:
         texts = self._texts

@@ -52,39 +52,38 @@ def render_context(
     is_sealed: bool = False,
     takes: Takes = EVERYTHING,
 ) -> tuple[tuple[ModelMessage, ...], int, int]:
-    """Render a context, and say with how many of its messages the next rendering begins, and with how many every run.
+    """Render a context; also count with how many of these messages the next rendering begins, and every run.
 
-    `form` says what an answer looks like, where its schema isn't shown by who enforces it;
-    `answer` what one holds in front of a typed output, None where that is any text;
-    `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
+    `form` describes an answer, if its schema isn't shown by whoever enforces it;
+    `answer` is what an answer holds before a typed output, None if the output is any text;
+    `primer` explains references, `types` are those that tools return, a line each (T13).
 
-    `is_sealed`: nothing is shown of what calls have brought (S10). `takes`: what else than text the model
-    takes (M10).
+    `is_sealed`: the values that calls brought aren't shown (S10). `takes`: what the model takes besides text (M10).
 
     `waiting` and `owed` are the calls that are still open, `notices` short texts for this tick only (L5).
 
     Raises:
         MessageError: the model doesn't take a kind of message that the context holds.
     """
-    preamble = [(_FIRST, block) for block in _preamble(toolset, form, primer, types)]
-    sealed = Block("system", sealing.sealed_words(reads=READER in toolset.tools.values()))
-    view = sealing.SealedView(context) if is_sealed else ContextView(context, answer)
+    preamble = [*_preamble(toolset, form, primer, types)]
     if is_sealed:
-        preamble.append((_FIRST, sealed))
-    ordered = sorted([*preamble, *_shown(context, view)], key=lambda one: (one[0], one[1].volatility))
+        preamble.append(Block("system", sealing.sealed_words(reads=READER in toolset.tools.values())))
+    view = sealing.SealedView(context) if is_sealed else ContextView(context, answer)
+    placed_blocks = [*((_FIRST, block) for block in preamble), *_show(context, view)]
+    ordered = sorted(placed_blocks, key=lambda item: (item[0], item[1].volatility))
     blocks = [block for _, block in ordered]
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
     stable = sum(block.volatility < Volatility.DERIVED for block in blocks)
-    return tuple(placed(blocks, context, takes)), stable, _shared(ordered)
+    return tuple(placed(blocks, context, takes)), stable, _count_shared(ordered)
 
 
-def _shared(ordered: Sequence[tuple[int, Block]]) -> int:
-    """How many blocks every run begins with: those before what the user says last in the first turn, or gives."""
+def _count_shared(ordered: Sequence[tuple[int, Block]]) -> int:
+    """How many blocks every run begins with: those before the input, or before the user's last message, of turn one."""
     first = [block for turn, block in ordered if turn == _FIRST and block.volatility is Volatility.FROZEN]
-    given = next((index for index, block in enumerate(first) if block.text.startswith(_INPUT)), None)
-    said = [index for index, block in enumerate(first) if block.role == "user"]
-    return given if given is not None else said[-1] if said else len(first)
+    input_at = next((index for index, block in enumerate(first) if block.text.startswith(_INPUT)), None)
+    users = [index for index, block in enumerate(first) if block.role == "user"]
+    return input_at if input_at is not None else users[-1] if users else len(first)
 
 
 def _preamble(toolset: Toolset, form: str, primer: str, types: Sequence[str]) -> Iterable[Block]:
@@ -100,7 +99,7 @@ def _preamble(toolset: Toolset, form: str, primer: str, types: Sequence[str]) ->
 
 
 def _prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
-    """What a schema doesn't say of the tools: examples of calls, and the names of those not spelled out (T12)."""
+    """What the schema doesn't tell about tools: examples of calls, and the names of the hidden ones (T12)."""
     examples = [(tool.name, example) for tool in tools for example in tool.schema.get("examples", [])]
     lines = [f"{name} {encode(example)}" for name, example in examples]
     if lines:
@@ -111,15 +110,17 @@ def _prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
 
 
 def _scope_hints(latent: Sequence[Tool]) -> Iterable[Block]:
-    """What the calls that the model carries out itself are to be made from: a hint, not a filter (S4)."""
+    """The scopes of the tools whose calls the model carries out itself: a hint, not a filter (S4)."""
     scopes = {tool.name: tool.fixed("_scopes") for tool in latent if tool.fixed("_scopes")}
     if scopes:
         yield Block("system", scope_hint(scopes))
 
 
 def scope_hint(scopes: Mapping[str, Sequence[str]]) -> str:
-    """What a model is told of the scopes of the calls that it carries out itself, by tool (S4)."""
-    lines = (f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in own)}" for name, own in scopes.items())
+    """What a model is told about the scopes of tools whose calls it carries out itself (S4)."""
+    lines = (
+        f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in tool_scopes)}" for name, tool_scopes in scopes.items()
+    )
     return "\n".join((f"{BLOCK_SIGIL}scopes, what these calls are made from", *lines))
 
 
@@ -131,17 +132,16 @@ _FIRST = 0
 _INPUT = f"{BLOCK_SIGIL}input"
 
 
-def _shown(context: Context, view: ContextView) -> Iterable[tuple[int, Block]]:
-    """What the messages show, each block with its place among the turns of a conversation (M7).
+def _show(context: Context, view: ContextView) -> Iterable[tuple[int, Block]]:
+    """The blocks of the messages, each with the number of its turn in the conversation (M7).
 
-    An output ends a turn. What earlier turns have left of data comes between them and the newest turn, unless that has
-    changed it.
+    An output ends a turn. Data left by earlier turns come between these and the newest turn, unless it changed them.
     """
     messages = shown_order(context.messages)
     turns = _turns(messages)
     newest = turns[-1] if turns else _FIRST
-    own = messages[turns.index(newest) :] if newest > _FIRST else []
-    changed = {context.kind_of(message) for message in own}
+    current = messages[turns.index(newest) :] if newest > _FIRST else []
+    changed = {context.kind_of(message) for message in current}
     for message, turn in zip(messages, turns, strict=True):
         if not view.shows(message):
             continue
@@ -157,9 +157,9 @@ def _shown(context: Context, view: ContextView) -> Iterable[tuple[int, Block]]:
 
 
 def _turns(messages: Sequence[JsonObject]) -> list[int]:
-    """Which turn of a conversation each message belongs to; between turns there is room for what they leave.
+    """The number of each message's turn in a conversation; turns are two apart, with room between them for data.
 
-    A turn ends with an output, or where the user speaks again behind what calls have left.
+    A turn ends with an output, or where the user speaks again after messages that calls left.
     """
     turns: list[int] = []
     turn, has_left = _FIRST, False
@@ -175,7 +175,7 @@ def _turns(messages: Sequence[JsonObject]) -> list[int]:
 
 
 Handler: TypeAlias = Callable[[JsonObject, ModelRequest], ModelRequest]
-"""What a user's own message type does to a request: change its settings, its schema and its messages (M3)."""
+"""Applies a message of the user's own type to a request: may change its settings, schema and messages (M3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ class Frame:
     schema: str
     """The lowered schema as it is sent."""
     form: AnswerForm
-    """What the messages say of an answer's form."""
+    """What the messages tell about the form of an answer."""
     composition: Composition
     dialect: Dialect | None
     config: Config
@@ -196,7 +196,7 @@ class Frame:
     media: MediaSource | None = None
     """What reads the content of images, audio and files (M10)."""
     speaker: int = 0
-    """Which of the models that stand for one its requests go to (see `generation.model_chain`)."""
+    """Which model of the chain its requests go to (see `generation.model_chain`)."""
 
     def request(
         self,
@@ -226,23 +226,23 @@ class Frame:
             is_sealed=self.is_sealed,
             takes=self.takes,
         )
-        # Without tools there is hardly a second request, but in a conversation, and none follows the last.
+        # Without tools there is rarely a second request, except in a conversation; none follows the last.
         is_followed = bool(self.toolset.tools) or any(message.get("type") == "output" for message in context)
         stable = stable if is_followed and not self.composition.is_last else 0
         request = ModelRequest.of_text(messages, self.schema, self.config.settings, mode, stable, shared)
-        return self._handled(context, request) if self.handlers else request
+        return self._apply_handlers(context, request) if self.handlers else request
 
     async def sent(self, request: ModelRequest) -> ModelRequest:
         """A request as it is sent: with the content of images, audio and files (M10).
 
         Raises:
-            MessageError: one can't be read, or isn't what the model takes.
+            MessageError: one can't be read, or the model doesn't take it.
         """
         return await with_content(request, self.media, self.takes)
 
     @property
     def is_sealed(self) -> bool:
-        """Whether the model isn't shown what calls bring; one without tools sees data, as a reader does (S10)."""
+        """Whether the model isn't shown the values that calls bring; one without tools is, as a reader is (S10)."""
         return self.config.sealed and bool(self.toolset.tools)
 
     def lower(self) -> Frame | None:
@@ -253,9 +253,9 @@ class Frame:
         return replace(self, **_lowered(self.composition, self.dialect, rung))
 
     def disproved(self, model: Model) -> Frame:
-        """The frame after an answer that ended and isn't JSON: a host that was believed to enforce schemas doesn't.
+        """The frame after a complete answer that isn't JSON: the host was assumed to enforce schemas and doesn't.
 
-        It is told the schema in words from now on, and the model remembers that where it can.
+        The schema is stated in words from now on, and the model remembers that if it can.
         """
         from ..schema.lowering import LOOSE
 
@@ -267,7 +267,7 @@ class Frame:
         return replace(self, **_lowered(self.composition, self.dialect, LOOSE))
 
     def last(self) -> Frame:
-        """The same frame for a last request, with the same hold on the model: only an output can be answered (L5)."""
+        """The same frame for a last request, enforced in the same way: only an output can be answered (L5)."""
         from ..schema.lowering import above
 
         composed = self.composition.last()
@@ -275,15 +275,15 @@ class Frame:
         return replace(self, composition=composed, **lowered)
 
     def spoken_to(self, model: Model, speaker: int) -> Frame:
-        """The same frame for another of the models that stand for one."""
+        """The same frame for another model of the chain."""
         dialect: Dialect | None = getattr(model, "dialect", None)
         lowered = _lowered(self.composition, dialect, None)
         return replace(self, dialect=dialect, takes=takes_of(model), speaker=speaker, **lowered)
 
-    def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
+    def _apply_handlers(self, context: Context, request: ModelRequest) -> ModelRequest:
         # A copy: what a handler changes must not outlast this request (M3).
-        own = tuple(deepcopy(one) for one in request.messages)
-        request = replace(request, messages=own)
+        messages = tuple(deepcopy(message) for message in request.messages)
+        request = replace(request, messages=messages)
         for index, message in enumerate(context):
             if self.is_sealed and is_brought(message):
                 continue
@@ -294,7 +294,7 @@ class Frame:
 
 
 def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequest) -> ModelRequest:
-    before = deepcopy(request.messages)  # a handler may change them where they are
+    before = deepcopy(request.messages)  # a handler may change them in place
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
@@ -324,15 +324,15 @@ def framed(
     takes: Takes = EVERYTHING,
     media: MediaSource | None = None,
 ) -> Frame:
-    """Compose what the requests of a run share; `contracts` are tools resolved beforehand (D8).
+    """Compose what the requests of a run share; `contracts` are tools whose delegates are already resolved (D8).
 
     Raises:
         SchemaError, MessageError: as `offered`.
     """
-    own = authored(context) if config.sealed else context
-    toolset = offered(own, registry, config.tools, contracts)
+    visible = authored(context) if config.sealed else context
+    toolset = offered(visible, registry, config.tools, contracts)
     revealed = set(named_texts(context, REVEAL, "names")) if config.sealed else None
-    toolset, composed = composition(toolset, own, output, config, revealed)
+    toolset, composed = composition(toolset, visible, output, config, revealed)
     return Frame(
         toolset=toolset,
         composition=composed,
@@ -347,10 +347,10 @@ def framed(
 
 @lru_cache(maxsize=128)
 def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None) -> Mapping[str, Any]:
-    """Of a frame: the schema as it is sent, what reads the answer back, and what is said of it.
+    """The fields of a frame that depend on the dialect: the lowered schema, its text, and how messages describe it.
 
-    Nobody is given the schema itself. It is told once (T10): by who enforces it, else by signatures; all of it where
-    nobody enforces it.
+    The model is told the schema once (T10): by a host that enforces and shows it, else by signatures, or in full if
+    nothing enforces it.
     """
     from ..schema.lowering import choose
 

@@ -51,9 +51,8 @@ class Batching:
         from pydantic_ai.models.batch import EncodedBatchRequest
 
         asked, model = await self._asked()
-        return _to_json(
-            await self._awaited(asked, model.batch_create([EncodedBatchRequest(**item) for item in requests]))
-        )
+        encoded = [EncodedBatchRequest(**request) for request in requests]
+        return _to_json(await self._awaited(asked, model.batch_create(encoded)))
 
     async def status(self, handle: JsonObject) -> JsonObject:
         """The handle of a batch as it is now; its `status` is `ended` once there are results."""
@@ -117,11 +116,9 @@ class Batching:
                     break
                 is_open = is_open or batch.requests is None
                 if batch.requests is not None and not set(ids).isdisjoint(batch.requests):
-                    created = datetime.fromtimestamp(batch.created, UTC)
-                    details = {"model_name": asked.model, "provider_name": model.system, "request_count": len(ids)}
-                    handle = Batch(
-                        id=batch.id, group=group, status="in_progress", created_at=created, **cast("Any", details)
-                    )
+                    at = datetime.fromtimestamp(batch.created, UTC)
+                    more = {"model_name": asked.model, "provider_name": model.system, "request_count": len(ids)}
+                    handle = Batch(id=batch.id, group=group, status="in_progress", created_at=at, **cast("Any", more))
                     return _to_json(await model.batch_status(handle))
         except NotImplementedError:
             is_open = True

@@ -98,10 +98,8 @@ class Chat(Wire):
                 content = response.content
                 await check_content(endpoint.provider, response.status, response.headers, content.iter_any)
                 if not response.ok:
-                    body = await failures.beginning(content.iter_any())
-                    raise failures.status_failure(
-                        name, response.status, response.headers, body.decode(errors="replace")
-                    )
+                    body = (await failures.beginning(content.iter_any())).decode(errors="replace")
+                    raise failures.status_failure(name, response.status, response.headers, body)
                 events = _Events(asked)
                 # Until the stream says that it is done: some hosts keep the connection open for long.
                 chunk = b"begin"
@@ -162,10 +160,8 @@ def _encode_body(asked: WireRequest) -> str:
 
 
 def _body(asked: WireRequest) -> JsonObject:
-    is_own, settings = asked.endpoint.is_own, asked.request.settings
-    messages: list[JsonObject] = [
-        {"role": message["role"], "content": _content(message)} for message in asked.request.messages
-    ]
+    is_own, settings, items = asked.endpoint.is_own, asked.request.settings, asked.request.messages
+    messages: list[JsonObject] = [{"role": item["role"], "content": _content(item)} for item in items]
     body: JsonObject = {
         "model": asked.model,
         # Chat templates of open models often take one system message only (pydantic/pydantic-ai#5812).
@@ -332,10 +328,8 @@ class _Events:
 
 
 def _usage(counts: JsonObject) -> Usage:
-    prompt, completion = (
-        details if is_object(details := counts.get(f"{part}_tokens_details")) else {}
-        for part in ("prompt", "completion")
-    )
+    details: list[Any] = [counts.get(f"{part}_tokens_details") for part in ("prompt", "completion")]
+    prompt, completion = (part if is_object(part) else {} for part in details)
     return Usage.of(
         {
             "requests": 1,
