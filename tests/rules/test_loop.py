@@ -287,6 +287,25 @@ async def test_an_answer_is_a_request_also_of_a_model_that_tells_nothing_but_tok
     assert (caught.value.limit, caught.value.result.usage.requests) == ("tokens", 2)
 
 
+@pytest.mark.rule("L5")
+async def test_a_refused_output_is_counted_and_little_more_of_its_answer_is_read() -> None:
+    usage = models.Usage(requests=1, input_tokens=3, output_tokens=2)
+    model = models.Scripted(['{"calls": [], "output": "one"}', answer(output=1)], usage=usage, chunk=4)
+    assert (await Agent(model).run("go", int)).usage.tokens == 10
+    read = 0
+
+    async def wordy() -> AsyncIterator[str | models.Usage]:
+        nonlocal read
+        yield '{"calls": [], "output": "one"'
+        for read in range(1000):  # noqa: B007
+            yield " "
+        yield usage
+
+    model = models.Scripted([lambda _: wordy(), answer(output=1)], usage=usage)
+    assert (await Agent(model).run("go", int)).usage.tokens is None
+    assert read == 64
+
+
 @pytest.mark.rule("L6")
 async def test_an_approver_sees_resolved_parameters_and_what_crosses_and_may_change_the_call() -> None:
     log: list[int] = []
