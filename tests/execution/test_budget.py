@@ -29,9 +29,9 @@ def spent(budget: Budget) -> dict[str, Any]:
 def test_a_request_is_refused_at_the_bound(limits: dict[str, Any], kept: int, asked: int, said: str) -> None:
     budget = Budget(Limits(**limits))
     for _ in range(asked):
-        budget.ask(kept=kept)
+        budget.ask(reserved=kept)
     with pytest.raises(errors.LimitExceeded) as caught:
-        budget.ask(kept=kept)
+        budget.ask(reserved=kept)
     assert (str(caught.value), caught.value.limit, budget.requests) == (said, "requests", asked)
 
 
@@ -81,7 +81,7 @@ def test_values_are_counted_before_they_are_made_and_past_the_bound_nothing_goes
 
 
 def test_a_run_whose_time_is_over_has_passed_it_for_good() -> None:
-    budget = Budget.going_on(Limits(seconds=5), Spent(seconds=5))
+    budget = Budget.resume(Limits(seconds=5), Spent(seconds=5))
     assert budget.seconds_left == 0.0
     for checked in (budget.check, lambda: budget.take(1)):
         with pytest.raises(errors.LimitExceeded) as caught:
@@ -165,5 +165,5 @@ def test_what_has_been_spent_is_read_from_json_as_it_was_written() -> None:
         "usage": 5,
     }
     assert Spent.of(odd) == Spent()
-    budget = Budget.going_on(Limits(), Spent.of(told))
+    budget = Budget.resume(Limits(), Spent.of(told))
     assert spent(budget) == {"requests": 2, "calls": 3, "bytes": 4, "tokens": 6, "usd": 0.5}

@@ -271,7 +271,7 @@ class Agent(Generic[Deps], metaclass=_Public):
 
         async def begin(sink: Sink, so_far: Context, messages: Sequence[Mapping[str, Any]], spent: Spent) -> Loop:
             assembly = assembled(with_deps(self, deps))
-            emit, budget = assembly.emitter(sink), Budget.going_on(assembly.limits, spent)
+            emit, budget = assembly.emitter(sink), Budget.resume(assembly.limits, spent)
             so_far = await assembly.cut(so_far, most, summary=summary, budget=budget, emit=emit)
             return await assembly.loop(so_far.extended(messages), answer, None, emit, budget=budget)
 

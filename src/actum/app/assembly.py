@@ -168,7 +168,7 @@ class Assembly:
     async def frame(self, context: Given, schema: Any = None) -> Frame:
         """What all requests of a run that begins with this context share; raises as `Agent.compose`."""
         start, schema = await self._linked(context, schema)
-        setup = await self._setup(start, schema, None, Budget(self.limits), Emitter()).contracted()
+        setup = await self._setup(start, schema, None, Budget(self.limits), Emitter()).with_contracts()
         return setup.frame(setup.context)
 
     def first_request(self, context: Given, schema: Any) -> tuple[Frame, ModelRequest]:
@@ -179,7 +179,7 @@ class Assembly:
             start, schema = blocking(self._linked(start, schema))
         setup = self._setup(start, schema, None, budget, Emitter())
         if setup.has_upfront():
-            setup = blocking(setup.contracted())
+            setup = blocking(setup.with_contracts())
         frame = setup.frame(setup.context)
         return frame, frame.request(setup.context, notices=list(budget.notices(0)))
 

@@ -69,12 +69,12 @@ def check_approver(approve: object) -> None:
             f"an approver is a function (call, tool, context), not {approve!r}: {_REPLIES}", path="approve"
         )
     with suppress(ValueError):  # one whose parameters can't be read
-        taken = inspect.signature(approve)
+        signature = inspect.signature(approve)
         try:
-            taken.bind(None, None, None)
+            signature.bind(None, None, None)
         except TypeError:
             raise SchemaError(
-                f"an approver takes three arguments, (call, tool, context), not {taken}", path="approve"
+                f"an approver takes three arguments, (call, tool, context), not {signature}", path="approve"
             ) from None
 
 
@@ -99,6 +99,6 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
     if isinstance(decision, Mapping):
         return reply_to(call, cast("Mapping[str, Any]", decision))
     if decision is not False and (word is None or word in _ASSENT):
-        said = repr(word) if word is not None else "None" if decision is None else f"a {type(decision).__name__}"
-        raise ApprovalDenied(f"the approver failed: it returned {said}; {_REPLIES}", tool=tool.name)
+        returned = repr(word) if word is not None else "None" if decision is None else f"a {type(decision).__name__}"
+        raise ApprovalDenied(f"the approver failed: it returned {returned}; {_REPLIES}", tool=tool.name)
     raise ApprovalDenied(decision or "denied", tool=tool.name)

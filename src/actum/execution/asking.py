@@ -38,18 +38,18 @@ class Texts:
         """How many characters of each string have arrived."""
         self._delivered: defaultdict[Path, int] = defaultdict(int)
         """How many of them have been told for good."""
-        self._kept: dict[Path, list[str]] = {}
+        self._provisional: dict[Path, list[str]] = {}
         """What has been told as provisional only."""
 
     def grow(self, path: Path, text: str, *, is_certain: bool) -> None:
         """A string has grown; `is_certain`: what has arrived can't be withheld any more."""
         self._arrived[path] += len(text)
         if is_certain:
-            for at, kept in self._kept.items():
-                self._tell(at, "".join(kept), provisional=False)
-            self._kept.clear()
+            for at, texts in self._provisional.items():
+                self._tell(at, "".join(texts), provisional=False)
+            self._provisional.clear()
         else:
-            self._kept.setdefault(path, []).append(text)
+            self._provisional.setdefault(path, []).append(text)
         self._tell(path, text, provisional=not is_certain)
 
     def complete(self, shown: Json) -> None:
@@ -63,7 +63,7 @@ class Texts:
         for path, text in strings_in(output):
             if rest := text[self._delivered[path] :]:
                 self._tell(path, rest, provisional=False)
-        self._kept.clear()
+        self._provisional.clear()
 
     def _tell(self, path: Path, text: str, *, provisional: bool) -> None:
         if not provisional:
@@ -103,7 +103,7 @@ class Asking(Paying):
     """The attempt under way: an answer that begins again is another one."""
     journal: Journal
     calls: Intake | None
-    own: Budget = field(default_factory=lambda: Budget(Limits()))
+    own_budget: Budget = field(default_factory=lambda: Budget(Limits()))
     """What the run has spent itself, without its readers and delegates (S10)."""
     outcomes: Outcomes | None = None
     """What has come of the calls of its run, where any are made."""
@@ -181,9 +181,9 @@ class Asking(Paying):
 
     def whole(self, output: Json, *, is_literal: bool) -> None:
         """Tell of the output as it was authored."""
-        own = output if is_literal else shown_so_far(output, is_whole=True)
-        self.texts.complete(own)
-        self.emit(OutputDelta(value=own))
+        shown = output if is_literal else shown_so_far(output, is_whole=True)
+        self.texts.complete(shown)
+        self.emit(OutputDelta(value=shown))
 
     def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
         """Spend a request, and make it: on the last one only an output can be answered, or what it waits for (L5)."""
@@ -193,11 +193,11 @@ class Asking(Paying):
             self.shown = self.journal.context(), waiting, owed
         context, waiting, owed = self.shown
         # How many requests readers and delegates have made, data decide: of those a planner that is sealed isn't told.
-        made = (self.own.usage if frame.is_sealed else self.budget).requests
+        requests = (self.own_budget.usage if frame.is_sealed else self.budget).requests
         # Without tools there is nothing to plan by it, and it would stand behind the question (W28).
-        left = self.budget.notices(made) if frame.toolset.tools else ()
+        left = self.budget.notices(requests) if frame.toolset.tools else ()
         notices = [*left, *self.notices, *([complaint] if complaint else [])]
-        if self.budget.is_last(made) and made and not owed:
+        if self.budget.is_last(requests) and requests and not owed:
             frame = frame.last()
         self.budget.ask()
         request = frame.request(context, waiting=waiting, owed=owed, notices=notices)
@@ -223,4 +223,4 @@ class Asking(Paying):
     def after(self, usage: Usage) -> None:
         """Count what the request has cost, also as what the run has spent itself."""
         self.budget.pay(usage)
-        self.own.pay(usage)
+        self.own_budget.pay(usage)

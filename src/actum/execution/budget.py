@@ -39,13 +39,13 @@ class Spent:
     """What is known of the money."""
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Spent:
+    def of(cls, data: Mapping[str, Any]) -> Spent:
         """The same from JSON, as `to_dict` makes it; anything else there counts as nothing."""
-        usage = Usage.of(told.get("usage"))
-        counts = {name: Usage.of({"requests": told.get(name)}).requests for name in ("requests", "calls", "bytes")}
-        known = Usage.of({"input_tokens": told.get("tokens"), "usd": told.get("usd")})
-        seconds = Usage.of({"usd": told.get("seconds")}).usd or 0.0
-        return cls(usage=usage, tokens=known.known_tokens, usd=known.usd or 0.0, seconds=seconds, **counts)
+        usage = Usage.of(data.get("usage"))
+        counts = {name: Usage.of({"requests": data.get(name)}).requests for name in ("requests", "calls", "bytes")}
+        totals = Usage.of({"input_tokens": data.get("tokens"), "usd": data.get("usd")})
+        seconds = Usage.of({"usd": data.get("seconds")}).usd or 0.0
+        return cls(usage=usage, tokens=totals.known_tokens, usd=totals.usd or 0.0, seconds=seconds, **counts)
 
     def to_dict(self) -> JsonObject:
         """The same as JSON."""
@@ -87,11 +87,11 @@ class Budget:
             self._end = self.started + self.limits.seconds
 
     @classmethod
-    def going_on(cls, limits: Limits, spent: Spent) -> Budget:
+    def resume(cls, limits: Limits, spent: Spent) -> Budget:
         """The budget of a run that goes on, of which so much was spent before (L5)."""
-        own = cls(limits, started=time.monotonic() - spent.seconds)
-        own.charge(spent)
-        return own
+        budget = cls(limits, started=time.monotonic() - spent.seconds)
+        budget.charge(spent)
+        return budget
 
     @property
     def spent(self) -> Spent:
@@ -140,8 +140,8 @@ class Budget:
             bytes=rest(limits.bytes, self.bytes),
         )
 
-    def ask(self, *, kept: int = 0) -> None:
-        """Spend one request, of which the last `kept` are for others (D18).
+    def ask(self, *, reserved: int = 0) -> None:
+        """Spend one request, of which the last `reserved` are for others (D18).
 
         Raises:
             LimitExceeded: none is left, or tokens or money are spent.
@@ -149,7 +149,7 @@ class Budget:
         most = self.limits.requests
         if most is not None and self.requests >= most:
             raise LimitExceeded(f"the run has made its {most} requests without an output", limit="requests")
-        if most is not None and self.requests + kept >= most:
+        if most is not None and self.requests + reserved >= most:
             raise LimitExceeded(f"of the run's {most} requests only the last is left, for its output", limit="requests")
         if self.limits.tokens is not None and self.tokens >= self.limits.tokens:
             raise LimitExceeded(f"{self.tokens} of {self.limits.tokens} tokens are spent", limit="tokens")
@@ -243,19 +243,19 @@ class Budget:
         """Wall time that is left, None where it isn't limited."""
         return None if self.limits.seconds is None else max(0.0, self._end - time.monotonic())
 
-    def is_last(self, made: int) -> bool:
-        """Whether the next request, after so many, is the last one that may be made."""
-        return self.limits.requests is not None and self.limits.requests - made <= 1
+    def is_last(self, requests: int) -> bool:
+        """Whether the next request, after these, is the last one that may be made."""
+        return self.limits.requests is not None and self.limits.requests - requests <= 1
 
-    def notices(self, made: int) -> Iterator[str]:
-        """What the model should know of the budget before the next request, after so many."""
+    def notices(self, requests: int) -> Iterator[str]:
+        """What the model should know of the budget before the next request, after these."""
         most = self.limits.requests
         if most is None:
             return
-        left = most - made
-        if self.is_last(made) and not made:
+        left = most - requests
+        if self.is_last(requests) and not requests:
             yield "This is the only request: answer `output` now; it may refer to the calls."
-        elif self.is_last(made):
+        elif self.is_last(requests):
             yield "This is the last request: answer `output` now; no further calls can be made."
         elif left <= 1 + _LITTLE:
             yield f"{left} requests are left, this one included."
@@ -269,8 +269,8 @@ def check_price(limits: Limits, models: Iterable[object]) -> None:
     Raises:
         ModelError: one is not.
     """
-    for one in () if limits.usd is None else models:
-        if not getattr(one, "has_price", True):
-            name = str(getattr(one, "name", one))
+    for model in () if limits.usd is None else models:
+        if not getattr(model, "has_price", True):
+            name = str(getattr(model, "name", model))
             why = f"the price of {name} is not known, so Limits(usd=…) can't be held: give load(…, price=Price(…))"
             raise ModelError(why, code="model_price")

@@ -112,25 +112,25 @@ class Ground:
         authored = [expression for expression, _ in whole.authored]
         recipient = Recipient(
             rank=self.journal.folding.rank(job.place),
-            references=[one for each in authored for one in self.graph.known.read_by(each, whole.node)],
+            references=[ref for expr in authored for ref in self.graph.known.read_by(expr, whole.node)],
         )
         self.budget.check()  # of the many that may have been begun, one finds out that they are too much
         errors = self._errors(recipient) if "error" in job.scopes else ()
-        found = self.journal.crossing.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
-        self.budget.take_parameters(found, job.tool.name)
-        return found
+        view = self.journal.crossing.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
+        self.budget.take_parameters(view, job.tool.name)
+        return view
 
     def _errors(self, recipient: Recipient) -> list[JsonObject]:
         """Why calls have failed that are listed before one, or that it refers to: the context will say so (L2, S11)."""
-        asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
-        found, folding = list[JsonObject](), self.journal.folding
+        indexes = {call_index(ref) for ref in recipient.references if ref.kind == CALLS}
+        messages, folding = list[JsonObject](), self.journal.folding
         for failure in self.failures:
             answer, index, _ = folding.rank(Place.parse(failure.of))
             is_before = index < inf and (answer, index) < recipient.rank[:2]
-            if is_before or (answer == recipient.rank[0] and index in asked):
+            if is_before or (answer == recipient.rank[0] and index in indexes):
                 marks = failure.marks | folding.listing(failure.of)
-                found.append(error_message(failure.error, failure.call, failure.of, marks))
-        return found
+                messages.append(error_message(failure.error, failure.call, failure.of, marks))
+        return messages
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,9 +149,9 @@ class Within:
 
     def run_of(self, calls: Sequence[Mapping[str, Any]]) -> str:
         """The id of the run of some calls, of which their keys are made: the same when the function runs again."""
-        told = hashlib.sha256(encode([dict(call) for call in calls], sort_keys=True).encode()).hexdigest()[:16]
-        self.begun[told] = self.begun.get(told, 0) + 1
-        return f"{self.of if isinstance(self.of, str) else self.of.key}/{told}-{self.begun[told]}"
+        digest = hashlib.sha256(encode([dict(call) for call in calls], sort_keys=True).encode()).hexdigest()[:16]
+        self.begun[digest] = self.begun.get(digest, 0) + 1
+        return f"{self.of if isinstance(self.of, str) else self.of.key}/{digest}-{self.begun[digest]}"
 
 
 CARRYING: ContextVar[Within | None] = ContextVar("carrying", default=None)
@@ -160,5 +160,5 @@ CARRYING: ContextVar[Within | None] = ContextVar("carrying", default=None)
 
 def within_call() -> Within | None:
     """What calls made now share with the call whose function makes them; None outside of one, or on another loop."""
-    own = CARRYING.get()
-    return own if own is not None and own.loop is asyncio.get_running_loop() else None
+    within = CARRYING.get()
+    return within if within is not None and within.loop is asyncio.get_running_loop() else None

@@ -290,7 +290,7 @@ class Batch:
     condition: Template | None = None
     """The condition, where it reads the item and is judged for each (C10)."""
     jobs: list[Job] = field(default_factory=list[Job])
-    told: Collection[int] = ()
+    recorded: Collection[int] = ()
     """The items whose results have been left one by one, before this run."""
     open: int = 0
     """How many of the jobs have not ended."""
@@ -395,13 +395,13 @@ class Failure(NamedTuple):
         return marks | ({RETURNED: self.returned} if nests_within(self.returned, MAX_WRITTEN_DEPTH) else {})
 
     @property
-    def kept(self) -> JsonObject:
+    def record_marks(self) -> JsonObject:
         """What is marked on the record of a call for an item that was made, so that it isn't made again (C15, L8)."""
         failure = {"code": code_of(self.error), "error": legible(self.error.message), "outcome": self.outcome}
         return {OUTCOME: self.outcome, FAILED: failure}
 
     @property
-    def told(self) -> str:
+    def safe_message(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
         is_safe = self.refused is not None or isinstance(self.error, NotAsExpected)
         return self.error.message if is_safe else f"it failed: {code_of(self.error)}"

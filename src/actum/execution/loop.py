@@ -46,22 +46,22 @@ class Loop:
         self._setup = setup
         self._config = setup.config
         self._budget = budget
-        own, self._marks = _begun(setup.context, self._run)
-        said: list[JsonObject] = []
+        context, self._marks = _mark_plans(setup.context, self._run)
+        new: list[JsonObject] = []
         self._at_turn = 0
         """Which turn of a conversation it is, counted where plans of earlier ones stand."""
         if self._marks.standing:
-            own, said = next_turn(own)
-            self._at_turn = len(turn_starts(own.messages))
+            context, new = next_turn(context)
+            self._at_turn = len(turn_starts(context.messages))
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge(budget)
         self._span: Span | None = None
         if emit.trace is not None:
-            self._span = emit.trace.begin(run_begun(self._run, setup.runtime.model, own.messages, emit))
+            self._span = emit.trace.begin(run_begun(self._run, setup.runtime.model, context.messages, emit))
             emit = replace(emit, trace=self._span, run=self._run)
         self._emit = emit
         trace = "" if self._span is None else self._span.traceparent
-        self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace, said=said)
+        self._journal = Journal(context, setup.runtime.handlers, setup.record, run=self._run, trace=trace, new=new)
         self._ground = Ground(self._journal, self._frame.toolset, setup.runtime, budget, emit)
         self._readiness = Readiness(self._ground, setup.delegate)
         self._arriving = Intake(self._readiness)
@@ -69,8 +69,8 @@ class Loop:
         self._answers = OpenAnswers(self._ground, self._arriving, self._calls, self._judge, self._marks.next_answer)
         self._solutions: list[Solution[Any]] = []
         self._notes = unsent(setup.runtime.model, self._config.settings)
-        self._own = Budget(Limits())
-        """What the run has spent itself, without its readers and delegates."""
+        self._own_budget = Budget(Limits())
+        """What the run itself has spent, without its readers and delegates."""
         self._last: tuple[Counter[str], int] | None = None
         self._is_waiting = False
         """Whether the run ends because what is left of it waits for decisions (L4)."""
@@ -78,12 +78,13 @@ class Loop:
     @property
     def result(self) -> Result[Any]:
         """The state of the run; its context can be resumed (L8)."""
+        failures = (failure.error for failure in self._ground.failures)
         return Result(
             output=self._answers.output,
             context=self._journal.context(),
             solutions=list(self._solutions),
             usage=self.usage,
-            errors=[*self._answers.errors, *self._ground.replaced, *(one.error for one in self._ground.failures)],
+            errors=[*self._answers.errors, *self._ground.replaced, *failures],
             waiting=list(self._ground.gates),
             makers=self.makers,
             live=self._calls.live,
@@ -93,7 +94,7 @@ class Loop:
     @property
     def usage(self) -> Usage:
         """What the run has cost so far, its delegates included."""
-        return (self._budget if self._emit.depth == 0 else self._own).usage
+        return (self._budget if self._emit.depth == 0 else self._own_budget).usage
 
     @property
     def spent(self) -> Spent:
@@ -117,14 +118,14 @@ class Loop:
             ActumError: what ended the run, with the partial result as its `result`.
         """
         if self._span is None:
-            return await self._whole()
-        result = await within(self._span, self._whole())
+            return await self._carry_out()
+        result = await within(self._span, self._carry_out())
         self._span.end(RunReturned(result.output, result.usage, result.waiting))
         return result
 
-    async def _whole(self) -> Result[Any]:
+    async def _carry_out(self) -> Result[Any]:
         try:
-            failure = await self._owning_tasks()
+            failure = await self._run_in_group()
         finally:
             # Also where the run was cancelled: a context without the open plans could not be resumed. The errors come
             # last, behind what their calls have written.
@@ -144,13 +145,13 @@ class Loop:
                 failure.add(f"; the last error: {result.errors[-1].message}")
         raise failure
 
-    async def _owning_tasks(self) -> BaseException | None:
+    async def _run_in_group(self) -> BaseException | None:
         """Run inside a task group that nothing outlives; what ended the run is returned, not wrapped in a group."""
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(self._budget.seconds_left), self._readiness:
                 try:
-                    await self._to_the_end()
+                    await self._run_ticks()
                 except Exception as error:
                     failure = error
         except TimeoutError:
@@ -159,22 +160,22 @@ class Loop:
             return group.exceptions[0]
         return failure
 
-    async def _to_the_end(self) -> None:
-        contracted = await self._setup.contracted()
-        if contracted is not self._setup:  # tools are offered as their delegates are that ask for it (D8)
-            self._setup = contracted
-            self._reframe(contracted.context)
+    async def _run_ticks(self) -> None:
+        setup = await self._setup.with_contracts()
+        if setup is not self._setup:  # tools are offered as their delegates are that ask for it (D8)
+            self._setup = setup
+            self._reframe(setup.context)
         outcome: Outcome | None = self._answers.delivered(self._marks)
         if outcome is None:
             outcome = await self._answers.resume() if self._marks.standing else GoOn()
-        if self._journal.is_told_more:
+        if self._journal.has_next_turn:
             outcome = await self._next_turn(outcome)
         if isinstance(outcome, GoOn):
             self._answers.tell_failures()
             if self._setup.runtime.model is None:
                 self._check_without_model()
             else:
-                self._answers.withhold(*(one for one in self._answers.scripts if one.turn == self._at_turn))
+                self._answers.withhold(*(script for script in self._answers.scripts if script.turn == self._at_turn))
                 try:
                     while isinstance(outcome := await self._tick(self._setup.runtime.model), GoOn):
                         self._answers.tell_failures()
@@ -235,14 +236,14 @@ class Loop:
             outcomes=self._calls,
             budget=self._budget,
             emit=self._emit,
-            own=self._own,
+            own_budget=self._own_budget,
             notices=self._answers.notices(),
             errors=self._answers.errors,
         )
         retries = self._config.retries
         settled = self._journal.settled
         check_price(self._budget.limits, chain_of(model))
-        answered, self._frame = await ask(
+        answer, self._frame = await ask(
             model,
             self._frame,
             self._judge,
@@ -256,14 +257,14 @@ class Loop:
         )
         script = turn.script
         self._answers.next_number = script.number + 1
-        output = self._record(script, answered)
+        output = self._record(script, answer)
         if is_lazy:
             self._answers.output = output
-            if output is not None and answered.output is not None:
-                self._answers.tell_texts(answered.output.value, of=str(script.number))
+            if output is not None and answer.output is not None:
+                self._answers.tell_texts(answer.output.value, of=str(script.number))
             return Paused()
         self._arriving.close(script)
-        outcome = await self._calls.settle(self._wanted(script, answered))
+        outcome = await self._calls.settle(self._wanted(script, answer))
         script.is_concluded = True
         if isinstance(outcome, GoOn):
             self._answers.withhold(script)
@@ -272,31 +273,31 @@ class Loop:
             self._calls.forget()
         return outcome
 
-    def _wanted(self, script: Script, answered: ArrivedAnswer) -> Wanted | None:
-        if answered.output is None:
+    def _wanted(self, script: Script, answer: ArrivedAnswer) -> Wanted | None:
+        if answer.output is None:
             return None
         instances = self._journal.instances if self._config.instanced_output else ()
 
-        def judged(_: Json) -> Any:
-            return answered.finished  # what refers to nothing was judged when it arrived
+        def as_judged(_: Json) -> Any:
+            return answer.finished  # what refers to nothing was judged when it arrived
 
-        finished = self._judge.finished if answered.output.expressions else judged
-        return Wanted(output=answered.output, script=script, finished=finished, instances=instances)
+        finished = self._judge.finished if answer.output.expressions else as_judged
+        return Wanted(output=answer.output, script=script, finished=finished, instances=instances)
 
-    def _record(self, script: Script, answered: ArrivedAnswer) -> Any:
+    def _record(self, script: Script, answer: ArrivedAnswer) -> Any:
         """Keep the answer as a solution; return its output unless that must be resolved first."""
         output: Any = None
         shown: Any = None
-        if answered.output is not None:
-            script.output = shown = answered.authored
-            if not answered.output.expressions:
-                output = shown = answered.finished
-        if answered.output is not None and self._journal.is_recorded:
-            self._journal.tell(OutputArrived(answer=script.number, start=script.start, output=answered.authored))
-        solution = _solution(script, answered, shown, self._journal)
+        if answer.output is not None:
+            script.output = shown = answer.authored
+            if not answer.output.expressions:
+                output = shown = answer.finished
+        if answer.output is not None and self._journal.is_recorded:
+            self._journal.tell(OutputArrived(answer=script.number, start=script.start, output=answer.authored))
+        solution = _solution(script, answer, shown, self._journal)
         self._solutions.append(solution)
         if self._emit.sink:
-            self._emit(RequestFinished(solution=solution, usage=answered.usage, model=answered.model))
+            self._emit(RequestFinished(solution=solution, usage=answer.usage, model=answer.model))
         return output
 
     def _check_progress(self, script: Script, before: int) -> None:
@@ -305,8 +306,8 @@ class Loop:
         if self._last is not None and self._last == (calls, self._journal.writes):
             errors = [failure.error for failure in self._ground.failures]
             last = f": {errors[-1].message}" if errors else ""
-            what = "the same calls" if calls else "no calls and no output"
-            raise NoProgress(f"the model answered {what} again and nothing was written in between{last}", errors=errors)
+            same = "the same calls" if calls else "no calls and no output"
+            raise NoProgress(f"the model answered {same} again and nothing was written in between{last}", errors=errors)
         self._last = (calls, before)
 
     def _refresh_tools(self) -> None:
@@ -315,13 +316,13 @@ class Loop:
             self._reframe(self._journal.context())
 
 
-def _begun(context: Context, run: str) -> tuple[Context, Marks]:
-    """The run's own copy of its context, in which each plan has its number, and what its marks say (C9)."""
+def _mark_plans(context: Context, run: str) -> tuple[Context, Marks]:
+    """The context with a number on each of its plans, copied where it has any, and what its marks say (C9)."""
     marks = Marks.of(context.messages)
     if not marks.plans:
         return context, marks
-    own = marks.marked(context.messages, run)
-    return Context.checked(own, context.data_kinds, context.origin), Marks.of(own)
+    messages = marks.marked(context.messages, run)
+    return Context.checked(messages, context.data_kinds, context.origin), Marks.of(messages)
 
 
 async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:
@@ -332,7 +333,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     """
     model: Model | None = setup.runtime.model
     assert model is not None
-    setup = await setup.contracted()
+    setup = await setup.with_contracts()
     journal = Journal(setup.context, setup.runtime.handlers)
     judge = setup.judge(budget)
     script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
@@ -340,26 +341,26 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     try:
         frame = setup.frame(setup.context)
         check_price(budget.limits, chain_of(model))
-        answered, _ = await ask(model, frame, judge, turn, retries=setup.config.retries, begin=turn.begin)
+        answer, _ = await ask(model, frame, judge, turn, retries=setup.config.retries, begin=turn.begin)
     except ActumError as error:
         error.result = Result(output=None, context=setup.context, usage=budget.usage)
         raise
     output: Any = None
-    if answered.output is not None:
-        output = answered.authored if answered.output.expressions else answered.finished
-    return _solution(turn.script, answered, output, journal)
+    if answer.output is not None:
+        output = answer.authored if answer.output.expressions else answer.finished
+    return _solution(turn.script, answer, output, journal)
 
 
-def _solution(script: Script, answered: ArrivedAnswer, output: Any, journal: Journal) -> Solution[Any]:
+def _solution(script: Script, answer: ArrivedAnswer, output: Any, journal: Journal) -> Solution[Any]:
     """An answer for the caller; `output` is None while it isn't known."""
     return Solution(
-        meta=answered.meta,
-        calls=answered.calls,
+        meta=answer.meta,
+        calls=answer.calls,
         output=output,
-        errors=answered.errors,
+        errors=answer.errors,
         instances=journal.instances,
-        usage=answered.usage,
-        authored=answered.authored,
+        usage=answer.usage,
+        authored=answer.authored,
         start=script.start,
         number=script.number,
         places=dict(script.places),

@@ -67,7 +67,7 @@ class OpenAnswers:
             while at >= 0 and is_decision(messages[at]):
                 at -= 1
         last = messages[at] if at >= 0 else {}
-        if last.get("type") != "output" or OF not in last or self._journal.is_told_more:
+        if last.get("type") != "output" or OF not in last or self._journal.has_next_turn:
             return None
         try:
             self.output = self._judge.finished(last["output"])
@@ -112,8 +112,8 @@ class OpenAnswers:
         """Append the errors of the tick together, behind what its calls have written (L2)."""
         failures, self._ground.failures = self._ground.failures, []
         for failure in failures:
-            told = failure.told if self._runtime.config.sealed else None
-            self._journal.fail(failure.error, failure.call, failure.of, told, failure.marks)
+            message = failure.safe_message if self._runtime.config.sealed else None
+            self._journal.fail(failure.error, failure.call, failure.of, message, failure.marks)
             self.errors.append(failure.error)
             self._may_be_done = self._may_be_done or failure.outcome in ("unusable", "unknown")
         for number in self._ended:  # only now: in an answer that is closed, no call is open that has failed
@@ -140,7 +140,7 @@ class OpenAnswers:
                 script.is_planned = True
                 self._journal.insert(script.start, script.message())
         stay = [script for script in self.scripts if script.number in are_open or script.is_planned]
-        self._ended += [one.number for one in self.scripts if one.is_concluded and one not in stay]
+        self._ended += [script.number for script in self.scripts if script.is_concluded and script not in stay]
         self.scripts = stay
 
     async def resume(self) -> Outcome:
@@ -150,20 +150,20 @@ class OpenAnswers:
             return GoOn()
         self.scripts += scripts
         reading = TextBounds(allowance=self._ground.budget.allowance)
-        wanted = [
+        outputs = [
             Wanted(output=template(script.output, reading), script=script, finished=self._judge.finished)
             for script in scripts
             if script.output is not None
         ]
-        if not wanted:
+        if not outputs:
             return await self._calls.settle()
         outcome: Outcome = GoOn()
-        for one in wanted:
+        for wanted in outputs:
             if isinstance(outcome, Finished):
                 self.leave(outcome)
-            outcome = await self._calls.settle(one)
+            outcome = await self._calls.settle(wanted)
             if isinstance(outcome, GoOn):
-                self._check_program(one.script, outcome.causes)
+                self._check_program(wanted.script, outcome.causes)
         return outcome
 
     def _resumed(self) -> Iterator[Script]:
@@ -176,11 +176,11 @@ class OpenAnswers:
         marks, starts = Marks.of(messages), turn_starts(messages)
         if any(plan.calls for plan in marks.plans) and not any("_call" in message for message in messages):
             budget.check_calls()
-        known = {script.number for script in self.scripts}
+        numbers = {script.number for script in self.scripts}
         reading, config = TextBounds(allowance=budget.allowance), self._runtime.config
         for plan in standing_plans(messages, self._journal.folding.memory, marks, self._journal.data_kinds, reading):
             number = plan.authored.number
-            if "lazy" in (plan.mode, config.mode) or number in known:
+            if "lazy" in (plan.mode, config.mode) or number in numbers:
                 continue
             if config.repair is True and had_effects(number, marks, messages, self._ground.toolset):
                 self._ground.effects.add(number)
@@ -193,12 +193,12 @@ class OpenAnswers:
 
         What a model owes has not failed; and what somebody has said since begins another turn.
         """
-        if not (script.is_given and failures) or self._journal.is_told_more:
+        if not (script.is_given and failures) or self._journal.has_next_turn:
             return
-        if self._calls.open_calls()[1] and all(one.call is None for one in failures):
+        if self._calls.open_calls()[1] and all(failure.call is None for failure in failures):
             return
-        if (limited := next((one.error for one in failures if isinstance(one.error, LimitExceeded)), None)) is not None:
-            raise limited
+        if limits := [failure.error for failure in failures if isinstance(failure.error, LimitExceeded)]:
+            raise limits[0]
         error, repair = plan_failure(failures), self._runtime.config.repair
         may_repair = repair == "always" or (repair and script.number not in self._ground.effects)
         if self._runtime.model is None or not may_repair:
@@ -215,8 +215,9 @@ _LEAVE = "don't repeat what was, or may have been; answer the output again"
 
 def plan_failure(failures: Sequence[Failure]) -> PlanFailed:
     """The error of a program whose output is withheld; its cause is the first, in the order of places."""
-    first = next((one for one in failures if one.call is None and one.job is None), None) or min(failures, key=_rank)
-    more = sum(not _is_consequence(one) for one in failures if one is not first)
+    of_answer = (failure for failure in failures if failure.call is None and failure.job is None)
+    first = next(of_answer, None) or min(failures, key=_rank)
+    more = sum(not _is_consequence(failure) for failure in failures if failure is not first)
     rest = f"; and {more} more failed" if more else ""
     kind = PlanLeft if _is_expectation(first) else PlanFailed
     error = kind(

@@ -65,11 +65,11 @@ async def run_calls(
 async def _run_group(script: Script, calls: Sequence[Call], running: Readiness, budget: Budget, group: _Group) -> None:
     try:
         async with asyncio.timeout(budget.seconds_left), running as tasks:
-            settling = tasks.create_task(_settle(script, calls, running, group))
+            task = tasks.create_task(_settle(script, calls, running, group))
             try:
                 await group.decided.wait()
             finally:
-                settling.cancel()
+                task.cancel()
     except TimeoutError:
         raise budget.out_of_time() from None
     except BaseExceptionGroup as wrapped:
@@ -130,8 +130,8 @@ class _Group:
             raise self.stop
         if self.pattern == "any" and not self.done:
             causes = [self.failed[index] for index in range(self.size) if index in self.failed]
-            said = "; ".join(f"{number}. {cause.message}" for number, cause in enumerate(causes, 1))
-            raise AllCallsFailed(f"none of {self.size} calls succeeded: {said or 'all were skipped'}", errors=causes)
+            reasons = "; ".join(f"{number}. {cause.message}" for number, cause in enumerate(causes, 1))
+            raise AllCallsFailed(f"none of {self.size} calls succeeded: {reasons or 'all were skipped'}", errors=causes)
         if self.failed and (self.pattern == "all" or (self.pattern == "race" and not self.done)):
             raise next(iter(self.failed.values()))
 

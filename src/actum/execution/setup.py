@@ -44,8 +44,8 @@ class Setup:
         """How its requests are made."""
         return self.runtime.config
 
-    async def contracted(self) -> Setup:
-        """The same with all tools resolved that are to be before composition (D8).
+    async def with_contracts(self) -> Setup:
+        """The same setup, with the tools resolved that have to be before composition (D8).
 
         Raises:
             DelegateError: where a delegate can't be had.
@@ -55,7 +55,7 @@ class Setup:
         return replace(self, contracts=contracts) if contracts else self
 
     def has_upfront(self) -> bool:
-        """Whether `contracted` has anything to do."""
+        """Whether `with_contracts` has anything to do."""
         return any(True for _ in self._upfront())
 
     def _upfront(self) -> Iterator[Tool]:

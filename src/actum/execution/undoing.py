@@ -44,10 +44,10 @@ class Threads:
         Raises:
             ActivityError: the system gives no thread.
         """
-        while self._running >= self._most or (future := self._started(function)) is None:
+        while self._running >= self._most or (future := self._start(function)) is None:
             await self._turn()
         try:
-            returned, error = await _ended(future)
+            returned, error = await _wait_for(future)
         finally:
             self._running -= 1
             self._wake()
@@ -80,7 +80,7 @@ class Threads:
                 turn.set_result(None)
                 return
 
-    def _started(self, function: Callable[[], Any]) -> asyncio.Future[_Outcome] | None:
+    def _start(self, function: Callable[[], Any]) -> asyncio.Future[_Outcome] | None:
         """The outcome of a function in a thread of its own; None where there is none before another one ends."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Outcome] = loop.create_future()
@@ -108,7 +108,7 @@ class Threads:
         return future
 
 
-async def _ended(future: asyncio.Future[_Outcome]) -> _Outcome:
+async def _wait_for(future: asyncio.Future[_Outcome]) -> _Outcome:
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -160,19 +160,19 @@ class Doings:
     def noting(self, function: Callable[[], Any], doing: Doing, *, is_async: bool) -> Callable[[], Any]:
         """The function behind a call, which notes itself that it has returned: a call that was cancelled misses it."""
 
-        async def awaited(returned: Awaitable[Any]) -> Any:
+        async def await_and_note(returned: Awaitable[Any]) -> Any:
             result = await returned
             self.done(doing, result)
             return result
 
-        def called() -> Any:
+        def call_and_note() -> Any:
             returned = function()
             if is_async or isinstance(returned, Awaitable):
-                return awaited(cast("Awaitable[Any]", returned))
+                return await_and_note(cast("Awaitable[Any]", returned))
             self.done(doing, returned)
             return returned
 
-        return called
+        return call_and_note
 
     def __bool__(self) -> bool:
         return bool(self._done)

@@ -49,7 +49,7 @@ class RunProgress:
         """
         spent, counted = Spent.of(self.known.get(SPENT, {})), self.sums.counted
         requests = max(spent.requests, counted.requests)
-        self.budget = Budget.going_on(limits, replace(spent, requests=requests, usage=counted))
+        self.budget = Budget.resume(limits, replace(spent, requests=requests, usage=counted))
         return self.budget
 
     async def follow(

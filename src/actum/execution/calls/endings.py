@@ -163,7 +163,7 @@ class Endings:
         failure = Failure(error, job.of, job.call, job, returned=returned)
         if job.parent is not None and failure.outcome == "unusable" and job.tool.effects != "none":
             data = {"result": failure.marks.get(RETURNED)}
-            self._ground.journal.record(job.call, job.of, data, failure.kept)
+            self._ground.journal.record(job.call, job.of, data, failure.record_marks)
         self.note_failure(failure)
         if job.followers:
             self._attempts.settle_followers(job)
@@ -194,7 +194,7 @@ class Endings:
         jobs = _jobs(job, items, self._ground.graph.node)
         before = self.before.pop(job.place, None) or ItemResults()
         batch.jobs += map(self._approvals.as_decided, jobs) if self._ground.journal.decisions.by_place else jobs
-        batch.open, batch.told = len(batch.jobs), before.told
+        batch.open, batch.recorded = len(batch.jobs), before.recorded
         for item, as_filled in zip(batch.jobs, items, strict=True):
             if self._stands(item, batch, before):
                 batch.open -= 1
@@ -252,7 +252,7 @@ class Endings:
             self.finish(job, Yield(value=values))
             return
         for item, node in ((item, item.node) for item in batch.jobs):
-            if node.status is Status.DONE and item.has_result and node.index not in batch.told:
+            if node.status is Status.DONE and item.has_result and node.index not in batch.recorded:
                 self._ground.journal.write(item.call, item.of, node.value, RETURNS, "set", node.instance, item.marks)
         self.refuse(job, batch.failure(job.tool.name))
 

@@ -127,7 +127,7 @@ class _Asking(Paying):
 
     def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
         """Spend a request, but not the last one, and make it."""
-        self.budget.ask(kept=1)
+        self.budget.ask(reserved=1)
         notices = () if complaint is None else (complaint,)
         request = frame.request(self.context, notices=notices)
         if self.emit.sink:

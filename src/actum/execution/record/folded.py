@@ -90,7 +90,7 @@ class Landed:
         Where nothing stood there before the only write, that is what the call waited for.
         """
         above, note = self._notes.around(reference)
-        if any(one.here_rank > rank for one in above):
+        if any(upper.here_rank > rank for upper in above):
             return True
         if note is None or note.below_rank <= rank:
             return False
@@ -98,7 +98,7 @@ class Landed:
             note.count == 1
             and note.here_rank == note.below_rank
             and note.is_fresh
-            and all(one.here_rank == _NOWHERE for one in above)
+            and all(upper.here_rank == _NOWHERE for upper in above)
         )
 
 
@@ -171,14 +171,14 @@ class Folding:
             return rank
         later: dict[Rank, bool] = {}
         for index, message in enumerate(self._messages):
-            own = self.listed(message) if kind_of(message, self.data_kinds) == reference.kind else None
-            if own is None or own <= rank or (write := write_of(message, index, self.data_kinds)) is None:
+            writer = self.listed(message) if kind_of(message, self.data_kinds) == reference.kind else None
+            if writer is None or writer <= rank or (write := write_of(message, index, self.data_kinds)) is None:
                 continue
             if overlaps(write.reference, reference):
-                later[own] = write.reference != reference and reference.covers(write.reference)
-        for own, is_part in sorted(later.items()):
-            if self._folded(reference.kind, own).read(reference, instance) is not MISSING:
-                return max(later) if is_part else own
+                later[writer] = write.reference != reference and reference.covers(write.reference)
+        for writer, is_part in sorted(later.items()):
+            if self._folded(reference.kind, writer).read(reference, instance) is not MISSING:
+                return max(later) if is_part else writer
         return rank
 
     def apply(self, call: Call, of: str, write: Write) -> None:
@@ -192,8 +192,8 @@ class Folding:
         try:
             self._memory.write(write)
         except UnfitWrite as error:
-            what = f"can't {write.method} {write.reference}: {error}"
-            raise InvalidParameters(what, tool=call.tool, path="_outputPath") from None
+            problem = f"can't {write.method} {write.reference}: {error}"
+            raise InvalidParameters(problem, tool=call.tool, path="_outputPath") from None
 
     def leave(self) -> None:
         """The result of a call without output path is about to be left: it is folded when something reads them."""
@@ -216,16 +216,16 @@ class Folding:
         """Let a call be listed where a corrected answer lists it (L3); the index of the first message so marked."""
         self._ranks[place] = answer, index, -1
         self._unlisted.pop(place, None)
-        own = self._left_by(place)
-        for at in own:
+        indices = self._left_by(place)
+        for at in indices:
             message = self._messages[at]
             of = Place.parse(message[OF])
             # It belongs to what the correction leaves, which is shown later.
-            left = {key: value for key, value in message.items() if key != SHOWN}
-            self._messages[at] = {**left, RANK: _written(self.rank(of))}
+            rest = {key: value for key, value in message.items() if key != SHOWN}
+            self._messages[at] = {**rest, RANK: _written(self.rank(of))}
             if (write := write_of(message, at, self.data_kinds)) is not None:
                 self._note_landed(write, str(of), self.rank(of), is_fresh=False)
-        return own[0] if own else None
+        return indices[0] if indices else None
 
     def begin_again(self, places: Iterable[Place], answer: int) -> None:
         """Let calls stand behind all that an answer lists, which corrects theirs and may list them later (L3).
@@ -263,7 +263,7 @@ class Folding:
                 absorb(self._memory, message, index, self.data_kinds)
             return
         self._ranks = moved(self._messages)
-        begin = max((at for at, one in enumerate(self._messages, 1) if _is_between(one, self._ranks)), default=0)
+        begin = max((i for i, message in enumerate(self._messages, 1) if _is_between(message, self._ranks)), default=0)
         for index, message in applied(self._messages):
             rank, write = listed(message, self._ranks), None
             if "_call" in message and rank is not None:
@@ -280,14 +280,14 @@ class Folding:
         self._memory.take(kind, self._folded(kind))
         self._landed.order(kind)
 
-    def _folded(self, kind: str, most: Rank | None = None) -> Memory:
+    def _folded(self, kind: str, last: Rank | None = None) -> Memory:
         """A kind folded in order; without what calls have left that are listed behind a place, where one is given."""
         memory = Memory()
         for index, message in applied(self._messages):
             if kind_of(message, self.data_kinds) != kind:
                 continue
-            rank = None if most is None else self.listed(message)
-            if rank is None or most is None or rank <= most:
+            rank = None if last is None else self.listed(message)
+            if rank is None or last is None or rank <= last:
                 absorb(memory, message, index, self.data_kinds)
         return memory
 
@@ -348,23 +348,23 @@ class _Left:
         `last_read` says of a path that it refers to up to which call it reads what was written there (O8).
         """
         self._take(messages)
-        own = recipient.rank[:2]
-        if all(self._latest.get(kind, _NONE) < own for kind in kinds):
+        start = recipient.rank[:2]
+        if all(self._latest.get(kind, _NONE) < start for kind in kinds):
             return set()
-        asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
-        read = [(one, last_read(one)) for one in recipient.references if one.kind in kinds]
-        found: set[int] = set()
-        for order, index, message in self._later(own, kinds):
+        indexes = {call_index(ref) for ref in recipient.references if ref.kind == CALLS}
+        read = [(ref, last_read(ref)) for ref in recipient.references if ref.kind in kinds]
+        unasked: set[int] = set()
+        for order, index, message in self._later(start, kinds):
             write = write_of(message, index, self.folding.data_kinds)
-            is_asked = (order[0] == own[0] and order[1] in asked) or (
-                write is not None and any(overlaps(one, write.reference) and order <= last[:2] for one, last in read)
+            is_asked = (order[0] == start[0] and order[1] in indexes) or (
+                write is not None and any(overlaps(ref, write.reference) and order <= last[:2] for ref, last in read)
             )
             if not is_asked:
-                found.add(id(message))
-        return found
+                unasked.add(id(message))
+        return unasked
 
-    def _later(self, own: _Order, kinds: Collection[str]) -> Iterator[tuple[_Order, int, JsonObject]]:
-        return (left for kind in kinds for left in self._messages.get(kind, ()) if left[0] >= own)
+    def _later(self, start: _Order, kinds: Collection[str]) -> Iterator[tuple[_Order, int, JsonObject]]:
+        return (entry for kind in kinds for entry in self._messages.get(kind, ()) if entry[0] >= start)
 
     def _take(self, messages: Sequence[JsonObject]) -> None:
         for index in range(self._seen, len(messages)):
@@ -425,7 +425,7 @@ class Crossing:
         memory = self._folding.in_order(map(scope_path, scopes))
         return scoped(self._catalogue, memory, scopes, instance, self._origin, errors, instance_of)
 
-    def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None, *more: Any) -> Context:
+    def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None, *rest: Any) -> Context:
         """What crosses of the context without some messages, by their ids."""
         catalogue, memory = Catalogue((), self._data_kinds), Memory()
         for index, message in applied(self._messages):
@@ -435,4 +435,4 @@ class Crossing:
             # What was built on a write that is left out has nothing to stand on, and is left out with it.
             with suppress(MessageError):
                 absorb(memory, message, index, self._data_kinds)
-        return scoped(catalogue, memory, scopes, instance, self._origin, *more)
+        return scoped(catalogue, memory, scopes, instance, self._origin, *rest)

@@ -40,10 +40,10 @@ class Journal:
         *,
         run: str = "",
         trace: str = "",
-        said: Sequence[JsonObject] = (),
+        new: Sequence[JsonObject] = (),
     ) -> None:
         self._messages = context.messages
-        self._said = list(said)
+        self._unheard = list(new)
         """The messages that open the next turn of a conversation, as long as they have not been heard (M4)."""
         self.tell = record = record or Recorder()
         """Writes an entry down."""
@@ -51,10 +51,10 @@ class Journal:
         """Whether anybody is told the entries; else none has to be made."""
         self.settled, self.lease, self.gate, self.post = record.settled, record.lease, record.gate, record.post
         if self.is_recorded:
-            whole = [*self._messages, *said]
-            _check_recordable(whole)
-            self.tell(Began(context=whole, run=run, call=record.call, said=len(said), trace=trace))
-        self._trace = self._untold = trace
+            messages = [*self._messages, *new]
+            _check_recordable(messages)
+            self.tell(Began(context=messages, run=run, call=record.call, said=len(new), trace=trace))
+        self._trace = self._due_trace = trace
         """The `traceparent` of the run's span; and until a message has said it, again."""
         self.origin = context.origin
         self._kinds = kinds
@@ -94,19 +94,19 @@ class Journal:
 
     def context(self) -> Context:
         """The context as it is now, with what has been said at its end."""
-        return Context.checked([*self._messages, *self._said], self.data_kinds, self.origin)
+        return Context.checked([*self._messages, *self._unheard], self.data_kinds, self.origin)
 
     @property
-    def is_told_more(self) -> bool:
+    def has_next_turn(self) -> bool:
         """Whether messages open the next turn that have not been heard."""
-        return bool(self._said)
+        return bool(self._unheard)
 
     def hear(self) -> None:
         """Begin the next turn: what opens it stands behind what the turn before has left (M4)."""
-        said, self._said = self._said, []
+        new, self._unheard = self._unheard, []
         self.folding.begin()
         self.tell(Heard())
-        for message in said:
+        for message in new:
             absorb(self.folding.memory, message, len(self._messages), self.data_kinds)
             self._messages.append(message)
             if says_source(message):
@@ -192,8 +192,8 @@ class Journal:
         if type(value) not in SCALARS or len(reference.path) > MAX_WRITTEN_DEPTH:
             check_written(value, tool=call.tool, above=len(reference.path))
         # Of most calls nothing more is known: that is seen without a detour.
-        known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
-        write = Write(reference.kind, instance, method, reference.path, value, known)
+        sources = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
+        write = Write(reference.kind, instance, method, reference.path, value, sources)
         message = written_message(write, dict(call), of, _now(), self.data_kinds)
         if reference.kind == RESULT:
             self.folding.leave()
@@ -209,8 +209,8 @@ class Journal:
         """
         if data and type(data.get("result")) not in SCALARS:  # what can't be read again isn't written
             check_written(data["result"], tool=call.tool)
-        own: JsonObject = {"type": "data", "kind": RECORD, "data": data, "_call": dict(call), OF: of, "_date": _now()}
-        self.add({**own, **(marks or {})})
+        message = {"type": "data", "kind": RECORD, "data": data, "_call": dict(call), OF: of, "_date": _now()}
+        self.add({**message, **(marks or {})})
 
     def append(
         self, call: Call, of: str, message: MessageObject, instance: str | None, marks: JsonObject | None = None
@@ -221,11 +221,11 @@ class Journal:
             InvalidResult: it is malformed.
             ScopeDenied: it would open a gate (C7).
         """
-        own = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now(), **(marks or {})}
-        if instance is not None and "_instance" not in own:
-            own["_instance"] = instance
+        marked = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now(), **(marks or {})}
+        if instance is not None and "_instance" not in marked:
+            marked["_instance"] = instance
         try:
-            checked = check_message(own, len(self._messages), self._kinds, self.data_kinds)
+            checked = check_message(marked, len(self._messages), self._kinds, self.data_kinds)
             if not nests_within(checked, MAX_WRITTEN_DEPTH + 1):
                 raise MessageError(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
             write = write_of(checked, len(self._messages), self.data_kinds)
@@ -238,15 +238,15 @@ class Journal:
         return write
 
     def fail(
-        self, error: ActumError, call: Call | None, of: str, told: str | None = None, marks: JsonObject | None = None
+        self, error: ActumError, call: Call | None, of: str, public: str | None = None, marks: JsonObject | None = None
     ) -> None:
         """Append why a call failed or was refused, or what is wrong with an answer (L2).
 
-        `told` is what of it the model may be told, where that isn't all (S10); `marks` what became of the call (C15),
+        `public` is what the model may be told where that isn't all (S10); `marks` what became of the call (C15),
         and its instance where only its tool says it (I5).
         """
         message = error_message(error, call, of, marks)
-        self.add(message if told is None else {**message, TOLD: told})
+        self.add(message if public is None else {**message, TOLD: public})
 
     def insert(self, index: int, message: JsonObject) -> None:
         """Put the plan of the answer under way where that answer began, before what its calls have written (L8).
@@ -270,8 +270,8 @@ class Journal:
 
     def add(self, message: JsonObject) -> None:
         """Append a message that was judged before, and folded if it carries data."""
-        if self._untold:
-            message, self._untold = {**message, TRACE: self._untold}, ""
+        if self._due_trace:
+            message, self._due_trace = {**message, TRACE: self._due_trace}, ""
         if OF in message and ("_call" in message or message["type"] == "error"):
             message |= self.folding.listing(message[OF])
         self._messages.append(message)
@@ -306,9 +306,9 @@ def written_message(write: Write, call: JsonObject, of: str, date: str, data_kin
 
 
 def error_message(error: ActumError, call: Call | None, of: str, marks: JsonObject | None = None) -> JsonObject:
-    """What is left of a failure (L2)."""
-    own: JsonObject = {"type": "error", "call": dict(call) if call else None, "error": legible(error.message), OF: of}
-    return own | (marks or {})
+    """The message that a failure leaves (L2)."""
+    message = {"type": "error", "call": dict(call) if call else None, "error": legible(error.message), OF: of}
+    return {**message, **(marks or {})}
 
 
 def check_written(value: Any, *, tool: str | None = None, path: str | None = None, above: int = 0) -> None:
@@ -334,7 +334,7 @@ def _second(seconds: int) -> str:
 
 
 class Brought:
-    """Takes in the messages of one journal."""
+    """Knows where the values come from that the messages of one journal hold (S10)."""
 
     def __init__(self, data_kinds: Collection[str]) -> None:
         self._data_kinds = data_kinds
@@ -352,7 +352,7 @@ class Brought:
         write = write_of(message, 0, self._data_kinds)
         value = numbered_value(message) if "data" in message else MISSING
         marks = write.marks if write is not None else marks_in(message, value)
-        self.has_derived = self.has_derived or any(one.is_derived for one in marks.values())
+        self.has_derived = self.has_derived or any(source.is_derived for source in marks.values())
         if OF in message and "_call" in message:
             self._marks[message[OF]] = marks
 

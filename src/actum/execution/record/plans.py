@@ -31,7 +31,7 @@ class ItemResults:
     """How those have failed for whose results something stands (C14)."""
     unusable: dict[int, str] = field(default_factory=dict[int, str])
     """Why the results can't be used of those that were made all the same (C15)."""
-    told: set[int] = field(default_factory=set[int])
+    recorded: set[int] = field(default_factory=set[int])
     """Those whose results the model is shown one by one, because the call for all had failed."""
 
 
@@ -81,7 +81,7 @@ def standing_plans(
     ending = _Ending(messages, memory, marks, data_kinds)
     for plan in marks.standing:
         calls = [
-            _replaced(_call(call, plan.start, index), decisions, plan.place(index))
+            _as_approved(_call(call, plan.start, index), decisions, plan.place(index))
             for index, call in enumerate(plan.calls)
         ]
         _check_output(plan.output, plan.start, reading)
@@ -89,7 +89,7 @@ def standing_plans(
         yield Standing(plan, calls, ends, messages[plan.start].get("mode", "eager"))
 
 
-def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
+def _as_approved(call: Call, decisions: Decisions, place: Place) -> Call:
     """The call that was approved in the place of a planned one."""
     decision = decisions.find(str(place), call) if decisions.by_place else None
     return Call(decision.replacement) if decision is not None and decision.replacement is not None else call
@@ -129,7 +129,7 @@ class _Ending:
         self._marks = marks
         self._items = _items(messages, marks)
         self._data_kinds = data_kinds
-        answers = (-1 if (place := place_of(one)) is None else place.answer for one in reversed(messages))
+        answers = (-1 if (place := place_of(message)) is None else place.answer for message in reversed(messages))
         self._last = list(accumulate(answers, max))[::-1]
         """The highest number of an answer that has left anything from each message on."""
 
@@ -141,18 +141,18 @@ class _Ending:
         last = self._messages[left[-1]] if left else {}
         is_told = bool(left) and self._last[left[-1]] > plan.number
         outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
-        if outcomes and "_call" in last and all(one.is_there for one in outcomes):
-            values = [one.value for one in outcomes]
+        if outcomes and "_call" in last and all(outcome.is_there for outcome in outcomes):
+            values = [outcome.value for outcome in outcomes]
             value = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
-            written = [one.written for one in outcomes if one.written is not None]
-            return CallEnd(Status.DONE, value, written, self._replaced(place))
+            written = [outcome.written for outcome in outcomes if outcome.written is not None]
+            return CallEnd(Status.DONE, value, written, self._replaced_failure(place))
         # Where it was carried out, its path couldn't take what it returned.
         has_failed = "_call" not in last if outcomes else is_told
         unusable = last if not is_told and last.get(OUTCOME) == "unusable" else None
         status = Status.FAILED if has_failed else None
         return CallEnd(status, unusable=unusable, items=self._items.get(place))
 
-    def _replaced(self, place: Place) -> JsonObject:
+    def _replaced_failure(self, place: Place) -> JsonObject:
         """How the call at a place has failed, where its `_else` stands for it; else nothing."""
         marks = (failed_of(self._messages[at]) for at in reversed(self._marks.left.get(place, ())))
         return next((mark for mark in marks if mark), failed_of({}))
@@ -172,20 +172,20 @@ class _Ending:
 
 def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, ItemResults]:
     """The results of calls for single items, by the place of the call for all of them."""
-    found: defaultdict[Place, ItemResults] = defaultdict(ItemResults)
+    by_call: defaultdict[Place, ItemResults] = defaultdict(ItemResults)
     for place, left in marks.left.items():
         if (item := place.item) is None:
             continue
-        own = found[Place(place.answer, place.index)]
+        results = by_call[Place(place.answer, place.index)]
         for at in left:
             failed = failed_of(messages[at])
             if is_item(messages[at]) and messages[at].get(OUTCOME) == "unusable":
-                own.unusable[item] = str(failed.get("error"))
+                results.unusable[item] = str(failed.get("error"))
             elif is_item(messages[at]):
-                own.by_number[item] = messages[at]["data"]["result"]
-                own.replaced |= {item: failed} if failed else {}
+                results.by_number[item] = messages[at]["data"]["result"]
+                results.replaced |= {item: failed} if failed else {}
             elif is_skip(messages[at]):
-                own.skipped.add(item)
+                results.skipped.add(item)
             elif is_result(messages[at]):
-                own.told.add(item)
-    return found
+                results.recorded.add(item)
+    return by_call

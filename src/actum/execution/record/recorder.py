@@ -29,10 +29,10 @@ class Began:
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
-        own: JsonObject = {"began": self.context, "run": self.run}
-        own |= {} if self.call is None else {"call": self.call}
-        own |= {"said": self.said} if self.said else {}
-        return own | ({"trace": self.trace} if self.trace else {})
+        entry: JsonObject = {"began": self.context, "run": self.run}
+        entry |= {} if self.call is None else {"call": self.call}
+        entry |= {"said": self.said} if self.said else {}
+        return entry | ({"trace": self.trace} if self.trace else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Arrived:
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
-        own: JsonObject = {"answer": self.answer, "start": self.start, "call": self.call, "index": self.index}
-        return own if self.place is None else {**own, "adopted": str(self.place)}
+        entry: JsonObject = {"answer": self.answer, "start": self.start, "call": self.call, "index": self.index}
+        return entry if self.place is None else {**entry, "adopted": str(self.place)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,8 @@ class FailedCall:
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
-        own: JsonObject = {"failed": str(self.place), "call": self.call, "error": self.error}
-        return own | ({"marks": self.marks} if self.marks else {})
+        entry: JsonObject = {"failed": str(self.place), "call": self.call, "error": self.error}
+        return entry | ({"marks": self.marks} if self.marks else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +180,11 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
         if "run" not in entry:
             raise ValueError("it doesn't say which run has begun: records from before 0.1.0 can't be read")
         call = _object(entry, "call") if "call" in entry else None
-        own, run, trace = _objects(entry, "began"), _text(entry, "run"), _text(entry, "trace", "")
+        context, run, trace = _objects(entry, "began"), _text(entry, "run"), _text(entry, "trace", "")
         said = _number(entry, "said", 0)
-        if said > len(own):
-            raise _wrong("said", "at most the number of messages")
-        return Began(context=own, run=run, call=call, said=said, trace=trace)
+        if said > len(context):
+            raise _malformed("said", "at most the number of messages")
+        return Began(context=context, run=run, call=call, said=said, trace=trace)
     if "inserted" in entry:
         return Inserted(_number(entry, "index"), _object(entry, "inserted"))
     if "message" in entry:
@@ -209,8 +209,8 @@ def parse_at(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """
     at: Any = entry.get("at")
     if not is_list(at):
-        raise _wrong("at", "a list of places")
-    return tuple(str(_place(one, "at")) for one in at)
+        raise _malformed("at", "a list of places")
+    return tuple(str(_place(place, "at")) for place in at)
 
 
 def _parse_answer(entry: Mapping[str, Any]) -> Entry:
@@ -236,14 +236,14 @@ def _number(entry: Mapping[str, Any], key: str, default: int | None = None) -> i
         return default
     value: Any = entry.get(key)
     if type(value) is not int or value < 0:
-        raise _wrong(key, "a whole number that is not negative")
+        raise _malformed(key, "a whole number that is not negative")
     return value
 
 
 def _text(entry: Mapping[str, Any], key: str, default: str | None = None) -> str:
     value: Any = entry.get(key, default)
     if not isinstance(value, str):
-        raise _wrong(key, "a text")
+        raise _malformed(key, "a text")
     return value
 
 
@@ -254,8 +254,8 @@ def _object(entry: Mapping[str, Any], key: str) -> JsonObject:
 def _objects(entry: Mapping[str, Any], key: str) -> list[JsonObject]:
     value: Any = entry.get(key)
     if not is_list(value):
-        raise _wrong(key, "a list of objects")
-    return [_call(one, key) for one in value]
+        raise _malformed(key, "a list of objects")
+    return [_call(item, key) for item in value]
 
 
 def _members(entry: Mapping[str, Any], key: str) -> JsonObject:
@@ -264,17 +264,17 @@ def _members(entry: Mapping[str, Any], key: str) -> JsonObject:
 
 def _call(value: Any, key: str) -> JsonObject:
     if not is_object(value):
-        raise _wrong(key, "a JSON object")
+        raise _malformed(key, "a JSON object")
     return value
 
 
 def _place(value: Any, key: str) -> Place:
     if not isinstance(value, str):
-        raise _wrong(key, "a place such as 3.0")
+        raise _malformed(key, "a place such as 3.0")
     return Place.parse(value)
 
 
-def _wrong(key: str, wanted: str) -> ValueError:
+def _malformed(key: str, wanted: str) -> ValueError:
     return ValueError(f"{key!r} must be {wanted}")
 
 

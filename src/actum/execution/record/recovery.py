@@ -19,7 +19,7 @@ _At: TypeAlias = tuple[str, ...]
 
 
 @dataclass(slots=True)
-class _Told:
+class _Answer:
     """What has been told of an answer under way."""
 
     start: int
@@ -28,7 +28,7 @@ class _Told:
     adopted: dict[int, Place] = field(default_factory=dict[int, Place])
     output: Any = None
 
-    def arrived(self, index: int, call: JsonObject, place: Place | None) -> None:
+    def take_call(self, index: int, call: JsonObject, place: Place | None) -> None:
         """Take in a call; one whose index was told before takes the place of what held it.
 
         `place` is where an earlier attempt has started it.
@@ -48,11 +48,11 @@ class _Run:
     messages: list[JsonObject] = field(default_factory=list[JsonObject])
     run: str = ""
     call: JsonObject | None = None
-    said: list[JsonObject] = field(default_factory=list[JsonObject])
+    unheard: list[JsonObject] = field(default_factory=list[JsonObject])
     """The messages that open the next turn, until the run has heard them."""
     trace: str = ""
     """The `traceparent` of its span."""
-    answers: dict[int, _Told] = field(default_factory=dict[int, _Told])
+    answers: dict[int, _Answer] = field(default_factory=dict[int, _Answer])
     failed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """The errors of the calls that have failed and that nobody has been told of, by place."""
     _done: set[str] | None = None
@@ -67,28 +67,28 @@ class _Run:
                     self.failed.pop(str(message.get(OF)), None)
             case log.Inserted(index=index, message=message):
                 self.messages.insert(self._start(index), _checked(message, index))
-                self.answers = {number: told for number, told in self.answers.items() if told.start != index}
+                self.answers = {number: answer for number, answer in self.answers.items() if answer.start != index}
             case log.FailedCall(place=place, call=call, error=error, marks=marks):
                 self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place), **marks}
             case log.ResultsShown():
                 for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
                     self.messages[index] = marked
             case log.Heard():
-                self.messages += self.said
-                self.said = []
+                self.messages += self.unheard
+                self.unheard = []
             case _:
                 self._take_of_answer(entry)
 
     def _take_of_answer(self, entry: log.OfAnswer) -> None:
         match entry:
             case log.Arrived(answer=answer, start=start, index=index, call=call, place=place):
-                self._told(answer, start).arrived(index, call, place)
+                self._answer(answer, start).take_call(index, call, place)
             case log.OutputArrived(answer=answer, start=start, output=output):
-                self._told(answer, start).output = output
+                self._answer(answer, start).output = output
             case log.Restarted(answer=answer, by=by, start=start, kept=kept):
                 self.answers.pop(answer, None)
                 if kept:
-                    self.answers[by] = _Told(self._start(start), kept=dict(kept))
+                    self.answers[by] = _Answer(self._start(start), kept=dict(kept))
             case log.Withheld(answer=answer):
                 if answer in self.answers:
                     self.answers[answer].output = None
@@ -98,11 +98,11 @@ class _Run:
             case log.Closed(answer=answer):
                 self.answers.pop(answer, None)
 
-    def _told(self, answer: int, start: int) -> _Told:
-        told = self.answers.get(answer)
-        if told is None:
-            told = self.answers[answer] = _Told(self._start(start))
-        return told
+    def _answer(self, number: int, start: int) -> _Answer:
+        answer = self.answers.get(number)
+        if answer is None:
+            answer = self.answers[number] = _Answer(self._start(start))
+        return answer
 
     def _start(self, index: int) -> int:
         if index > len(self.messages):
@@ -118,21 +118,21 @@ class _Run:
         """
         plans: defaultdict[int, list[JsonObject]] = defaultdict(list)
         errors = [error for error in self.failed.values() if error.get(OUTCOME) == "unusable"]
-        for number, told in sorted(self.answers.items()):
-            for place in [place for place in told.kept if str(place) in self.failed]:
-                del told.kept[place]
+        for number, answer in sorted(self.answers.items()):
+            for place in [place for place in answer.kept if str(place) in self.failed]:
+                del answer.kept[place]
                 if self.failed[str(place)] not in errors:
                     errors.append(self.failed[str(place)])
-            if told.calls or told.kept or told.output is not None:
-                plans[told.start].append(self._plan(number, told))
-        whole: list[JsonObject] = []
+            if answer.calls or answer.kept or answer.output is not None:
+                plans[answer.start].append(self._plan(number, answer))
+        messages: list[JsonObject] = []
         for index in range(len(self.messages) + 1):
-            whole += [*plans.get(index, ()), *self.messages[index : index + 1]]
-        return whole + errors + self.said
+            messages += [*plans.get(index, ()), *self.messages[index : index + 1]]
+        return messages + errors + self.unheard
 
-    def _plan(self, number: int, told: _Told) -> JsonObject:
-        plan = plan_message([*told.calls, *told.kept.values()], told.output)
-        places = told.adopted | dict(enumerate(told.kept, len(told.calls)))
+    def _plan(self, number: int, answer: _Answer) -> JsonObject:
+        plan = plan_message([*answer.calls, *answer.kept.values()], answer.output)
+        places = answer.adopted | dict(enumerate(answer.kept, len(answer.calls)))
         return plan | plan_marks(number, self.run, places, self.trace)
 
     def has_done(self, of: str) -> bool:
@@ -151,15 +151,15 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     """
     runs: dict[_At, _Run] = {}
     for entry in entries:
-        at, told = parse_at(entry), parse_entry(entry)
-        if isinstance(told, log.Began):
+        at, parsed = parse_at(entry), parse_entry(entry)
+        if isinstance(parsed, log.Began):
             if at in runs:
-                runs = {other: run for other, run in runs.items() if other[: len(at)] != at}
-            messages = [_checked(message, index) for index, message in enumerate(told.context)]
-            early = len(messages) - told.said
-            runs[at] = _Run(messages[:early], told.run, told.call, said=messages[early:], trace=told.trace)
+                runs = {path: run for path, run in runs.items() if path[: len(at)] != at}
+            messages = [_checked(message, index) for index, message in enumerate(parsed.context)]
+            early = len(messages) - parsed.said
+            runs[at] = _Run(messages[:early], parsed.run, parsed.call, unheard=messages[early:], trace=parsed.trace)
         elif at in runs:
-            runs[at].take(told)
+            runs[at].take(parsed)
         else:
             raise ValueError(f"the run at {'/'.join(at) or 'the top'} has not begun")
     for at in sorted(runs, key=len, reverse=True):
@@ -179,12 +179,12 @@ def _checked(message: JsonObject, index: int) -> JsonObject:
 
 def _types(message: JsonObject) -> Iterator[str]:
     """The types of a message and of those that it holds of delegates."""
-    left: list[Any] = [message]
-    while left:
-        one = left.pop()
-        if is_object(one):
-            yield str(one.get("type"))
-            left += inner if one.get("type") == "suspended" and is_list(inner := one.get("context")) else ()
+    stack: list[Any] = [message]
+    while stack:
+        value = stack.pop()
+        if is_object(value):
+            yield str(value.get("type"))
+            stack += inner if value.get("type") == "suspended" and is_list(inner := value.get("context")) else ()
 
 
 def _suspend(parent: _Run, of: str, inner: _Run) -> None:
