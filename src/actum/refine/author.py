@@ -45,12 +45,16 @@ class Author:
         found = dict.fromkeys(_NUMBER.findall(self.words))
         return [float(one) if "." in one else int(one) for one in found]
 
+    @cached_property
+    def _number_keys(self) -> frozenset[str]:
+        return frozenset(map(value_key, self.numbers))
+
     def has_said(self, value: Any) -> bool:
         """Whether a text or a number stands among his words, as a word."""
         if value is None or isinstance(value, bool) or is_object(value) or is_list(value) or value == "":
             return False
         if not isinstance(value, str):
-            return any(value_key(value) == value_key(one) for one in self.numbers)
+            return value_key(value) in self._number_keys
         text = value
         if text not in self._said:
             self._said[text] = (

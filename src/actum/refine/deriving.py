@@ -284,10 +284,10 @@ class Derivation:
         has_effects = bool(self.shape.effects)
         for source in self._sources:
             slot = None if source.step < 0 else self.shape.slots[source.step]
-            if slot is None or slot.how != "once" or not slot.first.reads or len(set(source.keys)) > 1:
-                continue
             value: Any = source.values[0]
-            if is_object(value) or (is_list(value) and value):
+            if slot is None or slot.how != "once" or not slot.first.reads or is_object(value):
+                continue
+            if (is_list(value) and value) or len(set(source.keys)) > 1:
                 continue
             if self._may_be_listed(source, slot) or source.text in self.settled.confirmed:
                 yield f"{source.reference} == {value!r}"

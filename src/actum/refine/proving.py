@@ -1,6 +1,4 @@
-"""The proof of a plan: it is replayed on its examples, on others than they were, and, derived without one of them, on
-that one (R20, R21)."""
-
+"""The proof of a plan: replays on its examples, on changed ones, and of plans made without one of them (R20, R21)."""
 from __future__ import annotations
 
 from collections import Counter
@@ -54,19 +52,27 @@ class Proof:
         return self.same == self.examples and not self.wrong and not self.fixed and self.agreed == self.asked
 
 
-async def proved(found: DerivedPlan, shape: ExampleShape, author: Author, settled: Settled, replays: Replays) -> Proof:
+async def proved(
+    derived: DerivedPlan, shape: ExampleShape, author: Author, settled: Settled, replays: Replays
+) -> Proof:
     """Each example replayed by the plan, and by that of all others (R20, R21), whose holes a model fills (R18)."""
-    known = Derivation(shape, author)
-    whole = await replays.proof(found.plan, found.read_in(shape, known))
-    questions = {one.leaf: "" for one in found.found if one.how == "question"}
+    whole = Derivation(shape, author)
+    examples = derived.read_in(shape, whole)
+    problems = await replays.problems(derived.plan, examples)
+    proof = await replays.proof(derived.plan, examples, problems)
+    questions = {note.leaf: "" for note in derived.found if note.how == "question"}
     assumed = replace(settled, confirmed={**questions, **settled.confirmed})
-    by_run, whys, answered = dict[str, str](), [whole.why], list[bool]()
+    by_run, whys, answered = dict[str, str](), [proof.why], list[bool]()
     for number, example in enumerate(shape.examples):
         try:
-            others = shape.of([one for one in range(len(shape.examples)) if one != number])
+            others = shape.of([other for other in range(len(shape.examples)) if other != number])
             plan = Derivation(others, author, assumed).plan()
-            problem = _LEFT if plan.is_open else None
-            problem = problem or await replays.problem(plan.plan, plan.read_in(shape, known)[number])
+            if plan.is_open:
+                problem = _LEFT
+            elif encode(plan.plan) == encode(derived.plan) and plan.readings == derived.readings:
+                problem = problems[number]  # the same plan comes to the same
+            else:
+                problem = await replays.problem(plan.plan, plan.read_in(shape, whole)[number])
             if problem is None and plan.is_judged:
                 whys.append(await replays.asking(plan.plan, example) or "")
                 answered.append(not whys[-1])
@@ -74,10 +80,10 @@ async def proved(found: DerivedPlan, shape: ExampleShape, author: Author, settle
             problem = _LEFT
         by_run[example.name] = "right" if problem is None else "left" if problem == _LEFT else "wrong"
         whys += [f"held out, {problem}"] if by_run[example.name] == "wrong" else []
-    told = Counter(by_run.values())
+    counts = Counter(by_run.values())
     return replace(
-        whole,
-        **{one: told[one] for one in ("right", "left", "wrong")},
+        proof,
+        **{outcome: counts[outcome] for outcome in ("right", "left", "wrong")},
         why=next(filter(None, whys), ""),
         by_run=by_run,
         asked=len(answered),
@@ -95,15 +101,20 @@ class Replays:
     same: Mapping[str, str]
     """How leaves of the output are compared."""
     model: Model | None = None
-    """Who is asked for what no term gives, and for the calls of the `simulated` tools."""
+    """It is asked for what no term gives, and for the calls of the `simulated` tools."""
     simulated: Collection[str] = ()
 
-    async def proof(self, plan: JsonObject, examples: Sequence[Example]) -> Proof:
-        """What a plan comes to on the examples, and with another value behind each of its references."""
-        problems = [await self.problem(plan, one) for one in examples]
-        told = zip(examples, problems, strict=True)
-        why = next((f"{one.name} leaves it" if problem == _LEFT else problem for one, problem in told if problem), "")
-        fixed = [] if why else [one async for one in self._fixed(plan, examples)]
+    async def problems(self, plan: JsonObject, examples: Sequence[Example]) -> list[str | None]:
+        """What `problem` says of each example."""
+        return [await self.problem(plan, example) for example in examples]
+
+    async def proof(self, plan: JsonObject, examples: Sequence[Example], problems: Sequence[str | None]) -> Proof:
+        """What a plan came to on the examples, and comes to with another value behind each of its references."""
+        pairs = zip(examples, problems, strict=True)
+        why = next(
+            (f"{example.name} leaves it" if problem == _LEFT else problem for example, problem in pairs if problem), ""
+        )
+        fixed = [] if why else [text async for text in self._fixed(plan, examples)]
         why = f"another value behind {fixed[0]} changes nothing" if fixed else why
         return Proof(examples=len(examples), same=problems.count(None), why=why, fixed=fixed)
 
@@ -111,19 +122,19 @@ class Replays:
         """The references behind which another value changes nothing in any example."""
         strict = replace(self, same={})
         for text, tool, path in references_in(plan):
-            for one in examples:
-                if await strict.problem(plan, with_another(one, tool, path)) is not None:
+            for example in examples:
+                if await strict.problem(plan, with_another(example, tool, path)) is not None:
                     break
             else:
                 yield text
 
     async def asking(self, plan: JsonObject, example: Example) -> str | None:
-        """The same as `problem`, where the model is asked for what it had said itself."""
+        """The same as `problem`, where the model is asked for what it said itself in the example."""
         latent = {step.tool for step in example.steps if step.is_latent}
-        own = replace(self, agent=copy(self.agent), simulated=latent)
-        own.agent.model = self.model
-        record = [one for one in example.record if one.tool not in latent]
-        problem = await own.problem(plan, replace(example, record=record))
+        asking = replace(self, agent=copy(self.agent), simulated=latent)
+        asking.agent.model = self.model
+        record = [call for call in example.record if call.tool not in latent]
+        problem = await asking.problem(plan, replace(example, record=record))
         return f"{example.name}: asked anew, it leaves the plan" if problem == _LEFT else problem
 
     async def problem(self, plan: JsonObject, example: Example) -> str | None:

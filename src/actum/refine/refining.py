@@ -181,7 +181,8 @@ async def prove(
     if not plans or plans[-1].get("output") is None:
         raise RefineError(f"{plan} has no plan with an output", code="not_proved")
     examples, left_out = await examples_among(runs, toolset, agent, own)
-    proof = await Replays(agent, toolset, own, same or {}).proof(plans[-1], examples)
+    replays = Replays(agent, toolset, own, same or {})
+    proof = await replays.proof(plans[-1], examples, await replays.problems(plans[-1], examples))
     begins = [message for message in own.context.messages if message is not plans[-1]]
     own = replace(own, context=Context.checked(begins, own.context.data_kinds, own.context.origin))
     return _refined(own, plans[-1], toolset, examples, proof, left_out)

@@ -41,12 +41,12 @@ def templates_for(values: Sequence[object], sources: Sequence[KnownValue], allow
     texts = [one for one in values if isinstance(one, str)]
     if len(texts) < len(values):
         return []
-    usable = [source for source in sources if source.step in {-1, *allowed} and len(set(source.keys)) > 1]
     fillings = [
-        one
-        for source in usable
-        for one in _fillings(source)
-        if len(set(one.values)) > 1 and all(map(_within, one.values, texts))
+        filling
+        for source in sources
+        if source.step in {-1, *allowed}
+        for filling in _fillings(source)
+        if len(set(filling.values)) > 1 and all(map(_within, filling.values, texts))
     ]
     readings = list(_Readings(texts, fillings).all()) if fillings else []
     least = min(map(_words_of, readings), default=0)

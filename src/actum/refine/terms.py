@@ -76,6 +76,11 @@ class KnownValue:
         """The same as a reference."""
         return f"†{self.text}"
 
+    @property
+    def needs(self) -> frozenset[int]:
+        """The step that it is of, if any."""
+        return frozenset({self.step} - {-1})
+
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """Its values as `value_key` tells them."""
@@ -175,11 +180,16 @@ class Terms:
         found: defaultdict[tuple[str, ...], dict[str, Term]] = defaultdict(dict)
 
         for source in self.sources:
-            own = Term(source.reference, 1, source.reference, frozenset({source.step} - {-1}))
-            found[source.keys].setdefault(own.text, own)
+            if value_key(source.values[0]) in self.wanted:
+                term = Term(source.reference, 1, source.reference, source.needs)
+                found[source.keys].setdefault(term.text, term)
+        wants_lists = any(key.startswith("[") for key in self.wanted)
         for chosen in self.selections:
             for group, kind, value in _of_selection(chosen):
-                first = value_key(value(chosen.items[0]))
+                result = value(chosen.items[0])
+                if is_list(result) and not wants_lists:
+                    continue
+                first = value_key(result)
                 if first not in self.wanted:
                     continue
                 keys = (first, *(value_key(value(one)) for one in chosen.items[1:]))
@@ -198,8 +208,7 @@ class Terms:
         if len(lists) < len(source.values):
             return
         paths = _paths([item for one in lists for item in one])
-        own = frozenset({source.step} - {-1})
-        yield Selection(source, "", lists, paths, own)
+        yield Selection(source, "", lists, paths, source.needs)
         for path in paths or [()]:  # of objects it is their keys that something is equal to
             held = [[value_key(_at(item, path)) for item in one] for one in lists]
             for where, wanted, needs in self._conditions(source, path, lists, held):
@@ -210,7 +219,7 @@ class Terms:
                     [item for item, key in zip(one, keys, strict=True) if key == value]
                     for one, keys, value in zip(lists, held, wanted, strict=True)
                 ]
-                yield Selection(source, where, chosen, paths, own | needs, path)
+                yield Selection(source, where, chosen, paths, source.needs | needs, path)
 
     def _conditions(
         self, source: KnownValue, path: tuple[str, ...], lists: Sequence[Sequence[Any]], held: Sequence[Sequence[str]]
@@ -225,7 +234,7 @@ class Terms:
         }
         for known in [self.sources[number] for number in sorted(fitting)]:
             if known is not source:
-                yield f"{at} == {known.reference}", known.keys, frozenset({known.step} - {-1})
+                yield f"{at} == {known.reference}", known.keys, known.needs
         said: dict[str, Any] = {}
         for items, keys in zip(lists, held, strict=True):
             values = (_at(item, path) for item in items)
@@ -247,14 +256,16 @@ class Terms:
                     known[key].append(number)
         return found
 
+    @cached_property
+    def _numbers(self) -> Sequence[KnownValue]:
+        return [source for source in self.sources if all(map(is_number, source.values))]
+
     def _sums(self, values: Sequence[Json], allowed: Collection[int]) -> Iterator[Term]:
         """One operation of two sources, or of one and a number that the author wrote; perhaps rounded (class 4)."""
         if not all(map(is_number, values)):
             return
         known = [
-            (source.reference, source.values, frozenset({source.step} - {-1}))
-            for source in self.sources
-            if source.step in {-1, *allowed} and all(map(is_number, source.values))
+            (source.reference, source.values, source.needs) for source in self._numbers if source.step in {-1, *allowed}
         ]
         written = [(f"{word}", (word,) * len(values), frozenset[int]()) for word in self.words]
         if len(known) * (len(known) + 2 * len(written)) > MOST_TERMS:
