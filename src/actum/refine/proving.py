@@ -1,4 +1,5 @@
 """The proof of a plan: replays on its examples, on changed ones, and of plans made without one of them (R20, R21)."""
+
 from __future__ import annotations
 
 from collections import Counter
