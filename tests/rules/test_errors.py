@@ -281,6 +281,185 @@ async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | N
     assert [str(error) for error in found.errors] == told
 
 
+def wider_desk() -> Tools:
+    """The desk, with tools of instances, of the model, and one that names a path itself."""
+    tools = desk()
+    schemas: dict[str, Json] = {
+        "pair": {"properties": {"n": {}, "_instance": {"enum": ["①", "②"]}}},
+        "latent": {"properties": {"_output": {"type": "integer"}}},
+        "odd": {"properties": {"v": {}, "_output": {}}, "_outputPath": "†state.a <|> †state.b"},
+        "ones": {"properties": {"_scopes": {"type": "array", "items": {"enum": ["state"]}}}},
+        "fixed": {"_scopes": ["state"]},
+    }
+    for name, schema in schemas.items():
+        tools.register(name, schema)
+    tools.activity("odd", lambda v: Output(1, path="†" + v if isinstance(v, str) else v))  # pyright: ignore
+    for name in ("pair", "ones", "fixed"):
+        tools.activity(name, lambda n=0: n)  # pyright: ignore
+    return tools
+
+
+PAIR: list[Json] = [{"type": "state", "o": {"a": 1}, "_instance": "①"}, {"type": "state", "b": 1, "_instance": "②"}]
+REFUSED: list[tuple[Json, str]] = [
+    (call("pair", n=1), "tool 'pair', at _instance: it is for one of ①, ②: choose in '_instance'"),
+    (
+        call("pair", _instance="③"),
+        "tool 'pair', at _instance: there is no instance '③', which its tool names; there are: ①, ②",
+    ),
+    (
+        call("put", v=1, _outputPath="†state" + ".a" * 96),
+        "tool 'put', at _outputPath: a path leads at most 95 deep, not 96",
+    ),
+    (
+        call("put", v=1, _outputPath="†state.a, †state.b"),
+        "tool 'put', at _outputPath: an operator is expected at character 10 of '†state.a, †state.b'",
+    ),
+    (call("put", v=1, _outputPath=5), "tool 'put', at _outputPath: an output path begins with †, not 5"),
+    (
+        call("put", v=1, _outputPath="†state.x", _outputMethod="add"),
+        "tool 'put', at _outputMethod: 'add' is not one of set, merge, assign, push, concat, erase",
+    ),
+    (call("put", v=1, _with=5), "tool 'put', at _with: it maps parameter paths to references"),
+    (call("put", v=1, _with={"v": 5}), "tool 'put', at _with.v: 5 is not a reference"),
+    (call("put", v=1, _with={"v": "x"}), "tool 'put', at _with.v: 'x' is not a reference"),
+    (
+        call("put", v=1, _with={"v a": "†calls.3"}),
+        "tool 'put', at _with: 'v a' is not the path of a parameter",
+    ),
+    (
+        call("put", v=1, _with={"[": "†calls.3"}),
+        "tool 'put', at _with: no path segment can be read at character 11 of '†parameters.['",
+    ),
+    (
+        call("latent", _each=[1]),
+        "tool 'latent', at _each: the model carries out its calls itself, so it writes one for each item",
+    ),
+    (
+        call("latent", _output="x"),
+        "tool 'latent', at _output: the result doesn't fit '_output': it is not of type \"integer\"",
+    ),
+    (
+        call("bad", _else="†each"),
+        "tool 'bad', at _else: †each: †each is the item of a call with '_each', and this call has no '_each'",
+    ),
+    (call("odd", v="state.c"), "tool 'odd': †state.c is not one of its alternatives: †state.a, †state.b"),
+    (call("odd", v="state.a x"), "tool 'odd': '†state.a x' is not one path"),
+    (call("odd", v="state["), "tool 'odd': no path segment can be read at character 6 of '†state['"),
+    (call("odd", v=5), "tool 'odd': a path begins with †, not 5"),
+    ({"_value": 1, "_tool": "x"}, "tool 'x', at _value: it is a call of a tool or a '_value', not both"),
+    ({"_value": 1, "n": "x"}, "at n: what only computes takes no 'n'"),
+    (
+        {"_expect": True, "n": 1},
+        'at _expect: what is expected is {"_expect": …} and nothing else: a call is an element of its own',
+    ),
+    ({"_expect": {"of": 1}}, 'at _expect: with a shape it is {"of": reference, "as": shape}'),
+    ({"_expect": {"of": 5, "as": "num"}}, "at _expect.of: it is a reference, such as †calls.0"),
+    ({"_expect": {"of": "x", "as": "num"}}, "at _expect.of: it is a reference, such as †calls.0"),
+    (
+        {"_expect": {"of": "†calls.0", "as": 5}},
+        "at _expect.as: it is a shape such as `{name, price: num}`, or a schema",
+    ),
+    (
+        {"_expect": {"of": "†calls.0", "as": "nnum("}},
+        "at _expect.as: nothing can be read at character 4 of the shape; a shape is such as `{name, price: num}`",
+    ),
+    (call("double", n=1, _when="†calls.0 x"), "tool 'double', at _when: an expression stands in braces: {†calls.0 x}"),
+    (
+        call("double", n=1, _when="calls.0"),
+        "tool 'double', at _when: "
+        'a condition is an expression such as "{†calls.0.total > 10}", or a reference to true or false',
+    ),
+    (
+        call("double", n="{†x +}"),
+        "tool 'double', at n: this can't be read as an expression near '†x +', at character 0 of {†x +}",
+    ),
+    (
+        call("double", n=1, _delegate="x"),
+        "tool 'double', at _delegate: '_delegate' is the tool's to say, and it says none",
+    ),
+    (call("double", n=1, _scopes=["x"]), "tool 'double', at _scopes: it has no scopes to pick from"),
+    (call("ones", _scopes="state"), "tool 'ones', at _scopes: scopes must be a list of strings"),
+    (call("ones", _scopes=["text"]), "tool 'ones', at _scopes: the scope 'text' is not among ['state']"),
+    (call("fixed", _scopes=["text"]), "tool 'fixed', at _scopes: its scopes are fixed to ['state']"),
+    (call("double", n=1, _qq=1), "tool 'double', at _qq: '_qq' is not a meta-property"),
+    (call("double", n=1, _wen=1), "tool 'double', at _wen: '_wen' is not a meta-property; did you mean '_when'?"),
+    (call("dubble", n=1), "tool 'dubble': no tool 'dubble' is offered; near it: double"),
+    (
+        call("zzz"),
+        "tool 'zzz': no tool 'zzz' is offered; there are double, look, bad, put, alt, wide, one, fixd, nojson, deep, …",
+    ),
+    (
+        {"_tool": "double", "_module": "a", "_delegate": "b"},
+        "at _delegate: '_module' and '_delegate' are spellings of one meta-property, and their values differ",
+    ),
+]
+
+
+@pytest.mark.rule("C2", "T2", "T8", "O3", "I5")
+@pytest.mark.parametrize(("made", "told"), REFUSED, ids=[told for _, told in REFUSED])
+async def test_a_call_that_is_refused_is_told_where_and_what_to_write(made: Json, told: str) -> None:
+    found = await run(answer(made), answer(output=1), tools=wider_desk(), context=PAIR)
+    assert [str(error) for error in found.errors] == [told]
+    assert type(found.errors[0]).outcome != "unknown"
+
+
+BEHIND: list[tuple[list[Json], Any, list[str]]] = [
+    (
+        [call("latent", _output=None)],
+        "†calls.0",
+        ["at output: 'output' refers to †calls.0; call 0 is owed by the model"],
+    ),
+    (
+        [call("bad"), {"_then": True}, call("double", n=1)],
+        None,
+        [
+            "tool 'bad': ValueError: no",
+            "tool 'double': it was to start after call 0 (bad), which failed: it was not made",
+        ],
+    ),
+    (
+        [call("dubble"), {"_then": True}, call("double", n=1)],
+        None,
+        [
+            "tool 'dubble': no tool 'dubble' is offered; near it: double",
+            "tool 'double': it was to start after call 0 (dubble), which was refused: it was not made; "
+            "mend that call and list both again",
+        ],
+    ),
+    (
+        [call("pair", n="†calls.1", _instance="①"), call("bad")],
+        None,
+        ["tool 'bad': ValueError: no", "tool 'pair': †calls.1 was to come from call 1 (bad), which failed"],
+    ),
+    (
+        [call("double", n="†calls.1"), call("double", n="†calls.0")],
+        None,
+        ["tool 'double': these calls wait for each other: call 0 (double) → call 1 (double) → call 0 (double)"] * 2,
+    ),
+    (
+        [call("look", _when=False), {"_expect": "{†calls.0.a.b > 1}"}],
+        None,
+        ["tool '_expect', at _expect: null has no key a, at †calls.0.a, in {†calls.0.a.b > 1}"],
+    ),
+    (
+        [call("look", _when=False), {"_expect": {"of": "†calls.0", "as": "num"}}],
+        None,
+        ['{"of":"†calls.0","as":"num"} doesn\'t hold: what it refers to was skipped'],
+    ),
+]
+
+
+@pytest.mark.rule("L2", "C11", "C16", "O7")
+@pytest.mark.parametrize(("calls", "output", "told"), BEHIND, ids=[told[-1] for *_, told in BEHIND])
+async def test_what_follows_from_how_another_call_ended_is_told(
+    calls: list[Json], output: Any, told: list[str]
+) -> None:
+    found = await run(
+        answer(*calls, output=output), answer(output=1), answer(output=1), tools=wider_desk(), context=PAIR
+    )
+    assert [str(error) for error in found.errors] == told
+
+
 _BAD = "{int(†calls.0.t)}"
 
 

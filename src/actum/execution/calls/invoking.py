@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from ...dataflow.reference import Reference, ReferenceSyntax, clip, scan_reference
+from ...dataflow.reference import SIGIL, Reference, ReferenceSyntax, clip, scan_reference
 from ...errors import LONGEST_MESSAGE, ActivityError, ActumError, InvalidResult, LimitExceeded, ServerError
 from ...events import CallProgress, CallRetried
 from ...messages import Media, MessageObject, is_message
@@ -241,6 +241,8 @@ def _not_json(reason: Exception, tool: Tool) -> InvalidResult:
 
 
 def _named_path(path: str, tool: Tool) -> Reference:
+    if not str(path).startswith(SIGIL):
+        raise InvalidResult(f"a path begins with †, not {path!r}", tool=tool.name)
     try:
         reference, end = scan_reference(path, 0)
     except ReferenceSyntax as error:
