@@ -121,7 +121,7 @@ def may_hold(type: Type, is_meant: Callable[[Declared], bool], depth: int = 0) -
         if isinstance(kind, List):
             inner = (kind.item,) if kind.row is None else kind.row
         elif isinstance(kind, Object):
-            inner = kind.held
+            inner = kind.members
         if any(may_hold(part, is_meant, depth + 1) for part in inner):
             return True
     return False

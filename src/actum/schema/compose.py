@@ -83,16 +83,16 @@ _SMALLEST_SHARED = 80
 
 def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
     """Move parameters' schemas that occur more than once to `$defs` if that saves text (T10)."""
-    known = {encode(definition): name for name, definition in definitions.items()}
+    names_by_text = {encode(definition): name for name, definition in definitions.items()}
     for holder, key in _sharable(composed):
-        holder[key] = _by_name(holder[key], known)
+        holder[key] = _by_name(holder[key], names_by_text)
         if "anyOf" in holder[key]:
-            holder[key]["anyOf"] = [_by_name(option, known) for option in holder[key]["anyOf"]]
+            holder[key]["anyOf"] = [_by_name(option, names_by_text) for option in holder[key]["anyOf"]]
     holders = [(holder, key, encode(holder[key])) for holder, key in _sharable(composed)]
     counts = Counter(text for _, _, text in holders)
     names: dict[str, str] = {}
     for text, times in counts.items():
-        name = next(one for one in (f"shared{number}" for number in count(len(names) + 1)) if one not in definitions)
+        name = next(name for name in (f"shared{number}" for number in count(len(names) + 1)) if name not in definitions)
         # The text saved, against a reference wherever it is used and the definition's name.
         if times > 1 and (times - 1) * len(text) > times * (len(name) + 19) + len(name) + 4:
             names[text] = name
@@ -102,8 +102,8 @@ def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
             holder[key] = {"$ref": f"#/$defs/{names[text]}"}
 
 
-def _by_name(schema: Any, known: Mapping[str, str]) -> Any:
-    name = known.get(encode(schema))
+def _by_name(schema: Any, names_by_text: Mapping[str, str]) -> Any:
+    name = names_by_text.get(encode(schema))
     return schema if name is None else {"$ref": reference_to(name)}
 
 

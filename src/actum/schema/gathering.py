@@ -14,12 +14,12 @@ from .walk import (
     REFERRING,
     Schema,
     Slot,
-    held,
     pointer,
     reference_to,
     references,
     retargeted,
     rooted_in,
+    slots_of,
     subschemas,
     target_of,
     unused,
@@ -44,14 +44,14 @@ def closed(schema: Schema) -> Schema:
     waiting = [(slot, True) for slot in rooted_in(root)]
     while waiting:
         slot, alone = waiting.pop()
-        one = slot.unshared()
-        if alone and "properties" in one and not (_SAYS_OTHERWISE | _BY_BRANCH) & one.keys():
-            one["additionalProperties"] = False
-        for inner in held(one):
+        part = slot.unshared()
+        if alone and "properties" in part and not (_SAYS_OTHERWISE | _BY_BRANCH) & part.keys():
+            part["additionalProperties"] = False
+        for inner in slots_of(part):
             if inner.keyword in _NAMED:
                 waiting.append((inner, f"#{pointer(inner.steps)}" not in together))
             elif inner.keyword in OPTIONS:
-                waiting.append((inner, alone and not _judges_properties(one)))
+                waiting.append((inner, alone and not _judges_properties(part)))
             elif inner.keyword in _ALONE:
                 waiting.append((inner, True))
     return root[""]
@@ -59,28 +59,29 @@ def closed(schema: Schema) -> Schema:
 
 def _judges_properties(schema: JsonObject) -> bool:
     """Whether a schema says of an object's properties more than its `anyOf` or its `oneOf` does."""
-    own = _SAYS_OTHERWISE | _BY_BRANCH | {"properties", "required"}
-    return not own.isdisjoint(schema.keys() - OPTIONS) or schema.keys() >= {*OPTIONS}
+    judging = _SAYS_OTHERWISE | _BY_BRANCH | {"properties", "required"}
+    return not judging.isdisjoint(schema.keys() - OPTIONS) or schema.keys() >= {*OPTIONS}
 
 
 def _judged_together(root: object) -> set[str]:
     """The references to definitions that judge an object's properties together with other schemas."""
     if not is_object(root):
         return set()
-    found: set[str] = set()
+    together: set[str] = set()
     waiting = [(root, False)]
     while waiting:
         schema, is_together = waiting.pop()
-        shares = is_together or _judges_properties({key: one for key, one in schema.items() if key != "$ref"})
+        shares = is_together or _judges_properties({key: value for key, value in schema.items() if key != "$ref"})
         reference = schema.get("$ref")
-        if shares and isinstance(reference, str) and reference not in found:
-            found.add(reference)
+        if shares and isinstance(reference, str) and reference not in together:
+            together.add(reference)
             target = target_of(reference, root)
             waiting.extend([(target, True)] if is_object(target) else [])
         waiting += [
-            (slot.schema, slot.keyword in IN_PLACE and (shares or slot.keyword not in OPTIONS)) for slot in held(schema)
+            (slot.schema, slot.keyword in IN_PLACE and (shares or slot.keyword not in OPTIONS))
+            for slot in slots_of(schema)
         ]
-    return found
+    return together
 
 
 REFERENCE_SCHEMA: JsonObject = {"type": "string", "pattern": "^†"}
@@ -100,7 +101,7 @@ def takes_references(schema: Any) -> bool:
         return False
     if schema.get("minLength", 0) > _SHORTEST_REFERENCE:
         return False
-    for keyword in ("anyOf", "oneOf"):
+    for keyword in OPTIONS:
         if keyword in schema:
             return any(takes_references(option) for option in schema[keyword])
     kind = schema.get("type")
@@ -116,8 +117,8 @@ def or_reference(schema: Any, reference: JsonObject = REFERENCE_SCHEMA) -> Any:
     return {"anyOf": [schema, dict(reference)]}
 
 
-_PLACES = frozenset({"properties", "items", "prefixItems", "additionalProperties"})
-_AROUND = frozenset({"anyOf", "oneOf", *DEFINITIONS})
+_PLACES = {"properties", *_ALONE}
+_AROUND = {*_PLACES, *OPTIONS, *DEFINITIONS}
 
 
 def with_references(schema: Schema, reference: JsonObject) -> Schema:
@@ -130,9 +131,9 @@ def with_references(schema: Schema, reference: JsonObject) -> Schema:
     waiting = rooted_in(root)
     places: list[Slot] = []
     while waiting:
-        inner = held(waiting.pop().unshared())
+        inner = slots_of(waiting.pop().unshared())
         places += [slot for slot in inner if slot.keyword in _PLACES]
-        waiting += [slot for slot in inner if slot.keyword in _PLACES or slot.keyword in _AROUND]
+        waiting += [slot for slot in inner if slot.keyword in _AROUND]
     for place in reversed(places):
         if not _is_fixed(place.schema):
             place.put(or_reference(place.schema, reference))
@@ -210,11 +211,11 @@ class Gathering:
             for keyword in DEFINITIONS
             for name, definition in schema.get(keyword, {}).items()
         }
-        if any(_refers_to_root(one) for one in (part, *(definition for _, definition in local.values()))):
+        if any(map(_refers_to_root, (part, *(definition for _, definition in local.values())))):
             local["#"] = ("root", part)
         used = _used(part, local)
-        known = _identities(local)
-        names = {address: self._name(name, known[address]) for address, (name, _) in used.items()}
+        identities = _identities(local)
+        names = {address: self._name(name, identities[address]) for address, (name, _) in used.items()}
         for address, (_, definition) in used.items():
             self.found.setdefault(names[address], with_ordered_required(_renamed(definition, names)))
         return with_ordered_required(_renamed(part, names))
@@ -240,9 +241,9 @@ def _identities(local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, str]]
         members.setdefault(number_of[address], []).append(address)
     digests: dict[int, str] = {}
     for number in sorted(members):  # what it leads to comes first
-        own = members[number]
-        beyond = {number_of[target] for address in own for target in targets[address]} - {number}
-        whole = [[[address, local[address][1]] for address in own], sorted(digests[other] for other in beyond)]
+        addresses = members[number]
+        beyond = {number_of[target] for address in addresses for target in targets[address]} - {number}
+        whole = [[[address, local[address][1]] for address in addresses], sorted(digests[inner] for inner in beyond)]
         digests[number] = sha256_of(whole)
     return {address: (address, digests[number_of[address]]) for address in local}
 
@@ -254,13 +255,13 @@ def _targets(schema: object, local: dict[str, tuple[str, Any]]) -> set[str]:
 
 
 def _reachable(address: str, local: dict[str, tuple[str, Any]]) -> set[str]:
-    found = {address}
+    reached = {address}
     waiting = [address]
     while waiting:
-        beyond = _targets(local[waiting.pop()][1], local) - found
-        found |= beyond
+        beyond = _targets(local[waiting.pop()][1], local) - reached
+        reached |= beyond
         waiting += beyond
-    return found
+    return reached
 
 
 def _used(part: JsonObject, local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, Any]]:
@@ -268,13 +269,13 @@ def _used(part: JsonObject, local: dict[str, tuple[str, Any]]) -> dict[str, tupl
     if not local or any(map(_refers_by_anchor, (part, *(definition for _, definition in local.values())))):
         return local
     reached = _reachable("", {**local, "": ("", part)})
-    return {address: one for address, one in local.items() if address in reached}
+    return {address: definition for address, definition in local.items() if address in reached}
 
 
 def _refers_by_anchor(schema: object) -> bool:
     return any(
-        "$dynamicRef" in one or not (reference == "#" or str(reference).startswith("#/"))
-        for one, reference in ((sub.schema, sub.schema.get("$ref", "#")) for sub in subschemas(schema))
+        "$dynamicRef" in sub or not (reference == "#" or str(reference).startswith("#/"))
+        for sub, reference in ((sub.schema, sub.schema.get("$ref", "#")) for sub in subschemas(schema))
     )
 
 
@@ -300,7 +301,7 @@ def _followed(reference: str, names: dict[str, str]) -> str:
 
 def _refers_to_root(schema: object) -> bool:
     """Whether it refers to its whole document, or to a part of it that is not a definition."""
-    return any(one == "#" or (one.startswith("#/") and not one.startswith(_DEFINED)) for one in references(schema))
+    return any(ref == "#" or (ref.startswith("#/") and not ref.startswith(_DEFINED)) for ref in references(schema))
 
 
 _SCHEME = "idea:"
@@ -321,9 +322,10 @@ def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
     """A schema with the schemas that it refers to among its `$defs`; `targets` lead nowhere else themselves."""
     parts, definitions = gathered({"": schema, **targets})
     names: dict[str, str] = {}
-    known = {encode(definition): name for name, definition in definitions.items()}
+    names_by_text = {encode(definition): name for name, definition in definitions.items()}
     for address in targets:
-        if (same := known.get(encode(parts[address]))) is not None:  # it refers to its own root, or is one of another
+        same = names_by_text.get(encode(parts[address]))
+        if same is not None:  # it refers to its own root, or is one of another
             names[address] = same
             continue
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", address.removeprefix(_SCHEME)).strip("_")

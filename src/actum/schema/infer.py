@@ -31,7 +31,7 @@ class Shape(Generic[T]):
 
     def of_each(self) -> Shape[dict[str, T]]:
         """The shape of one such value per instance (I4)."""
-        return Shape(self.schema, lambda value: {key: self.parse(one) for key, one in value.items()}, self.typed)
+        return Shape(self.schema, lambda value: {key: self.parse(item) for key, item in value.items()}, self.typed)
 
 
 def shape_of(schema: object) -> Shape[Any]:
@@ -89,13 +89,13 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
 
 def field_of(hint: object, default: object) -> FieldInfo | None:
     """What Pydantic's `Field(…)` says of a parameter, as its default or in its annotation; None where nothing does."""
-    said = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
-    if not any(type(one).__module__ == "pydantic.fields" for one in said):  # Pydantic is imported on first use
+    sources = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
+    if all(type(source).__module__ != "pydantic.fields" for source in sources):  # Pydantic is imported on first use
         return None
     from pydantic.fields import FieldInfo
 
-    own = [one for one in said if isinstance(one, FieldInfo)]
-    return next((one for one in own if not one.is_required()), own[0] if own else None)
+    fields = [source for source in sources if isinstance(source, FieldInfo)]
+    return next((field for field in fields if not field.is_required()), fields[0] if fields else None)
 
 
 def _with_known_dicts(annotation: Any) -> Any:
@@ -117,18 +117,18 @@ def _with_known_dicts(annotation: Any) -> Any:
         return annotation
     if get_origin(annotation) is Annotated:
         return Annotated[(_with_known_dicts(arguments[0]), *arguments[1:])]
-    own = tuple(map(_with_known_dicts, arguments))
+    converted = tuple(map(_with_known_dicts, arguments))
     if isinstance(annotation, UnionType):
-        return Union[own]  # noqa: UP007 -- of arguments that are known at run time
-    return annotation.copy_with(own) if hasattr(annotation, "copy_with") else get_origin(annotation)[own]
+        return Union[converted]  # noqa: UP007 -- of arguments that are known at run time
+    return annotation.copy_with(converted) if hasattr(annotation, "copy_with") else get_origin(annotation)[converted]
 
 
 def described(annotation: object, text: str) -> object:
     """A type with a description, unless it is `Annotated` with one."""
     from pydantic import Field
 
-    own, *said = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    return Annotated[(own, Field(description=text), *said)]  # of several, the last holds
+    hint, *metadata = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return Annotated[(hint, Field(description=text), *metadata)]  # of several, the last holds
 
 
 def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:

@@ -16,8 +16,8 @@ def pip_install(extra: str) -> str:
     from importlib.metadata import PackageNotFoundError, distribution  # slow, and needed for an error alone
 
     try:
-        found = distribution(_NAME)
-        origin: Any = json.loads(found.read_text("direct_url.json") or "{}")
+        package = distribution(_NAME)
+        origin: Any = json.loads(package.read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
         return f"pip install '{_NAME}[{extra}]'"
     url = str(origin.get("url", ""))
@@ -25,5 +25,5 @@ def pip_install(extra: str) -> str:
         return f"pip install {'-e ' if origin['dir_info'].get('editable') else ''}'.[{extra}]'"
     if url.startswith("file:"):
         return f"pip install 'path/to/{unquote(urlsplit(url).path).rpartition('/')[2]}[{extra}]'"
-    named = f"{found.metadata['Name']}[{extra}]"
+    named = f"{package.metadata['Name']}[{extra}]"
     return f"pip install '{named} @ {url}'" if url else f"pip install '{named}'"

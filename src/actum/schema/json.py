@@ -131,11 +131,11 @@ def leaves_of(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """The scalars of a value in their order, each with its path; an empty object or list is one."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
-        at, one = waiting.pop()
-        members = one.items() if is_object(one) else enumerate(one) if is_list(one) else ()
+        at, part = waiting.pop()
+        members = part.items() if is_object(part) else enumerate(part) if is_list(part) else ()
         inner = [((*at, key), member) for key, member in members]
         if not inner:
-            yield at, one
+            yield at, part
         waiting += reversed(inner)
 
 
@@ -148,9 +148,9 @@ def nests_within(value: object, most: int) -> bool:
     for _ in range(most):
         if not level:
             return True
-        inside = (one.values() if is_object(one) else one for one in level)
+        inside = (part.values() if is_object(part) else part for part in level)
         # By their types, which are those of plain JSON: it runs for every value that a run writes.
-        level = list({id(one): one for members in inside for one in members if type(one) in _CONTAINERS}.values())
+        level = list({id(part): part for members in inside for part in members if type(part) in _CONTAINERS}.values())
     return most >= 0 and not level
 
 
@@ -212,11 +212,11 @@ def _plain_object(value: Mapping[object, object], depth: int) -> JsonObject:
 def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
     result = dict(pairs)
     if len(result) != len(pairs):
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in pairs:
-            if key in seen:
+            if key in keys:
                 raise NotJson(f"the key {key!r} is repeated in one object")
-            seen.add(key)
+            keys.add(key)
     return result
 
 
@@ -299,20 +299,20 @@ def weight(value: Any, most: int) -> int:
     if kind in _SCALARS or (kind is str and len(value) <= _SHORT) or (kind is int and -_SMALL < value < _SMALL):
         return LEAST
     layer: list[Any] = []
-    count, depth = LEAST + _taken([value], layer), 0
+    count, depth = LEAST + _weigh([value], layer), 0
     while layer and count <= most:
         if depth >= MAX_DEPTH:
             raise NotJson(f"nests deeper than {MAX_DEPTH}")
         below: list[Any] = []
-        for one in layer:
-            count += _taken(one, below)
+        for values in layer:
+            count += _weigh(values, below)
             if count > most:
                 break
         layer, depth = below, depth + 1
     return count
 
 
-def _taken(values: Iterable[Any], held: list[Any]) -> int:
+def _weigh(values: Iterable[Any], containers: list[Any]) -> int:
     """What values are more than the least, and the least of what they hold; those that hold others go into `held`."""
     size = 0
     for value in values:
@@ -326,13 +326,13 @@ def _taken(values: Iterable[Any], held: list[Any]) -> int:
         elif kind is int:
             size += 0 if -_SMALL < value < _SMALL else value.bit_length() // 3
         elif kind is list:
-            held.append(value)
+            containers.append(value)
             size += LEAST * len(value)
         elif isinstance(value, Mapping):
-            held.append(cast("Mapping[Any, Any]", value).values())
+            containers.append(cast("Mapping[Any, Any]", value).values())
             size += LEAST * len(cast("Mapping[Any, Any]", value)) + _keys(cast("Mapping[Any, Any]", value))
         elif isinstance(value, list | tuple):
-            held.append(value)
+            containers.append(value)
             size += LEAST * len(cast("list[Any]", value))
     return size
 

@@ -69,8 +69,8 @@ def _of_value(value: Any) -> Alternative:
     if isinstance(value, str):
         return Text((value,))
     if is_object(value):
-        return Object(MappingProxyType({key: DeclaredField(type_of_value(one)) for key, one in value.items()}))
-    items = tuple(type_of_value(one) for one in value)
+        return Object(MappingProxyType({key: DeclaredField(type_of_value(member)) for key, member in value.items()}))
+    items = tuple(type_of_value(item) for item in value)
     return List(later(*items), items if len(items) <= _LONGEST_ROW else None)
 
 
@@ -92,23 +92,23 @@ class _Reader:
 
     def _alternatives(self, schema: JsonObject) -> list[Declared] | None:
         """What the value may be; None if that isn't known. Schemas that lead in a circle say nothing."""
-        found: list[Declared] = []
+        alternatives: list[Declared] = []
         waiting: list[Any] = [schema]
-        seen: set[int] = set()
+        met: set[int] = set()
         while waiting:
-            one = waiting.pop()
-            if one is False or id(one) in seen:
+            part = waiting.pop()
+            if part is False or id(part) in met:
                 continue
-            seen.add(id(one))
-            if not is_object(one) or self._is_opaque(one):
+            met.add(id(part))
+            if not is_object(part) or self._is_opaque(part):
                 return None
-            if (branches := self._followed(one)) is not None:
+            if (branches := self._followed(part)) is not None:
                 waiting += reversed(branches)
-            elif (own := self._own(one)) is not None:
-                found += own
+            elif (declared := self._of_keywords(part)) is not None:
+                alternatives += declared
             else:
                 return None
-        return found or None
+        return alternatives or None
 
     def _is_opaque(self, schema: JsonObject) -> bool:
         """Whether it leads to where this reader doesn't follow."""
@@ -125,31 +125,31 @@ class _Reader:
         """The alternatives that each keyword next to the schema's own offers."""
         judges: list[list[Any]] = []
         if "$ref" in schema:
-            found = target_of(schema["$ref"], self._root)
-            judges.append([True if found is None else found])
+            target = target_of(schema["$ref"], self._root)
+            judges.append([True if target is None else target])
         for keyword in (*OPTIONS, "allOf"):
             if is_list(branches := schema.get(keyword)) and branches:
-                judges += [[one] for one in branches] if keyword == "allOf" else [branches]
+                judges += [[branch] for branch in branches] if keyword == "allOf" else [branches]
         if "if" in schema and ("then" in schema or "else" in schema):
             judges.append([True])
         if "dependentSchemas" in schema or "dependencies" in schema:
             judges.append([True])
         return judges
 
-    def _own(self, schema: JsonObject) -> list[Declared] | None:
+    def _of_keywords(self, schema: JsonObject) -> list[Declared] | None:
         """What the schema's own keywords say."""
         if "const" in schema or "enum" in schema:
             values: Any = schema["enum"] if "enum" in schema else [schema["const"]]
-            return [_of_value(one) for one in values] if is_list(values) else None
+            return [_of_value(value) for value in values] if is_list(values) else None
         kinds = schema.get("type")
         if kinds is None:
             return None if self._judges(schema) else self._of_no_kind(schema)
-        found: list[Declared] = []
+        alternatives: list[Declared] = []
         for kind in [kinds] if isinstance(kinds, str) else kinds:
-            if (one := self._of_kind(kind, schema)) is None:
+            if (alternative := self._of_kind(kind, schema)) is None:
                 return None
-            found.append(one)
-        return found
+            alternatives.append(alternative)
+        return alternatives
 
     def _of_no_kind(self, schema: JsonObject) -> list[Declared] | None:
         """Whoever declares properties means an object; but the schema takes a text, too."""
@@ -193,8 +193,8 @@ class _Reader:
         required = dict.fromkeys(schema.get("required", ()))
         rest = self._rest(schema)
         fields = {
-            key: DeclaredField(self.type_of(one), key in required, is_object(one) and "default" in one)
-            for key, one in properties.items()
+            key: DeclaredField(self.type_of(inner), key in required, is_object(inner) and "default" in inner)
+            for key, inner in properties.items()
         }
         # A key that has to be there is there, declared or not.
         fields |= {key: DeclaredField(rest or ANYTHING) for key in required if key not in fields}
@@ -202,16 +202,16 @@ class _Reader:
 
     def _rest(self, schema: JsonObject) -> Type | None:
         """What undeclared keys hold; None if there are none."""
-        patterns = [self.type_of(one) for one in schema.get("patternProperties", {}).values()]
+        patterns = [self.type_of(pattern) for pattern in schema.get("patternProperties", {}).values()]
         is_judged = bool(self._judges(schema))
         if "additionalProperties" in schema or is_judged:
-            others = schema.get("additionalProperties")
+            extra = schema.get("additionalProperties")
         else:
-            others = schema.get("unevaluatedProperties")
-        if others is False:
+            extra = schema.get("unevaluatedProperties")
+        if extra is False:
             return later(*patterns) if patterns else None
-        if others is not None:
-            return later(*patterns, self.type_of(others))
+        if extra is not None:
+            return later(*patterns, self.type_of(extra))
         is_told = "properties" in schema and len(schema["properties"]) > 0
         return ANYTHING if patterns or is_judged or self._is_open or not is_told else None
 
@@ -248,70 +248,69 @@ class _Fitting:
     def _of_all(self, type: Type, wanted: Type, depth: int) -> str | None:
         """Why none of the alternatives fits; told of a pair of the same kind, if there is one."""
         inner = ""
-        for one, other in product(type.alternatives or (), wanted.alternatives or ()):
-            if not _same_kind(one, other):
+        for kind, wanted_kind in product(type.alternatives or (), wanted.alternatives or ()):
+            if not _same_kind(kind, wanted_kind):
                 continue
-            if (why := self._inside(one, other, depth)) is None:
+            if (why := self._inside(kind, wanted_kind, depth)) is None:
                 return None
             inner = inner or why
         return inner or f"{in_words(type)} where {in_words(wanted)} is needed{'' if depth else _bridge(type, wanted)}"
 
-    def _inside(self, one: Alternative, other: Alternative, depth: int) -> str | None:
+    def _inside(self, kind: Alternative, wanted: Alternative, depth: int) -> str | None:
         """Why two alternatives of one kind have no value in common."""
-        match one, other:
-            case Text(), Text() if one.values is not None and other.values is not None:
-                return f"one of {values_told(other)} is needed" if set(one.values).isdisjoint(other.values) else None
+        match kind, wanted:
+            case Text(), Text() if kind.values is not None and wanted.values is not None:
+                return f"one of {values_told(wanted)} is needed" if set(kind.values).isdisjoint(wanted.values) else None
             case List(), List():
-                return self._of_lists(one, other, depth)
+                return self._of_lists(kind, wanted, depth)
             case Object(), Object():
-                return self._of_objects(one, other, depth)
+                return self._of_objects(kind, wanted, depth)
             case _:
                 return None
 
-    def _of_lists(self, one: List, other: List, depth: int) -> str | None:
-        if one.row is not None and other.row is not None and len(one.row) != len(other.row):
-            return f"{len(one.row)} items where {len(other.row)} are needed"
-        pairs = (
-            [(one.item, other.item)] if one.row is None else zip(one.row, other.row or repeat(other.item), strict=False)
-        )
+    def _of_lists(self, kind: List, wanted: List, depth: int) -> str | None:
+        if kind.row is not None and wanted.row is not None and len(kind.row) != len(wanted.row):
+            return f"{len(kind.row)} items where {len(wanted.row)} are needed"
+        others = wanted.row or repeat(wanted.item)
+        pairs = [(kind.item, wanted.item)] if kind.row is None else zip(kind.row, others, strict=False)
         whys = (self.misfit(*pair, depth + 1) for pair in pairs)
         return next((f"in a list: {why}" for why in whys if why), None)
 
-    def _of_objects(self, one: Object, other: Object, depth: int) -> str | None:
-        for key in {**one.fields, **other.fields}:
-            has, wants = one.fields.get(key), other.fields.get(key)
-            is_there = has is not None and has.is_required
-            if not is_there and (wants is None or not wants.is_required):
+    def _of_objects(self, kind: Object, wanted: Object, depth: int) -> str | None:
+        for key in {**kind.fields, **wanted.fields}:
+            field, wanted_field = kind.fields.get(key), wanted.fields.get(key)
+            is_there = field is not None and field.is_required
+            if not is_there and (wanted_field is None or not wanted_field.is_required):
                 continue
-            held, taken = has.type if has else one.rest, wants.type if wants else other.rest
-            if held is None:
+            value, needed = field.type if field else kind.rest, wanted_field.type if wanted_field else wanted.rest
+            if value is None:
                 return f"the key {quoted(key, 60)} is missing"
-            if taken is None:
+            if needed is None:
                 return f"the key {quoted(key, 60)} is not taken"
-            if why := self.misfit(held, taken, depth + 1):
+            if why := self.misfit(value, needed, depth + 1):
                 return f"at {quoted(key, 60)}: {why}"
-        if not one.fields and not other.fields and one.rest is not None and other.rest is not None:
-            why = self.misfit(one.rest, other.rest, depth + 1)
+        if not kind.fields and not wanted.fields and kind.rest is not None and wanted.rest is not None:
+            why = self.misfit(kind.rest, wanted.rest, depth + 1)
             return f"in a map: {why}" if why else None
         return None
 
 
 def _bridge(type: Type, wanted: Type) -> str:
     """How an expression makes a value of one kind of one of another."""
-    held = {one.__class__ for one in type.alternatives or ()} - {Null}
-    taken = {one.__class__ for one in wanted.alternatives or ()} - {Null}
-    if List in taken and held:
+    kinds = {kind.__class__ for kind in type.alternatives or ()} - {Null}
+    needed = {kind.__class__ for kind in wanted.alternatives or ()} - {Null}
+    if List in needed and kinds:
         return "; [x] makes one"
-    if held == {List}:
+    if kinds == {List}:
         return "; one(x for x in … if …) picks one"
-    if Text in taken and held <= {Number, Whole, Boolean}:
-        return "; {str(x)} makes one" if held else "; {x or '…'} says what to write instead"
-    if held == {Text} and taken & {Number, Whole}:
-        return "; {float(x)} reads one" if Number in taken else "; {int(x)} reads one"
+    if Text in needed and kinds <= {Number, Whole, Boolean}:
+        return "; {str(x)} makes one" if kinds else "; {x or '…'} says what to write instead"
+    if kinds == {Text} and needed & {Number, Whole}:
+        return "; {float(x)} reads one" if Number in needed else "; {int(x)} reads one"
     return ""
 
 
-def _same_kind(one: Alternative, other: Alternative) -> bool:
-    if isinstance(one, Number | Whole):
-        return isinstance(other, Number | Whole)
-    return one.__class__ is other.__class__
+def _same_kind(kind: Alternative, wanted: Alternative) -> bool:
+    if isinstance(kind, Number | Whole):
+        return isinstance(wanted, Number | Whole)
+    return kind.__class__ is wanted.__class__

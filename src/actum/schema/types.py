@@ -84,9 +84,9 @@ class Object:
         return not self.fields and self.rest is ANYTHING
 
     @property
-    def held(self) -> list[Type]:
+    def members(self) -> list[Type]:
         """The types of what its keys hold."""
-        return [*(one.type for one in self.fields.values()), *([] if self.rest is None else [self.rest])]
+        return [*(field.type for field in self.fields.values()), *([] if self.rest is None else [self.rest])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,47 +126,47 @@ class Type:
     @property
     def apart_from_null(self) -> tuple[Alternative, ...] | None:
         """The alternatives but null: it has to fail for all of these to be certain to fail. Null itself if alone."""
-        known = self.alternatives
-        return known and (tuple(one for one in known if not isinstance(one, Null)) or known)
+        options = self.alternatives
+        return options and (tuple(option for option in options if not isinstance(option, Null)) or options)
 
 
 def _distinct(alternatives: Sequence[Declared] | None) -> tuple[Declared, ...] | None:
     """Each alternative once; None, which is anything, for too many, or for none at all."""
     if alternatives is None:
         return None
-    found = dict.fromkeys(_texts_joined(alternatives))
-    return tuple(found) if 0 < len(found) <= _MOST_ALTERNATIVES else None
+    distinct = dict.fromkeys(_texts_joined(alternatives))
+    return tuple(distinct) if 0 < len(distinct) <= _MOST_ALTERNATIVES else None
 
 
 def _spelled_out(declared: tuple[Declared, ...]) -> tuple[Alternative, ...]:
     """The alternatives with all that an undeclared scalar may be."""
-    named = tuple(one for one in declared if not isinstance(one, Undeclared))
+    named = tuple(alternative for alternative in declared if not isinstance(alternative, Undeclared))
     if len(named) == len(declared):
         return named
-    found = dict.fromkeys(_texts_joined((*named, *_SCALARS)))
-    return tuple(one for one in found if not isinstance(one, Undeclared))
+    spelled_out = dict.fromkeys(_texts_joined((*named, *_SCALARS)))
+    return tuple(alternative for alternative in spelled_out if not isinstance(alternative, Undeclared))
 
 
 def _texts_joined(alternatives: Sequence[Declared]) -> list[Declared]:
     """The alternatives with all texts as one, in the place of the first."""
-    texts = [one for one in alternatives if isinstance(one, Text)]
+    texts = [text for text in alternatives if isinstance(text, Text)]
     if len(texts) < 2:
         return list(alternatives)
     joined: list[Declared] = []
-    for one in alternatives:
-        if one is texts[0]:
+    for alternative in alternatives:
+        if alternative is texts[0]:
             joined.append(_one_text(texts))
-        elif not isinstance(one, Text):
-            joined.append(one)
+        elif not isinstance(alternative, Text):
+            joined.append(alternative)
     return joined
 
 
 def _one_text(texts: list[Text]) -> Text:
-    formats = {one.format for one in texts}
+    formats = {text.format for text in texts}
     shared = formats.pop() if len(formats) == 1 else ""
-    if any(one.values is None for one in texts):
+    if any(text.values is None for text in texts):
         return Text(format=shared)
-    return Text(tuple(dict.fromkeys(chain.from_iterable(one.values or () for one in texts))), shared)
+    return Text(tuple(dict.fromkeys(chain.from_iterable(text.values or () for text in texts))), shared)
 
 
 def known(*alternatives: Declared) -> Type:
@@ -194,7 +194,7 @@ def tuple_of(*types: Type) -> Type:
 
 def record_of(fields: Mapping[str, Type], rest: Type | None = None) -> Type:
     """The type of an object that has these keys; `rest` is what other keys hold, None where there are none."""
-    return known(Object(MappingProxyType({key: DeclaredField(one) for key, one in fields.items()}), rest))
+    return known(Object(MappingProxyType({key: DeclaredField(inner) for key, inner in fields.items()}), rest))
 
 
 def map_to(value: Type) -> Type:
@@ -206,12 +206,12 @@ def union(*types: Type) -> Type:
     """The type of what is of one of these types: anything, if one of them is, or if there are none."""
     if len(set(types)) == 1:
         return types[0]
-    found: list[Declared] = []
-    for one in types:
-        if (declared := one.declared) is None:
+    alternatives: list[Declared] = []
+    for inner in types:
+        if (declared := inner.declared) is None:
             return ANYTHING
-        found += declared
-    return known(*found) if found else ANYTHING
+        alternatives += declared
+    return known(*alternatives) if alternatives else ANYTHING
 
 
 def later(*types: Type) -> Type:
@@ -239,7 +239,7 @@ def in_words(type: Type) -> str:
 
 def words_of(alternatives: tuple[Alternative, ...] | None) -> str:
     """As `words`, of some of a type's alternatives."""
-    kinds = list(dict.fromkeys(one.__class__ for one in alternatives or ()))
+    kinds = list(dict.fromkeys(alternative.__class__ for alternative in alternatives or ()))
     if not kinds or _EVERYTHING.issubset(kinds):
         return "anything"
     if Number in kinds and Whole in kinds:
@@ -247,11 +247,11 @@ def words_of(alternatives: tuple[Alternative, ...] | None) -> str:
     return " or ".join(_WORDS[kind] for kind in kinds)
 
 
-def values_told(one: Text) -> str:
+def values_told(text: Text) -> str:
     """The texts that it may be, the first of many."""
-    values = one.values or ()
-    told = ", ".join(quoted(value, 40) for value in values[:_MOST_VALUES])
-    return f"{told}, …" if len(values) > _MOST_VALUES else told
+    values = text.values or ()
+    shown = ", ".join(quoted(value, 40) for value in values[:_MOST_VALUES])
+    return f"{shown}, …" if len(values) > _MOST_VALUES else shown
 
 
 _MOST_KEYS = 12
@@ -273,7 +273,7 @@ def member(type: Type, segment: Segment) -> Type:
     alternatives = type.apart_from_null
     if alternatives is None:
         return ANYTHING
-    parts = [one for alternative in alternatives if (one := _part(alternative, segment)) is not None]
+    parts = [part for alternative in alternatives if (part := _part(alternative, segment)) is not None]
     if not parts:
         raise Misfit(_complaint(alternatives, segment))
     return union(*parts)
@@ -281,8 +281,9 @@ def member(type: Type, segment: Segment) -> Type:
 
 def is_optional(type: Type, segment: Segment) -> bool:
     """Whether this is a declared key that may be missing."""
-    declared = (one.fields.get(str(segment)) for one in type.alternatives or () if isinstance(one, Object))
-    return any(one is not None and not one.is_required for one in declared)
+    options = type.alternatives or ()
+    declared = (option.fields.get(str(segment)) for option in options if isinstance(option, Object))
+    return any(field is not None and not field.is_required for field in declared)
 
 
 def _part(alternative: Alternative, segment: Segment) -> Type | None:
@@ -320,32 +321,32 @@ def _index(segment: Segment) -> int | None:
 
 def _complaint(alternatives: tuple[Alternative, ...], segment: Segment) -> str:
     """What is wrong, told of the alternative that says most."""
-    for one in alternatives:
-        if isinstance(one, Object):
-            return _missing(one, segment)
+    for alternative in alternatives:
+        if isinstance(alternative, Object):
+            return _missing(alternative, segment)
     key = segment if isinstance(segment, int) else quoted(segment, 60)
-    for one in alternatives:
-        if isinstance(one, List) and _index(segment) is not None:
-            return f"no item {key}, it has {len(one.row or ())}"
-        if segment == "length" and isinstance(one, List | Text):
-            return f"{words_of((one,))} has no {key}; write len(…)"
-        if isinstance(one, List):
+    for alternative in alternatives:
+        if isinstance(alternative, List) and _index(segment) is not None:
+            return f"no item {key}, it has {len(alternative.row or ())}"
+        if segment == "length" and isinstance(alternative, List | Text):
+            return f"{words_of((alternative,))} has no {key}; write len(…)"
+        if isinstance(alternative, List):
             return f"a list has no {key}; use one(x for x in … if …), an index or a comprehension"
     return f"{words_of(alternatives)} has no {key}"
 
 
-def _missing(one: Object, segment: Segment) -> str:
+def _missing(object: Object, segment: Segment) -> str:
     key = str(segment)
-    if isinstance(segment, int) and _is_map(one):
+    if isinstance(segment, int) and _is_map(object):
         return f"an object has no positions: name a key, as in ['{key}'], or take one(….values())"
-    if not one.fields:
+    if not object.fields:
         return f"no {quoted(key, 60)}, it is empty"
-    near = get_close_matches(key[:60], islice(one.fields, _MOST_COMPARED), 1, 0.5)
+    near = get_close_matches(key[:60], islice(object.fields, _MOST_COMPARED), 1, 0.5)
     meant = f" (did you mean {quoted(near[0], 60)}?)" if near else ""
-    return f"no {quoted(key, 60)}{meant}, it has {keys_told(one)}"
+    return f"no {quoted(key, 60)}{meant}, it has {keys_told(object)}"
 
 
-def keys_told(one: Object) -> str:
+def keys_told(object: Object) -> str:
     """The declared keys of an object, the first of many."""
-    told = ", ".join(spelled(key) for key in islice(one.fields, _MOST_KEYS))
-    return f"{told}, …" if len(one.fields) > _MOST_KEYS else told
+    shown = ", ".join(spelled(key) for key in islice(object.fields, _MOST_KEYS))
+    return f"{shown}, …" if len(object.fields) > _MOST_KEYS else shown

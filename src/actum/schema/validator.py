@@ -14,7 +14,7 @@ from jsonschema_rs import canonical
 
 from ..errors import SchemaError
 from .json import LEAST, Json, JsonObject, NotJson, encode, is_list, is_object, weight
-from .walk import DEFINITIONS, IN_PLACE, REFERRING, held, target_of
+from .walk import DEFINITIONS, IN_PLACE, REFERRING, slots_of, target_of
 
 MOST_JUDGEMENTS = 100_000
 """How often the schemas of one document may judge a value and one part of each depth of it."""
@@ -28,32 +28,32 @@ def judgements(schema: Any) -> int:
     if not is_object(schema):
         return 1
     targets = _Targets(schema)
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     under_way: set[int] = set()
     waiting = [schema]
     while waiting:
-        one = waiting[-1]
-        if id(one) in found:
+        node = waiting[-1]
+        if id(node) in counts:
             waiting.pop()
             continue
-        beside, below = _parts(one, targets)
-        missing = [part for part in (*beside, *below) if id(part) not in found and id(part) not in under_way]
+        beside, below = _parts(node, targets)
+        missing = [part for part in (*beside, *below) if id(part) not in counts and id(part) not in under_way]
         if missing:
-            under_way.add(id(one))
+            under_way.add(id(node))
             waiting += missing
             continue
         waiting.pop()
-        under_way.discard(id(one))
-        deepest = max((found.get(id(part), 1) for part in below), default=0)
-        found[id(one)] = 1 + deepest + sum(found.get(id(part), 1) for part in beside)
-    return found[id(schema)]
+        under_way.discard(id(node))
+        deepest = max((counts.get(id(part), 1) for part in below), default=0)
+        counts[id(node)] = 1 + deepest + sum(counts.get(id(part), 1) for part in beside)
+    return counts[id(schema)]
 
 
 def _parts(schema: JsonObject, targets: _Targets) -> tuple[list[JsonObject], list[JsonObject]]:
     """The schemas that judge the same value as this one, and those that judge parts of it."""
     beside: list[JsonObject] = [*targets.of(schema)]
     below: list[JsonObject] = []
-    for slot in held(schema):
+    for slot in slots_of(schema):
         if slot.keyword in IN_PLACE:
             beside.append(slot.schema)
         elif slot.keyword not in DEFINITIONS:
@@ -69,15 +69,15 @@ class _Targets:
         self._named: dict[str, Any] = {"": root}
         waiting: list[tuple[JsonObject, str]] = [(root, "")]
         while waiting:
-            one, base = waiting.pop()
-            if isinstance(own := one.get("$id"), str):
-                base = urljoin(base, own).removesuffix("#")
-                self._named[base] = one
-            self._bases[id(one)] = base
+            part, base = waiting.pop()
+            if isinstance(name := part.get("$id"), str):
+                base = urljoin(base, name).removesuffix("#")
+                self._named[base] = part
+            self._bases[id(part)] = base
             for keyword in ("$anchor", "$dynamicAnchor"):
-                if keyword in one:
-                    self._named[f"{base}#{one[keyword]}"] = one
-            waiting += [(slot.schema, base) for slot in held(one)]
+                if keyword in part:
+                    self._named[f"{base}#{part[keyword]}"] = part
+            waiting += [(slot.schema, base) for slot in slots_of(part)]
 
     def of(self, schema: JsonObject) -> Iterator[JsonObject]:
         """The schemas that a schema refers to."""
@@ -155,15 +155,15 @@ class Validator:
         """What is wrong with a value: where, in the words of `complaint`, and which member is missing."""
         if self._is_costly and self._is_too_much(value):
             return [((), str(self.complaint(value)), None)]
-        found: list[tuple[Sequence[str | int], str, str | None]] = []
+        problems: list[tuple[Sequence[str | int], str, str | None]] = []
         try:
             for error in islice(self._compiled.iter_errors(value), _MOST_TOLD):
                 missing: Any = getattr(error.kind, "property", None)
-                known = missing if isinstance(missing, str) else None
-                found.append((error.instance_path, _told("", error.message), known))
+                member = missing if isinstance(missing, str) else None
+                problems.append((error.instance_path, _located("", error.message), member))
         except ValueError as error:
-            found.append(((), str(error), None))
-        return found
+            problems.append(((), str(error), None))
+        return problems
 
     def _is_too_much(self, value: Json) -> bool:
         """Whether judging would take longer than can be waited for: nothing can cut it short (L5)."""
@@ -175,7 +175,7 @@ class Validator:
 
     def _problems(self, value: Json) -> Iterator[str]:
         for error in self._compiled.iter_errors(value):
-            yield _told(json_path(error.instance_path), error.message)
+            yield _located(json_path(error.instance_path), error.message)
 
     def _unquoted(self, value: Json) -> Iterator[str]:
         declared: set[str] | None = None
@@ -184,27 +184,27 @@ class Validator:
             path = [step if isinstance(step, int) or step in declared else "…" for step in error.instance_path]
             extra = getattr(error.kind, "unexpected", None)
             message = error.message if extra is None else f"{len(extra)} more than the schema takes"
-            yield _told(json_path(path), message)
+            yield _located(json_path(path), message)
 
 
-def _told(path: str, message: str) -> str:
+def _located(path: str, message: str) -> str:
     clipped = message if len(message) <= _MOST_TEXT else f"{message[:_MOST_TEXT]}…"
     return f"{path}: {clipped}" if path else clipped
 
 
 def names_in(schema: Json) -> set[str]:
     """The keys that a schema names for objects, at any depth."""
-    found: set[str] = set()
+    names: set[str] = set()
     open_: list[Any] = [schema]
     while open_:
-        one = open_.pop()
-        if is_object(one):
-            properties = one.get("properties")
-            found.update(properties if is_object(properties) else ())
-            open_ += one.values()
-        elif is_list(one):
-            open_ += one
-    return found
+        part = open_.pop()
+        if is_object(part):
+            properties = part.get("properties")
+            names.update(properties if is_object(properties) else ())
+            open_ += part.values()
+        elif is_list(part):
+            open_ += part
+    return names
 
 
 def json_path(path: Sequence[Any]) -> str:
@@ -220,8 +220,8 @@ def _compile(text: str, tool: str | None, at: str) -> Any:
         message = getattr(error, "message", None) or str(error).split("\n", 1)[0]
         path = ".".join(part for part in (at, inner) if part)
         if inner.endswith("type") and message.endswith("'anyOf' keyword"):
-            given = message.partition(" is not ")[0]
-            message = f"{given} is not one of array, boolean, integer, null, number, object and string"
+            keyword = message.partition(" is not ")[0]
+            message = f"{keyword} is not one of array, boolean, integer, null, number, object and string"
         raise SchemaError(f"not a valid JSON Schema: {message[:_MOST_TEXT]}", tool=tool, path=path or None) from None
 
 
@@ -253,20 +253,17 @@ def is_schema(schema: object) -> bool:
 
 def unsatisfiable(schema: JsonObject) -> set[str]:
     """The paths of the innermost schemas that provably no value satisfies; a literal `false` is meant, and left out."""
-    from jsonschema_rs import canonical
-
     if judgements(schema) > MOST_JUDGEMENTS:
         return set()
     try:
-        found = canonical.find_unsatisfiable(schema, draft=jsonschema_rs.Draft202012, offline=True)
+        reasons = canonical.find_unsatisfiable(schema, draft=jsonschema_rs.Draft202012, offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return set()
     meant = canonical.UnsatisfiableReason.Literal
-    pointers = {pointer for pointer, reason in found.items() if not isinstance(reason, meant)}
-    outer = {pointer.rpartition("/")[0] for pointer in pointers}
-    return {
-        ".".join(pointer.split("/")[1:]) for pointer in pointers if not any(one.startswith(pointer) for one in outer)
-    }
+    pointers = {pointer for pointer, reason in reasons.items() if not isinstance(reason, meant)}
+    parents = {pointer.rpartition("/")[0] for pointer in pointers}
+    innermost = (pointer for pointer in pointers if not any(parent.startswith(pointer) for parent in parents))
+    return {".".join(pointer.split("/")[1:]) for pointer in innermost}
 
 
 def admits(wide: Json, narrow: Json) -> bool | None:
@@ -278,14 +275,14 @@ def admits(wide: Json, narrow: Json) -> bool | None:
     if max(judgements(wide), judgements(narrow)) > MOST_JUDGEMENTS:
         return None
     try:
-        one, other = _canonical(wide), _canonical(narrow)
-        found = one.covers(other)
-        if found == canonical.Containment.UNKNOWN:
-            rest = other.subtract(one).satisfiability()
+        outer, inner = _canonical(wide), _canonical(narrow)
+        containment = outer.covers(inner)
+        if containment == canonical.Containment.UNKNOWN:
+            rest = inner.subtract(outer).satisfiability()
             return False if rest == canonical.Satisfiability.YES else None
     except (ValueError, TypeError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, RecursionError):
         return None
-    return found == canonical.Containment.YES
+    return containment == canonical.Containment.YES
 
 
 def _canonical(schema: Json) -> Any:

@@ -95,30 +95,30 @@ def rooted_in(container: dict[str, Any]) -> list[Slot]:
     return [Slot(container, ("",))] if isinstance(container[""], dict) else []
 
 
-def held(schema: JsonObject) -> list[Slot]:
+def slots_of(schema: JsonObject) -> list[Slot]:
     """The slots of the schemas that a schema holds directly; boolean schemas hold nothing and are passed over."""
-    found: list[Slot] = []
+    slots: list[Slot] = []
     for keyword, value in schema.items():
         # The type is asked first: most keywords hold scalars.
         if is_object(value):
             holding = HOLDS.get(keyword)
             if holding == "map":
-                found += [Slot(value, (keyword, name)) for name, one in value.items() if isinstance(one, dict)]
+                slots += [Slot(value, (keyword, name)) for name, inner in value.items() if isinstance(inner, dict)]
             elif holding != "data":
-                found.append(Slot(schema, (keyword,)))
+                slots.append(Slot(schema, (keyword,)))
         elif is_list(value) and HOLDS.get(keyword) != "data":
             # `items` too may be a list (draft 7).
-            found += [Slot(value, (keyword, index)) for index, one in enumerate(value) if isinstance(one, dict)]
-    return found
+            slots += [Slot(value, (keyword, index)) for index, inner in enumerate(value) if isinstance(inner, dict)]
+    return slots
 
 
 def subschemas(schema: object) -> Iterator[Subschema]:
     """A schema and all that it holds, in the order of the document."""
     waiting = [Subschema(schema, (), "")] if is_object(schema) else []
     while waiting:
-        one = waiting.pop()
-        yield one
-        inner = [Subschema(slot.schema, one.path + slot.steps, slot.keyword) for slot in held(one.schema)]
+        around = waiting.pop()
+        yield around
+        inner = [Subschema(slot.schema, around.path + slot.steps, slot.keyword) for slot in slots_of(around.schema)]
         waiting.extend(reversed(inner))
 
 
@@ -133,7 +133,7 @@ def mapped(schema: Schema, change: Callable[[JsonObject], JsonObject]) -> Schema
     while waiting:
         slot = waiting.pop()
         reached.append(slot)
-        waiting.extend(held(slot.unshared()))
+        waiting.extend(slots_of(slot.unshared()))
     for slot in reversed(reached):
         slot.put(change(slot.schema))
     return root[""]
@@ -141,52 +141,48 @@ def mapped(schema: Schema, change: Callable[[JsonObject], JsonObject]) -> Schema
 
 def references(schema: object) -> Iterator[str]:
     """What the `$ref`s of a schema refer to, in the order of the document."""
-    waiting = [schema] if is_object(schema) else []
-    while waiting:
-        one = waiting.pop()
-        reference = one.get("$ref")
-        if isinstance(reference, str):
+    for subschema in subschemas(schema):
+        if isinstance(reference := subschema.schema.get("$ref"), str):
             yield reference
-        waiting += [slot.schema for slot in reversed(held(one))]
 
 
 def target_of(reference: object, root: object) -> Any:
     """What a reference within a document leads to (RFC 6901); None where that is nothing."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
-    found: Any = root
+    target: Any = root
     for step in steps_of(unquote(reference[1:])):
-        if is_list(found):
+        if is_list(target):
             index = index_of(step)
-            found = None if index is None or index >= len(found) else found[index]
+            target = None if index is None or index >= len(target) else target[index]
         else:
-            found = found.get(step) if is_object(found) else None
-    return found
+            target = target.get(step) if is_object(target) else None
+    return target
 
 
 def followed(schema: Any, root: object) -> JsonObject:
     """A schema in the place of which its reference leads to another, with what it says itself; {} for what is none."""
-    seen: set[str] = set()
-    while is_object(schema) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
-        seen.add(reference)
-        own = {key: value for key, value in schema.items() if key != "$ref"}
-        found = target_of(reference, root)
-        schema = {**found, **own} if is_object(found) else own
+    met: set[str] = set()
+    while is_object(schema) and isinstance(reference := schema.get("$ref"), str) and reference not in met:
+        met.add(reference)
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        target = target_of(reference, root)
+        schema = {**target, **beside} if is_object(target) else beside
     return schema if is_object(schema) else {}
 
 
 def retargeted(schema: Schema, lead: Callable[[str], str | None]) -> Schema:
     """A schema whose `$ref`s lead elsewhere: to what `lead` makes of each, None leaves it out."""
 
-    def change(one: JsonObject) -> JsonObject:
-        reference = one.get("$ref")
+    def change(part: JsonObject) -> JsonObject:
+        reference = part.get("$ref")
         if not isinstance(reference, str):
-            return one
-        if (led := lead(reference)) is None:
-            del one["$ref"]
+            return part
+        if (target := lead(reference)) is None:
+            del part["$ref"]
         else:
-            one["$ref"] = led
-        return one
+            part["$ref"] = target
+        return part
 
     return mapped(schema, change)
 
@@ -238,4 +234,4 @@ def required_in_order(schema: JsonObject) -> JsonObject:
 
 def unused(name: str, taken: Container[str], joint: str = "_") -> str:
     """A name for one more definition: this one, or with the first number that makes it one that isn't taken."""
-    return name if name not in taken else next(one for n in count(2) if (one := f"{name}{joint}{n}") not in taken)
+    return name if name not in taken else next(free for n in count(2) if (free := f"{name}{joint}{n}") not in taken)

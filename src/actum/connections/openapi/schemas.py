@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from ...errors import SchemaError
 from ...schema.compose import nullable
 from ...schema.json import MAX_WRITTEN_DEPTH, JsonObject, encode, is_list, is_object, nests_within
-from ...schema.walk import EXCLUSIVE, held, mapped, reference_to, rooted_in, steps_of
+from ...schema.walk import EXCLUSIVE, mapped, reference_to, rooted_in, slots_of, steps_of
 from .document import Document
 
 Direction: TypeAlias = Literal["request", "response"]
@@ -135,5 +135,5 @@ def _bare(schema: Any) -> Any:
         own = waiting.pop().unshared()
         for key in [key for key in own if key in _UNUSED or key.startswith("x-")]:
             del own[key]
-        waiting.extend(held(own))
+        waiting.extend(slots_of(own))
     return root[""]

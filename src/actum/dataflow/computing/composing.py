@@ -270,7 +270,7 @@ def _type_at(owner: Type, key: Type) -> Type:
 
     def part(one: Alternative) -> Type | None:
         if isinstance(one, Object) and kinds & {"text", "number"}:
-            return union(*one.held)
+            return union(*one.members)
         if isinstance(one, List) and "number" in kinds:
             return one.item
         return TEXT if isinstance(one, Text) and "number" in kinds else None

@@ -173,7 +173,7 @@ def _got(_: str, arguments: Sequence[Type], __: Named) -> Type:
     owner, key, default = (*arguments, NULL)[:3]
     texts = key.alternatives
     if texts is None or len(texts) != 1 or not isinstance(asked := texts[0], Text) or asked.values is None:
-        return union(*_object(owner).held, default)
+        return union(*_object(owner).members, default)
     one = _object(owner)
     fields = [one.fields.get(value) for value in asked.values]
     if all(field is not None and field.is_required for field in fields):
@@ -190,11 +190,11 @@ def _object(owner: Type) -> Object:
 
 
 def _members(_: str, arguments: Sequence[Type], __: Named) -> Type:
-    return list_of(union(*_object(arguments[0]).held))
+    return list_of(union(*_object(arguments[0]).members))
 
 
 def _pairs(_: str, arguments: Sequence[Type], __: Named) -> Type:
-    return list_of(tuple_of(TEXT, union(*_object(arguments[0]).held)))
+    return list_of(tuple_of(TEXT, union(*_object(arguments[0]).members)))
 
 
 _TEXTS: Mapping[str, Function] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..json import JsonObject, encode, is_object
+from ..json import JsonObject, encode, is_object, without_keys
 from ..walk import properties_of, required_of, unused
 from .definitions import null, or_null
 from .dialects import Dialect
@@ -25,7 +25,7 @@ Not where all of it must be written, nor where optional properties and unions ar
 class _Group:
     """The calls of which the same may be said: their indices, and the schemas of what may be said."""
 
-    said: JsonObject
+    members: JsonObject
     calls: list[int] = field(default_factory=list[int])
 
 
@@ -42,8 +42,8 @@ class Wrapped:
         self._texts = {ELSE, EACH} if is_strict and dialect.shows_schema else {ELSE} if is_strict else set[str]()
         groups: dict[str, _Group] = {}
         for index, call in enumerate(calls):
-            if said := _said(call, walk):
-                groups.setdefault(encode(said), _Group(said)).calls.append(index)
+            if members := _wrappable(call, walk):
+                groups.setdefault(encode(members), _Group(members)).calls.append(index)
         is_counted = is_strict and dialect.limits.optional is not None
         few = 0 if self._all_required or is_counted else _FEW
         self._groups = [group for group in groups.values() if len(group.calls) > few]
@@ -58,7 +58,7 @@ class Wrapped:
         group = self._wrapped.get(index)
         if group is None:
             return call
-        return {**call, "properties": {key: one for key, one in properties_of(call).items() if key not in group.said}}
+        return {**call, "properties": without_keys(properties_of(call), {*group.members})}
 
     def offer(self, wires: list[Any], definitions: JsonObject) -> list[Any]:
         """The calls, each group under a name of its own, beside an object that holds one of the group."""
@@ -72,7 +72,7 @@ class Wrapped:
 
     def _lowered(self, group: _Group, walk: Strict | Verbatim) -> JsonObject:
         path = "#/properties/calls/items/properties"
-        nodes = {key: walk.node(self._typed(key, one), f"{path}/{key}") for key, one in group.said.items()}
+        nodes = {key: walk.node(self._typed(key, schema), f"{path}/{key}") for key, schema in group.members.items()}
         if self._all_required and len(nodes) > 1:
             nodes = {key: or_null(node) for key, node in nodes.items()}
         return {key: wire for key, (wire, _) in nodes.items()}
@@ -81,21 +81,21 @@ class Wrapped:
         """What may be said under a key: a text where values need a type, and a list written out where it is shown."""
         return {"type": "string"} if key in self._texts else schema
 
-    def _around(self, said: JsonObject, name: str) -> JsonObject:
-        members = said | {WHOLE: {"$ref": f"#/$defs/{name}"}}
-        required = [*members] if self._all_required or len(said) == 1 else [WHOLE]
-        return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+    def _around(self, members: JsonObject, name: str) -> JsonObject:
+        properties = members | {WHOLE: {"$ref": f"#/$defs/{name}"}}
+        required = [*properties] if self._all_required or len(members) == 1 else [WHOLE]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _said(call: JsonObject, walk: Strict | Verbatim) -> JsonObject:
-    """What may be said of a call, and need not be."""
+def _wrappable(call: JsonObject, walk: Strict | Verbatim) -> JsonObject:
+    """The optional members of a call that may stand around it."""
     needed = set(required_of(call))
-    found = {key: one for key, one in properties_of(call).items() if key in SAID and key not in needed}
+    members = {key: schema for key, schema in properties_of(call).items() if key in SAID and key not in needed}
     # Stated once for all calls, it is stated once around them without a definition.
-    found = {
-        key: walk.definitions.at(one["$ref"]) if is_object(one) and "$ref" in one else one for key, one in found.items()
-    }
-    return {key: one for key, one in found.items() if is_object(one) and "const" not in one}
+    for key, schema in members.items():
+        if is_object(schema) and "$ref" in schema:
+            members[key] = walk.definitions.at(schema["$ref"])
+    return {key: schema for key, schema in members.items() if is_object(schema) and "const" not in schema}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,10 @@ def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped) -> Cal
     wires: list[Any] = []
     shapes: dict[str, Shape] = {}
     for at, option in enumerate(options):
-        own = f"{path}/anyOf/{at}" if is_union else path
+        item_path = f"{path}/anyOf/{at}" if is_union else path
         name = _tool(option)
         bare = wrapped.without(option, at)
-        wire, shape = walk.node(bare, own) if name is None else walk.call(bare, own)
+        wire, shape = walk.node(bare, item_path) if name is None else walk.call(bare, item_path)
         wires.append(wire)
         if name is not None:
             shapes[name] = shape

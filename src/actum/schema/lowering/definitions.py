@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from ..gathering import components
-from ..json import JsonObject, encode, is_list, is_object
+from ..json import JsonObject, encode, is_list, is_object, without_keys
 from ..walk import IN_PLACE, properties_of, required_of, target_of, unused
 from .restoring import AnyOf, Branch, Shape, json_types
 
@@ -29,8 +29,8 @@ def any_of(nodes: Iterable[Node], description: str | None = None) -> Node:
     for wire, shape in nodes:
         if "anyOf" in wire:
             description = description or wire.get("description")
-        for one in branches((wire, shape)):
-            options.setdefault(encode(one[0]), one)
+        for branch in branches((wire, shape)):
+            options.setdefault(encode(branch[0]), branch)
     head: JsonObject = {"description": description} if description else {}
     if len(options) == 1:
         wire, shape = next(iter(options.values()))
@@ -38,8 +38,8 @@ def any_of(nodes: Iterable[Node], description: str | None = None) -> Node:
     union = head | {"anyOf": [wire for wire, _ in options.values()]}
     if all(shape is None for _, shape in options.values()):
         return union, None
-    told = ((frozenset(kinds(wire)) or None, wire, shape) for wire, shape in options.values())
-    return union, AnyOf(branches=tuple(Branch(types=types, wire=wire, shape=shape) for types, wire, shape in told))
+    typed = ((frozenset(kinds(wire)) or None, wire, shape) for wire, shape in options.values())
+    return union, AnyOf(branches=tuple(Branch(types=types, wire=wire, shape=shape) for types, wire, shape in typed))
 
 
 def or_null(node: Node) -> Node:
@@ -104,11 +104,9 @@ def kinds(schema: JsonObject) -> tuple[str, ...]:
 
 def of_kind(schema: JsonObject, kind: str) -> JsonObject:
     """The part of a schema that judges values of one of its types."""
-    others = {name: words for name, words in ASSERTIONS.items() if name != ("number" if kind == "integer" else kind)}
-    left_out = frozenset(word for words in others.values() for word in words) | {"description", "default", "title"}
-    part: JsonObject = {"type": kind} | {
-        key: value for key, value in schema.items() if key not in left_out and key != "type"
-    }
+    family = "number" if kind == "integer" else kind
+    foreign = frozenset[str]().union(*(words for name, words in ASSERTIONS.items() if name != family))
+    part = {"type": kind} | without_keys(schema, foreign | {"type", "description", "default", "title"})
     if "enum" in part:
         part["enum"] = [value for value in part["enum"] if fits(value, kind)]
     return part
@@ -130,14 +128,14 @@ def takes_null(schema: Any, target: Target, depth: int = 0) -> bool:
         return False
     if "$ref" in schema and not takes_null(target(schema["$ref"]), target, depth + 1):
         return False
-    for keyword, some in (("anyOf", any), ("oneOf", _one), ("allOf", all)):
+    for keyword, holds in (("anyOf", any), ("oneOf", _exactly_one), ("allOf", all)):
         options = schema.get(keyword)
-        if is_list(options) and not some(takes_null(inner, target, depth) for inner in options):
+        if is_list(options) and not holds(takes_null(inner, target, depth) for inner in options):
             return False
     return True
 
 
-def _one(answers: Iterable[bool]) -> bool:
+def _exactly_one(answers: Iterable[bool]) -> bool:
     return sum(answers) == 1
 
 
@@ -157,10 +155,10 @@ def merged(left: JsonObject, right: JsonObject) -> JsonObject | None:
         if key not in result:
             result[key] = value
         elif result[key] != value and judges(key):
-            one = _both(key, result[key], value)
-            if one is None:
+            both = _both(key, result[key], value)
+            if both is None:
                 return None
-            result[key] = one
+            result[key] = both
     return None if _closes_what_the_other_opens(left, right) else result
 
 
@@ -204,9 +202,9 @@ def _both_types(left: Any, right: Any) -> Any:
 def _closes_what_the_other_opens(left: JsonObject, right: JsonObject) -> bool:
     """`additionalProperties: false` on one side judges the other side's properties too."""
     return any(
-        one.get("additionalProperties", True) is not True
-        and not properties_of(other).keys() <= properties_of(one).keys()
-        for one, other in ((left, right), (right, left))
+        closed.get("additionalProperties", True) is not True
+        and not properties_of(open_).keys() <= properties_of(closed).keys()
+        for closed, open_ in ((left, right), (right, left))
     )
 
 
@@ -316,14 +314,14 @@ class Combining:
         self._budget = INLINED
         self._open: list[str] = []
 
-    def beside(self, name: str, others: JsonObject, path: str) -> JsonObject | None:
+    def beside(self, name: str, keywords: JsonObject, path: str) -> JsonObject | None:
         """A definition joined with the keywords beside a reference to it."""
         target = self.definitions.target(name)
         if name in self._open or max(len(self._open), path.count("/")) > _DEEPEST:
             return None
         if not is_object(target) or not self._afford(parts_in(target)):
             return None
-        return merged(others, target)
+        return merged(keywords, target)
 
     @contextmanager
     def inside(self, name: str) -> Generator[None]:
@@ -361,8 +359,7 @@ class Combining:
         if "$ref" not in part or (alone and "$ref" not in schema):
             return merged(schema, part)
         name = self.definitions.name(part["$ref"])
-        others = {key: value for key, value in part.items() if key != "$ref"}
-        inlined = None if name is None else self.beside(name, others, path)
+        inlined = None if name is None else self.beside(name, without_keys(part, {"$ref"}), path)
         return None if inlined is None else merged(schema, inlined)
 
     def _afford(self, cost: int) -> bool:

@@ -206,5 +206,5 @@ PROMPTED_ONLY = Dialect(
     shows_schema=False,
 )
 
-DIALECTS: dict[str, Dialect] = {one.name: one for one in (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)}
 """The dialects that enforce a schema, by name."""

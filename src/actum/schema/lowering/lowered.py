@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias
 
 from ..json import JsonObject, encode, is_list, is_object
-from ..walk import Slot, Subschema, held, properties_of, required_of, subschemas, unused
+from ..walk import Slot, Subschema, properties_of, required_of, slots_of, subschemas, unused
 from .call_list import Wrapped, lowered_calls, offered_calls
 from .dialects import LADDER, SCALARS, Dialect, Rung, SizeLimits
 from .remarks import Note, Remarks
@@ -40,18 +40,18 @@ class Size:
     at: dict[str, Path] = field(default_factory=dict[str, Path])
     within: SizeLimits = field(default_factory=SizeLimits)
 
-    def add(self, what: str, amount: int, path: Path) -> None:
+    def add(self, name: str, amount: int, path: Path) -> None:
         """Count, and keep the first path beyond the limit."""
-        value = getattr(self, what) + amount
-        setattr(self, what, value)
-        self.reach(what, value, path)
+        value = getattr(self, name) + amount
+        setattr(self, name, value)
+        self.reach(name, value, path)
 
-    def reach(self, what: str, value: int, path: Path) -> None:
+    def reach(self, name: str, value: int, path: Path) -> None:
         """Note a value that is not summed up, but whose greatest counts."""
-        setattr(self, what, max(value, getattr(self, what)))
-        most = getattr(self.within, what)
+        setattr(self, name, max(value, getattr(self, name)))
+        most = getattr(self.within, name)
         if most is not None and value > most:
-            self.at.setdefault(what, path)
+            self.at.setdefault(name, path)
 
 
 _WORDS = {
@@ -70,20 +70,20 @@ def exceeded(schema: JsonObject, limits: SizeLimits) -> tuple[str, ...]:
     if limits == SizeLimits():
         return ()
     size = Size(within=limits)
-    for one in subschemas(schema):
-        if one.keyword == "$defs":
-            size.add("names", len(str(one.path[-1])), one.path)
-        _measure(one, size)
+    for part in subschemas(schema):
+        if part.keyword == "$defs":
+            size.add("names", len(str(part.path[-1])), part.path)
+        _measure(part, size)
     if limits.depth is not None:
         size.reach("depth", *_depth(schema))
     return tuple(
-        f"{'/'.join(map(str, ('#', *at)))}: {getattr(size, what)} {_WORDS[what]}, limit {getattr(limits, what)}"
-        for what, at in size.at.items()
+        f"{'/'.join(map(str, ('#', *at)))}: {getattr(size, name)} {_WORDS[name]}, limit {getattr(limits, name)}"
+        for name, at in size.at.items()
     )
 
 
-def _measure(one: Subschema, size: Size) -> None:
-    schema, path, _ = one
+def _measure(part: Subschema, size: Size) -> None:
+    schema, path, _ = part
     required = set(required_of(schema))
     for name in properties_of(schema):
         inner = (*path, "properties", name)
@@ -102,7 +102,7 @@ def _measure(one: Subschema, size: Size) -> None:
 def _depth(root: JsonObject) -> tuple[int, Path]:
     """The deepest nesting of objects and lists, and its path; a cycle counts once."""
     # By recursion, which ends far below every limit: a chain of definitions may be of any length.
-    known: dict[str, tuple[int, Path]] = {}
+    depths: dict[str, tuple[int, Path]] = {}
     definitions: JsonObject = root.get("$defs", {})
 
     def of(schema: Any, path: Path, steps: int = 0) -> tuple[int, Path]:
@@ -110,12 +110,12 @@ def _depth(root: JsonObject) -> tuple[int, Path]:
             return 0, path
         if "$ref" in schema:
             name = str(schema["$ref"]).removeprefix("#/$defs/")
-            if name not in known:
-                known[name] = (0, path)
-                known[name] = of(definitions.get(name), ("$defs", name), steps + 1)
-            return known[name]
+            if name not in depths:
+                depths[name] = (0, path)
+                depths[name] = of(definitions.get(name), ("$defs", name), steps + 1)
+            return depths[name]
         level = int(schema.get("type") in ("object", "array"))
-        inner = (of(slot.schema, path + slot.steps, steps + 1) for slot in held(schema) if slot.keyword != "$defs")
+        inner = (of(slot.schema, path + slot.steps, steps + 1) for slot in slots_of(schema) if slot.keyword != "$defs")
         deepest = max(inner, default=(0, path), key=_first)
         return (level + deepest[0], deepest[1]) if deepest[0] else (level, path)
 
@@ -175,11 +175,11 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
         parts = {name: part for name, part in parts.items() if name != "calls"}  # an empty list need not be written
     wrapped = Wrapped(offered_calls(parts.get("calls")), walk, dialect)
     calls = lowered_calls(parts.get("calls"), walk, wrapped)
-    others = {name: walk.node(part, f"#/properties/{name}") for name, part in parts.items() if name != "calls"}
+    nodes = {name: walk.node(part, f"#/properties/{name}") for name, part in parts.items() if name != "calls"}
     defined = walk.defined()
     definitions = {name: wire for name, (wire, _) in defined.items()}
     items = wrapped.offer(calls.items, definitions)
-    wires = {name: calls.wire(items) if name == "calls" else others[name][0] for name in parts}
+    wires = {name: calls.wire(items) if name == "calls" else nodes[name][0] for name in parts}
     lowered: JsonObject = {
         "type": "object",
         "properties": wires,
@@ -194,8 +194,8 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
     limits = exceeded(lowered, dialect.limits) if is_strict else ()
     shapes = AnswerShapes(
         calls=calls.shapes,
-        output=others["output"][1] if "output" in others else None,
-        meta=others["meta"][1] if "meta" in others else None,
+        output=nodes["output"][1] if "output" in nodes else None,
+        meta=nodes["meta"][1] if "meta" in nodes else None,
         named={name: shape for name, (_, shape) in defined.items()},
         wires=definitions,
         wrapped=bool(wrapped),
@@ -227,10 +227,10 @@ def choose(
 
 _NAME = "ref"
 _WIRES = frozenset(
-    encode({"type": "string", key: said})
-    for key, said in (
+    encode({"type": "string", key: words})
+    for key, words in (
         *(("pattern", pattern) for pattern in (*REFERENCES.values(), *DEMANDING.values(), *SHORT.values())),
-        *(("description", f"({words})") for words in REFERENCE_WORDS.values()),
+        *(("description", f"({word})") for word in REFERENCE_WORDS.values()),
     )
 )
 """How a reference is said on the wire."""
@@ -238,11 +238,11 @@ _WIRES = frozenset(
 
 def state_references_once(lowered: JsonObject, definitions: JsonObject) -> None:
     """Replace references by a `$ref` to one definition, if that is shorter."""
-    found: dict[str, list[Slot]] = {}
+    references: dict[str, list[Slot]] = {}
     for slot in _slots((lowered, *definitions.values())):
         if _refers(slot.schema):
-            found.setdefault(encode(slot.schema), []).append(slot)
-    for text, slots in found.items():
+            references.setdefault(encode(slot.schema), []).append(slot)
+    for text, slots in references.items():
         name = unused(_NAME, definitions, "")
         link = {"$ref": f"#/$defs/{name}"}
         if len(slots) * (len(text) - len(encode(link))) > len(text) + len(name) + len('"":,'):
@@ -255,12 +255,13 @@ def state_in_short(parts: Iterable[JsonObject], remarks: Remarks) -> None:
     """Say unions of scalars as one list of types; a reference where nothing else is a text is any text there (T9)."""
     for slot in _slots(parts):
         options: list[JsonObject] = slot.schema.get("anyOf", [])
-        others = [one for one in options if not _refers(one)]
-        if others and all(one.keys() <= _IN_SHORT and one.get("type") in SCALARS for one in others):
-            said = [text for one in (slot.schema, *others) if (text := one.get("description"))]
-            kinds = list(dict.fromkeys(one["type"] for one in options))
-            slot.put(({"description": " ".join(said)} if said else {}) | {"type": kinds if kinds[1:] else kinds[0]})
-            if len(others) < len(options):
+        scalars = [option for option in options if not _refers(option)]
+        if scalars and all(scalar.keys() <= _IN_SHORT and scalar.get("type") in SCALARS for scalar in scalars):
+            descriptions = [text for part in (slot.schema, *scalars) if (text := part.get("description"))]
+            kinds = list(dict.fromkeys(option["type"] for option in options))
+            head = {"description": " ".join(descriptions)} if descriptions else {}
+            slot.put(head | {"type": kinds if kinds[1:] else kinds[0]})
+            if len(scalars) < len(options):
                 remarks.note("#", "what a reference looks like, in the place of a scalar, moved to the local check")
 
 
@@ -272,8 +273,8 @@ def _refers(wire: JsonObject) -> bool:
 
 
 def _slots(parts: Iterable[JsonObject]) -> Iterator[Slot]:
-    waiting = [slot for part in parts for slot in held(part)]
+    waiting = [slot for part in parts for slot in slots_of(part)]
     while waiting:
         slot = waiting.pop()
         yield slot
-        waiting += held(slot.schema)
+        waiting += slots_of(slot.schema)

@@ -46,26 +46,26 @@ class Remarks:
         """Record what was changed at a path."""
         self._notes[Note(path=path, change=change)] = None
 
-    def problem(self, path: str, what: str) -> None:
+    def problem(self, path: str, reason: str) -> None:
         """Record why what is at a path can't be sent."""
-        self._problems[f"{path}: {what}"] = None
+        self._problems[f"{path}: {reason}"] = None
 
-    def head(self, kind: str | None, schema: JsonObject, path: str, said: frozenset[str] = frozenset()) -> JsonObject:
+    def head(self, kind: str | None, schema: JsonObject, path: str, whole: frozenset[str] = frozenset()) -> JsonObject:
         """The beginning of a node: its type, and its description with what only the local check holds in words.
 
-        `said` are the keywords that the node says in full.
+        `whole` are the keywords that the node says in full.
         """
         words: list[str] = []
         for key, value in schema.items():
             if key == "default":
                 self.note(path, "`default` moved to the description")
-            elif not judges(key) or key in said or key in _STRUCTURE:
+            elif not judges(key) or key in whole or key in _STRUCTURE:
                 continue
             else:
                 self.note(path, f"`{key}` moved to the local check")
             words.append(_word(key, value))
-        told = ", ".join(word for word in words if word)
-        text = " ".join(part for part in (schema.get("description"), f"({told})" if told else "") if part)
+        remark = ", ".join(word for word in words if word)
+        text = " ".join(part for part in (schema.get("description"), f"({remark})" if remark else "") if part)
         return ({} if kind is None else {"type": kind}) | ({"description": text} if text else {})
 
 

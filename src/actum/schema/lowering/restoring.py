@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import jsonschema_rs
 
-from ..json import MAX_DEPTH, JsonObject, is_list, is_object
+from ..json import MAX_DEPTH, JsonObject, is_list, is_object, without_keys
 
 _LONGEST_CHAIN = 64
 """How many names and unions are followed to one schema: a cycle of names ends here."""
@@ -112,19 +112,19 @@ class AnswerShapes:
     @cached_property
     def moves_output(self) -> bool:
         """Whether there may be a map in the output that travels as a list."""
-        waiting, seen = [self.output], set[str]()
+        waiting, met = [self.output], set[str]()
         while waiting:
             match waiting.pop():
                 case Entries():
                     return True
                 case Members(named=named, rest=rest):
-                    waiting += [*(one.shape for one in named.values()), rest]
+                    waiting += [*(member.shape for member in named.values()), rest]
                 case ListItems(first=first, rest=rest):
                     waiting += [*first, rest]
                 case AnyOf(branches=branches):
                     waiting += [branch.shape for branch in branches]
-                case NamedShape(name=name) if name not in seen:
-                    seen.add(name)
+                case NamedShape(name=name) if name not in met:
+                    met.add(name)
                     waiting.append(self.named.get(name))
                 case _:
                     pass
@@ -136,14 +136,15 @@ class AnswerShapes:
             return value
         if self.wrapped and WHOLE in value:
             inner = self.call(value[WHOLE])
-            said = {key: one for key, one in value.items() if key != WHOLE and not (key in SAID and one is None)}
+            absent = {key for key in SAID if value.get(key) is None}
+            members = without_keys(value, {WHOLE, *absent})
             if not self.spelled and ELSE in value:
-                said[ELSE] = value[ELSE]  # null is a value of it
-            return self._spelled({**inner, **said}) if is_object(inner) else inner
+                members[ELSE] = value[ELSE]  # null is a value of it
+            return self._spelled({**inner, **members}) if is_object(inner) else inner
         name = value.get("_tool")
         if not isinstance(name, str):
-            is_told = any(value.get(key) is not None for key in ALONE)
-            return {key: one for key, one in value.items() if one is not None} if is_told else value
+            is_element = any(value.get(key) is not None for key in ALONE)
+            return {key: member for key, member in value.items() if member is not None} if is_element else value
         shape = self.calls.get(name)
         restored = self.restore(value, shape) if shape is not None else value
         return self._spelled(restored) if {ELSE, EACH} & value.keys() else restored
@@ -152,9 +153,9 @@ class AnswerShapes:
         """A call with the value that its `_else` spells out, and the list that its `_each` does."""
         if not self.spelled:
             return call
-        said, items = call.get(ELSE), call.get(EACH)
-        if isinstance(said, str) and _SPELT.fullmatch(said.strip()) is not None:
-            call = {**call, ELSE: json.loads(said)}
+        otherwise, items = call.get(ELSE), call.get(EACH)
+        if isinstance(otherwise, str) and _SPELT.fullmatch(otherwise.strip()) is not None:
+            call = {**call, ELSE: json.loads(otherwise)}
         return call if (listed := _listed(items)) is None else {**call, EACH: listed}
 
     def restore(self, value: Any, shape: Shape, depth: int = 0) -> Any:
@@ -232,7 +233,7 @@ def _listed(text: Any) -> list[Any] | None:
         listed = literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    is_plain = is_list(listed) and all(isinstance(one, str | int | float) and one not in _ENDLESS for one in listed)
+    is_plain = is_list(listed) and all(isinstance(item, str | int | float) and item not in _ENDLESS for item in listed)
     return listed if is_plain else None
 
 

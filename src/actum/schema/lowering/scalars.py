@@ -32,7 +32,7 @@ _EXACT = 2**53 - 1
 """Bounds from here on (zod's safe integers) say nothing and make grammars large."""
 
 
-def kept(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObject, frozenset[str]]:
+def accepted(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObject, frozenset[str]]:
     """The assertions as the dialect takes them, and the names of those that say there all that they said."""
     result: JsonObject = {}
     whole: set[str] = set()
@@ -43,11 +43,11 @@ def kept(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObject, f
             if spelled[1] == value or (key == "pattern" and value in REFERENCES) or spelled[0] != key:
                 whole.add(key)
     # vLLM refuses a length beside a pattern or a format; two ways to spell a string are one too many for the others.
-    for one, others in (("pattern", ("format", "minLength", "maxLength")), ("format", ("minLength", "maxLength"))):
-        if one in result:
-            for other in others:
-                result.pop(other, None)
-                whole.discard(other)
+    for stronger, weaker in (("pattern", ("format", "minLength", "maxLength")), ("format", ("minLength", "maxLength"))):
+        if stronger in result:
+            for key in weaker:
+                result.pop(key, None)
+                whole.discard(key)
     return result, frozenset(whole)
 
 
@@ -57,14 +57,14 @@ def _assertions(kind: str, schema: JsonObject) -> Iterator[tuple[str, Any]]:
 
 
 def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Dialect) -> tuple[str, Any] | None:
-    taken = dialect.keywords.get(kind, frozenset())
-    if kind == "integer" and key in EXCLUSIVE and key not in taken:
+    keywords = dialect.keywords.get(kind, frozenset())
+    if kind == "integer" and key in EXCLUSIVE and key not in keywords:
         inclusive, step = EXCLUSIVE[key], 1 if key == "exclusiveMinimum" else -1
         whole = isinstance(value, int) and not isinstance(value, bool)
         if whole and inclusive not in schema:
             return _spelled(kind, inclusive, value + step, schema, dialect)
         return None
-    if key not in taken:
+    if key not in keywords:
         return None
     match key:
         case "pattern":

@@ -26,7 +26,7 @@ from .definitions import (
 from .dialects import Dialect
 from .remarks import Remarks
 from .restoring import ELSE, Entries, ListItems, Members, NamedShape, Property, Shape
-from .scalars import kept, literals
+from .scalars import accepted, literals
 
 
 class Strict:
@@ -68,8 +68,8 @@ class Strict:
             return self._literals(node, path)
         types = kinds(node)
         if len(types) > 1:
-            said = self.remarks.head(None, node, path, frozenset(node) - {"default"})
-            return self._any_of([self._typed(kind, of_kind(node, kind), path) for kind in types], said, path)
+            head = self.remarks.head(None, node, path, frozenset(node) - {"default"})
+            return self._any_of([self._typed(kind, of_kind(node, kind), path) for kind in types], head, path)
         if not types:
             return self._untyped(node, path)
         return self._typed(types[0], node, path)
@@ -93,7 +93,7 @@ class Strict:
             case "array":
                 return self._array(schema, path)
             case _:
-                assertions, whole = kept(kind, schema, self._dialect)
+                assertions, whole = accepted(kind, schema, self._dialect)
                 return self.remarks.head(kind, schema, path, whole) | assertions, None
 
     def _untyped(self, schema: JsonObject, path: str) -> Node:
@@ -101,8 +101,8 @@ class Strict:
             return self._problem(path, "has no type")
         return self.remarks.head(None, schema, path), None
 
-    def _problem(self, path: str, what: str) -> Node:
-        self.remarks.problem(path, what)
+    def _problem(self, path: str, reason: str) -> Node:
+        self.remarks.problem(path, reason)
         return {}, None
 
     def _object(self, schema: JsonObject, path: str, *, is_call: bool = False) -> Node:
@@ -192,11 +192,11 @@ class Strict:
         if is_list(items):
             items, first = schema.get("additionalItems"), items
         if schema.get("maxItems") == 0 or (items is False and not first):
-            assertions, whole = kept("array", {**schema, "maxItems": 0}, self._dialect)
+            assertions, whole = accepted("array", {**schema, "maxItems": 0}, self._dialect)
             return self.remarks.head("array", schema, path, whole) | {"items": null()[0]} | assertions, None
         if first:
             return self._tuple(schema, first, items, path)
-        assertions, whole = kept("array", schema, self._dialect)
+        assertions, whole = accepted("array", schema, self._dialect)
         wire = self.remarks.head("array", schema, path, whole)
         if not isinstance(items, dict) or not items:
             if not self._dialect.untyped:
@@ -210,7 +210,7 @@ class Strict:
         nodes = [self.node(inner, f"{path}/prefixItems/{index}") for index, inner in enumerate(first)]
         rest = [self.node(items, f"{path}/items")] if isinstance(items, dict) and items else []
         counted = schema if rest else {**schema, "maxItems": min(len(first), schema.get("maxItems", len(first)))}
-        assertions, whole = kept("array", counted, self._dialect)
+        assertions, whole = accepted("array", counted, self._dialect)
         self.remarks.note(path, "the positions of `prefixItems` moved to the local check")
         shapes = tuple(shape for _, shape in nodes)
         wire = self.remarks.head("array", schema, path, whole)
@@ -224,8 +224,8 @@ class Strict:
             self.remarks.note(path, change)
         if wires is None:
             return self._problem(path, "lists values that can't be listed (objects, lists, or none of its type)")
-        said = self.remarks.head(None, schema, path, frozenset({"enum", "const"}))
-        return any_of([(wire, None) for wire in wires], said.get("description"))
+        head = self.remarks.head(None, schema, path, frozenset({"enum", "const"}))
+        return any_of([(wire, None) for wire in wires], head.get("description"))
 
     def _reference(self, schema: JsonObject, path: str) -> Node:
         name = self.definitions.name(schema["$ref"])
@@ -247,18 +247,18 @@ class Strict:
 
     def _without_all_of(self, schema: JsonObject, path: str) -> JsonObject:
         while isinstance(schema.get("allOf"), list):
-            one, left_out = self._combining.all_of(schema, path)
+            merged, left_out = self._combining.all_of(schema, path)
             for index in left_out:
                 self.remarks.note(f"{path}/allOf/{index}", "`allOf` moved to the local check")
-            if one is None:
+            if merged is None:
                 self._problem(path, "`allOf` can't be expressed as one schema")
-            schema = one or {}
+            schema = merged or {}
         return schema
 
     def _union(self, schema: JsonObject, keyword: str, path: str) -> Node:
         options: list[Any] = schema[keyword]
         base = {key: value for key, value in schema.items() if key != keyword}
-        if any(other in base for other in OPTIONS):
+        if any(keyword_beside in base for keyword_beside in OPTIONS):
             return self._problem(path, "`anyOf` and `oneOf` side by side can't be expressed as one union")
         if any(judges(key) for key in base):
             if fits_beside(base, options):
@@ -271,12 +271,12 @@ class Strict:
         if keyword == "oneOf":
             self.remarks.note(path, "`oneOf` sent as `anyOf`; that only one option holds is checked locally")
         nodes = [self.node(option, f"{path}/{keyword}/{index}") for index, option in enumerate(options)]
-        said = self.remarks.head(None, base, path, frozenset(base) - {"default"})
-        return self._any_of(nodes, said, path)
+        head = self.remarks.head(None, base, path, frozenset(base) - {"default"})
+        return self._any_of(nodes, head, path)
 
-    def _any_of(self, nodes: list[Node], said: JsonObject, path: str) -> Node:
+    def _any_of(self, nodes: list[Node], head: JsonObject, path: str) -> Node:
         """A union in which no list can be taken for a map that is sent as one."""
-        node = any_of(nodes, said.get("description"))
+        node = any_of(nodes, head.get("description"))
         lists = [kind for kind in map(self._list_kind, branches(node)) if kind is not None]
         if len(set(lists)) > 1:
             self._problem(path, "a list and a map that is sent as the list of its entries can't be told apart")

@@ -13,7 +13,7 @@ from ..walk import reference_to
 _LONGEST = 4_000
 _DEEPEST = 32
 _TOKEN = re.compile(r"\s*(?:(?P<text>'(?:[^'\\\n]|\\[^\n])*')|(?P<word>\w+)|(?P<sign>[\[\]{}|?:,*…]))")
-_SAID = re.compile(r"\s*\([^()]*\)")
+_REMARK = re.compile(r"\s*\([^()]*\)")
 """What is said of a field: for who reads it."""
 WORDS: dict[str, JsonObject] = {
     "text": {"type": "string"},
@@ -26,7 +26,7 @@ WORDS: dict[str, JsonObject] = {
     "any": {},
 }
 """The words of the notation, with what each means."""
-FORMATS: dict[str, str] = {one["format"]: word for word, one in WORDS.items() if "format" in one}
+FORMATS: dict[str, str] = {schema["format"]: word for word, schema in WORDS.items() if "format" in schema}
 """The words of texts that have a format, by that."""
 _NULL = WORDS["null"]
 _TYPES = ", ".join(WORDS)
@@ -168,8 +168,8 @@ class _Parser:
 
     def _wrong(self, needed: str) -> ValueError:
         token = self._next
-        there = f"not {token.text!r}" if token.text else "not its end"
-        return ValueError(f"at character {token.start} of the shape {needed} is needed, {there}")
+        actual = f"not {token.text!r}" if token.text else "not its end"
+        return ValueError(f"at character {token.start} of the shape {needed} is needed, {actual}")
 
 
 def _any_of(schemas: list[JsonObject]) -> JsonObject:
@@ -177,24 +177,24 @@ def _any_of(schemas: list[JsonObject]) -> JsonObject:
     if {} in schemas:
         return {}
     spread: list[JsonObject] = []
-    for one in schemas:
-        spread += [other for other in one.get("anyOf", [one]) if other not in spread]
+    for schema in schemas:
+        spread += [option for option in schema.get("anyOf", [schema]) if option not in spread]
     return spread[0] if len(spread) == 1 else {"anyOf": spread}
 
 
 def _tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     position = 0
     stripped = text.rstrip()
     while position < len(stripped):
-        if said := _SAID.match(stripped, position):
-            position = said.end()
+        if remark := _REMARK.match(stripped, position):
+            position = remark.end()
             continue
         match = _TOKEN.match(stripped, position)
         if match is None:
             rest = stripped[position:].lstrip()
             raise ValueError(f"nothing can be read at character {len(stripped) - len(rest)} of the shape")
         kind = match.lastgroup or ""
-        found.append(_Token(kind, match[kind], match.start(kind)))
+        tokens.append(_Token(kind, match[kind], match.start(kind)))
         position = match.end()
-    return [*found, _Token("end", "", len(text))]
+    return [*tokens, _Token("end", "", len(text))]

@@ -96,7 +96,7 @@ class _Occurrence(NamedTuple):
 
     def within(self, type: Type) -> _Occurrence:
         """The type of what a list or a map in its place holds; what has many of them may nest the less."""
-        branches = sum(isinstance(one, List | Object) for one in _alternatives_of(self.type))
+        branches = sum(isinstance(option, List | Object) for option in _alternatives_of(self.type))
         return _Occurrence(type, self.extent, self.nesting + max(branches, 1))
 
 
@@ -206,14 +206,14 @@ class _Telling:
 def _alternatives_of(type: Type) -> tuple[Alternative, ...]:
     """The alternatives to tell: of what is declared without its kind only what is declared, of too many none."""
     declared = type.declared or ()
-    named = [one for one in declared if not isinstance(one, Undeclared)]
+    named = [option for option in declared if not isinstance(option, Undeclared)]
     if len(named) < len(declared):
-        objects = [one.is_any for one in named if isinstance(one, Object)]
+        objects = [option.is_any for option in named if isinstance(option, Object)]
         if any(objects) and not all(objects):
             return ()  # an object of which nothing is said takes what the others don't
-        named = [one for one in named if not (isinstance(one, List | Object) and one.is_implied)]
-    if any(isinstance(one, Number) for one in named):
-        named = [one for one in named if not isinstance(one, Whole)]
+        named = [option for option in named if not (isinstance(option, List | Object) and option.is_implied)]
+    if any(isinstance(option, Number) for option in named):
+        named = [option for option in named if not isinstance(option, Whole)]
     return tuple(named) if len(named) <= _MOST_ALTERNATIVES else ()
 
 
