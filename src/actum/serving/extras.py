@@ -1,4 +1,4 @@
-"""What is served by packages of an extra: where those are missing, one line says which to install."""
+"""The extras that serving needs; if one is missing, an error says which to install."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _NEEDS: Mapping[Extra, tuple[str, str]] = {"serve": ("starlette", "serving over 
 
 
 def is_installed(extra: Extra) -> bool:
-    """Whether what an extra brings can be imported here."""
+    """Whether the packages of an extra can be imported."""
     try:
         return find_spec(_NEEDS[extra][0]) is not None
-    except ValueError:  # it was taken out of sys.modules
+    except ValueError:  # it is a module without a spec
         return False
 
 
 def check_installed(extra: Extra) -> None:
-    """Look for what an extra brings, without importing it.
+    """Check that the packages of an extra are installed, without importing them.
 
     Raises:
         IdeaError: it is not installed; the message says how to.

@@ -1,4 +1,4 @@
-"""What other programs call messages, as Actum's: roles and parts, from chat completions and from AG-UI (M1, M10)."""
+"""Messages of chat completions and of AG-UI, with roles and parts, as messages of Actum (M1, M10)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 
 def turns_of(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
-    """Messages with a role and a content. Calls of tools and their results are left out: they were not this server's.
+    """Messages with a role and a content. Calls of tools and their results are dropped: this server didn't make them.
 
     Raises:
-        Refusal: a role, or a part of a content, can't be taken.
+        Refusal: a role, or a part of a content, isn't supported.
     """
-    found: list[JsonObject] = []
+    turns: list[JsonObject] = []
     for index, message in enumerate(messages):
         role = message.get("role")
         if role in ("tool", "function", "reasoning", "activity"):  # a tuple: a role may be a list, which has no hash
             continue
         if not isinstance(role, str) or role not in _ROLES:
             raise Refusal(422, "message", f"a role is one of {', '.join(_ROLES)}", index=index)
-        found += _turn(_ROLES[role], message.get("content"), index)
-    return found
+        turns += _turn(_ROLES[role], message.get("content"), index)
+    return turns
 
 
 def _turn(kind: str, content: Any, index: int) -> Iterator[JsonObject]:
@@ -50,7 +50,7 @@ def _turn(kind: str, content: Any, index: int) -> Iterator[JsonObject]:
 
 
 def _media(part: JsonObject) -> JsonObject | None:
-    """A part that isn't text, as a message; None if it can't be one."""
+    """A part other than text, as a message; None if it isn't supported."""
     match part:
         case {"type": "image_url", "image_url": {"url": str(url)}}:
             return _located("image", url)
@@ -70,7 +70,7 @@ def _media(part: JsonObject) -> JsonObject | None:
 
 
 def _located(kind: str, url: str) -> JsonObject | None:
-    """What is at a URL; one that brings its data with it is data."""
+    """A message with a URL, or with the data of a `data:` URL."""
     if url.startswith("data:"):
         head, sign, data = url.removeprefix("data:").partition(",")
         media_type, _, encoding = head.partition(";")
@@ -81,15 +81,14 @@ def _located(kind: str, url: str) -> JsonObject | None:
 
 
 def input_from(
-    name: str, idea: Idea, turns: list[JsonObject], given: Mapping[str, Any] | None
+    name: str, idea: Idea, turns: list[JsonObject], arguments: Mapping[str, Any] | None
 ) -> tuple[list[JsonObject], Mapping[str, Any] | None]:
-    """The messages and the input of a run that a chat begins.
+    """The messages and the input of a run that a chat starts.
 
-    An Idea that needs just one text as its input gets what the user has said last; where it needs more, or something
-    else, the request has to bring it as `input`.
+    An Idea whose input is a single text gets the last message of the user; other Ideas need the request's `input`.
     """
-    if given is not None:
-        return turns, given
+    if arguments is not None:
+        return turns, arguments
     takes = Interface.of(name, idea).takes
     needed: Any = takes.get("required") or []
     if not needed:

@@ -1,4 +1,4 @@
-"""`Guard`: the one ASGI door before everything that is served: who asks, from where, with what, and how much.
+"""`Guard`: the ASGI middleware before everything that is served: it checks who asks, from where, and for how much.
 
 What it refuses never reaches an application: other hosts (DNS rebinding, 421), other origins (403), callers without a
 token (401) or with too many requests (429), bodies of other types (a form needs no preflight, 415), and bodies that are
@@ -25,14 +25,14 @@ from .callers import CALLER, LOOPBACK, MOST_BYTES, Callers
 from .refusals import Refusal, error_body
 
 CONTAINER = 4
-"""How many values a list or an object counts as: so much more it costs than a number."""
+"""How many values a list or an object counts as, since it costs more than a number."""
 _LOOSE = bytes(set(range(256)) - set(b"[]{},"))
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class JsonMeter:
-    """Counts the values of a text and how deep it nests. What isn't JSON holds no more than what is counted, either."""
+    """Counts the values of a JSON text and how deep it nests; for other texts the counts are upper bounds."""
 
     def __init__(self) -> None:
         self.values = 1
@@ -50,10 +50,10 @@ class JsonMeter:
         self._is_string ^= len(sides) % 2 == 0
         brackets = outside.translate(None, b",")
         self.values += len(outside) - len(brackets)
-        for one in brackets:
-            self._now += _STEP[one]
+        for bracket in brackets:
+            self._now += _STEP[bracket]
             self.depth = max(self.depth, self._now)
-            self.values += CONTAINER if _STEP[one] > 0 else 0
+            self.values += CONTAINER if _STEP[bracket] > 0 else 0
 
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -63,28 +63,28 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = frozenset({"/health"})
-"""Paths that need no token and tell nothing."""
+"""Paths that need no token, and reveal nothing."""
 FORMS = ("/studio/",)
-"""Where a page's own forms may be posted to, by its own origin."""
+"""Where pages of the server's own origin may post forms to."""
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?")
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _GRACE = 5.0
-"""Seconds after which a body has to have come at the least rate."""
+"""Seconds after which the least rate of a body is enforced."""
 _LEAST_RATE = 1_024
-"""How many bytes of a body have to come in a second, on average."""
+"""How many bytes of a body have to arrive in a second, on average."""
 _PIECE = 64 * 1024
 """How many bytes of a body are measured at once, and of an answer handed to a connection: what its peer doesn't take
 isn't buffered there."""
 MOST_VALUES = 20_000
-"""How many values a JSON body may hold: as many as the loop can bear that serves others meanwhile."""
+"""How many values a JSON body may hold: more would hold up the loop for other callers."""
 _NO_CACHE = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Lets a request through to `app` that comes from who it should, as it should.
+    """Hands a request on to `app` if its host, its origin, its token and its body are in order.
 
     `hosts` are the names under which this server is asked, each with its port, or without: then any port is meant.
     `origins` are pages of other hosts that may call it (CORS), for example `http://localhost:5173`. `most` bounds a
@@ -115,33 +115,33 @@ class Guard:
         origin = one_header(headers, "origin")
         answer = _with_headers(self._bounded(scope, send), self._shared(origin))
         try:
-            await self._judged(scope, headers, origin, receive, answer)
+            await self._dispatch(scope, headers, origin, receive, answer)
         except Refusal as refusal:
             await _refusing(refusal)(scope, receive, answer)
-        except NotTaken as left:
-            left.__traceback__ = left.__context__ = None  # the application holds the error, and so what wasn't taken
-            if left.refusal is not None:
-                await _refusing(left.refusal)(scope, receive, answer)
+        except NotTaken as error:
+            error.__traceback__ = error.__context__ = None  # frees the answer: the application keeps the error
+            if error.refusal is not None:
+                await _refusing(error.refusal)(scope, receive, answer)
             # else the server closes the connection, since the answer isn't complete
 
     def _bounded(self, scope: Scope, send: Send) -> Send:
-        """What sends, and gives up on who takes nothing of the answer any more, or not what was sent before."""
+        """A `send` that gives up on clients that stop reading, or haven't read earlier answers."""
 
         async def sending(message: Message) -> None:
             size = _announced(message) if message["type"] == "http.response.start" else len(message.get("body", b""))
             caller = scope.get(CALLER)
             if caller is None or size <= _PIECE:
-                await self._taken(message, send)
+                await self._send_in_pieces(message, send)
                 return
             try:
                 with self.callers.holding(caller, size):
-                    await self._taken(message, send)
-            except Refusal as refusal:  # in the middle of a stream it ends: who comes back goes on
+                    await self._send_in_pieces(message, send)
+            except Refusal as refusal:  # a stream ends in the middle: the client can resume it
                 raise NotTaken(refusal if message["type"] == "http.response.start" else None) from None
 
         return sending
 
-    async def _taken(self, message: Message, send: Send) -> None:
+    async def _send_in_pieces(self, message: Message, send: Send) -> None:
         for piece in _pieces(message):
             try:
                 async with asyncio.timeout(self.patience):
@@ -149,15 +149,15 @@ class Guard:
             except TimeoutError:
                 raise NotTaken(None) from None
 
-    async def _judged(self, scope: Scope, headers: Headers, origin: str | None, receive: Receive, send: Send) -> None:
+    async def _dispatch(self, scope: Scope, headers: Headers, origin: str | None, receive: Receive, send: Send) -> None:
         host = self._host(headers)
         self._check_origin(scope, headers, origin, host)
         if scope["method"] == "OPTIONS" and origin in self.origins:
             await _preflight(headers)(scope, receive, send)
             return
         if scope["path"] not in OPEN:
-            if (moved := self._entered(scope, host)) is not None:
-                await moved(scope, receive, send)
+            if (redirect := self._token_redirect(scope, host)) is not None:
+                await redirect(scope, receive, send)
                 return
             scope[CALLER] = caller = self._caller(scope, headers, host)
             self.callers.count(caller)
@@ -179,11 +179,11 @@ class Guard:
         return {**_NO_CACHE, "access-control-allow-origin": str(origin), "vary": "origin"}
 
     def _host(self, headers: Headers) -> str:
-        """The name that the server was asked under: one, and one of its own."""
-        named = headers.getlist("host")
-        host = named[0].lower() if len(named) == 1 else ""
-        found = _HOST.fullmatch(host)
-        if found is None or (host not in self._hosts and found["name"] not in self._hosts):
+        """The Host that was asked: a single one, and one of the server's own."""
+        names = headers.getlist("host")
+        host = names[0].lower() if len(names) == 1 else ""
+        match = _HOST.fullmatch(host)
+        if match is None or (host not in self._hosts and match["name"] not in self._hosts):
             raise Refusal(421, "host", "this server doesn't answer to that name; --host-name adds one")
         return host
 
@@ -195,12 +195,12 @@ class Guard:
         """
         if origin is None and not headers.getlist("origin"):
             return
-        own = {f"{scheme}://{host}" for scheme in ("https", scope.get("scheme", "http"))}
-        if origin is None or (origin not in self.origins and origin.lower() not in own):
+        same_site = {f"{scheme}://{host}" for scheme in ("https", scope.get("scheme", "http"))}
+        if origin is None or (origin not in self.origins and origin.lower() not in same_site):
             raise Refusal(403, "origin", "pages of other origins may not call this server; --origin allows one")
 
-    def _entered(self, scope: Scope, host: str) -> Response | None:
-        """What leads a browser on that brings its token in the URL, with the cookie that takes the token's place."""
+    def _token_redirect(self, scope: Scope, host: str) -> Response | None:
+        """The redirect of a browser that brings its token in the URL, with the cookie that replaces the token."""
         if scope["method"] != "GET" or b"token=" not in scope["query_string"]:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -216,13 +216,13 @@ class Guard:
         return RedirectResponse(f"{path}?{rest}" if rest else path, 303, {"set-cookie": cookie + secure})
 
     def _caller(self, scope: Scope, headers: Headers, host: str) -> str:
-        """The name of who asks, by a token or, for a browser's own pages, by the cookie that it was given."""
-        said = one_header(headers, "authorization") or ""
-        scheme, _, token = said.partition(" ")
+        """The name of the caller, by the token or, for the server's own pages, by the cookie of the browser."""
+        authorization = one_header(headers, "authorization") or ""
+        scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and (caller := self.callers.of_token(token.strip())) is not None:
             return caller
         cookie = cookie_parser(";".join(headers.getlist("cookie"))).get(_cookie_name(host))
-        caller = None if said or cookie is None else self.callers.of_session(cookie)
+        caller = None if authorization or cookie is None else self.callers.of_session(cookie)
         if caller is None:
             raise _no_token()
         self._check_own_page(scope, headers)
@@ -230,7 +230,7 @@ class Guard:
 
     @staticmethod
     def _check_own_page(scope: Scope, headers: Headers) -> None:
-        """Refuse what a browser sends with its cookie for a page of another port, which to cookies is the same site."""
+        """Refuse requests that a page of another port makes with this server's cookie: cookies ignore ports."""
         site, is_safe = one_header(headers, "sec-fetch-site"), scope["method"] in _SAFE
         is_visit = is_safe and one_header(headers, "sec-fetch-mode") == "navigate"
         if site not in {None, "same-origin", "none"} and not is_visit:
@@ -249,7 +249,7 @@ class Guard:
         return is_own and _kind(headers) in _FORM_TYPES
 
     async def _body(self, headers: Headers, receive: Receive, meter: JsonMeter | None) -> Receive:
-        """The whole body, read before anything is done for it, and measured where it is JSON."""
+        """The whole body, read before the application is called, and measured if it is JSON."""
         announced = one_header(headers, "content-length") or "0"
         if not announced.isdigit() or len(announced) > 18 or int(announced) > self.most:
             raise _too_large(self.most)
@@ -261,7 +261,7 @@ class Guard:
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
-                        break  # it has gone: there is nobody to answer
+                        break  # the client has left
                     piece = message.get("body", b"")
                     size += len(piece)
                     if size > self.most:
@@ -275,18 +275,18 @@ class Guard:
                         raise TimeoutError
         except TimeoutError:
             raise Refusal(408, "slow_body", "the body took too long to arrive") from None
-        if refusal is not None:  # now that all of it is there: who is still sending wouldn't hear of it
+        if refusal is not None:  # only now: a client that is still sending wouldn't read it
             raise refusal
         first: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
-        async def given() -> Message:
+        async def replayed() -> Message:
             return first.pop() if first else await receive()
 
-        return given
+        return replayed
 
 
 def one_header(headers: Headers, name: str) -> str | None:
-    """The value of a header that comes once, None where it is missing or comes several times."""
+    """The value of a header; None if it is missing or comes several times."""
     values = headers.getlist(name)
     return values[0].strip() if len(values) == 1 else None
 
@@ -296,7 +296,7 @@ def _kind(headers: Headers) -> str:
 
 
 def _complaint(meter: JsonMeter, piece: bytes) -> Refusal | None:
-    """Why a body is refused that goes on with this piece, None where it isn't: it holds more than is taken."""
+    """The refusal of a body that continues with this piece, None as long as it is small enough."""
     for begin in range(0, len(piece), _PIECE):
         meter.take(piece[begin : begin + _PIECE])
         if meter.values > MOST_VALUES:
@@ -308,30 +308,30 @@ def _complaint(meter: JsonMeter, piece: bytes) -> Refusal | None:
 
 
 class NotTaken(Exception):
-    """Who has asked takes nothing of the answer any more, or not what was sent before: `refusal` says that to them."""
+    """The client has stopped reading the answer, or hasn't read earlier ones; then `refusal` tells it so."""
 
     def __init__(self, refusal: Refusal | None) -> None:
         self.refusal = refusal
 
 
 def _announced(message: Message) -> int:
-    """How many bytes an answer says that it has, 0 where it doesn't."""
+    """The content length that an answer announces; 0 if it announces none."""
     return int(Headers(scope=message).get("content-length", "0"))
 
 
 def _pieces(message: Message) -> Iterator[Message]:
-    """A message of an answer in pieces that a connection takes one after the other."""
+    """A message of an answer, split into pieces of at most `_PIECE` bytes."""
     body = message.get("body", b"")
     if len(body) <= _PIECE:
         yield message
         return
     for begin in range(0, len(body), _PIECE):
-        more = begin + _PIECE < len(body) or message.get("more_body", False)
-        yield {**message, "body": body[begin : begin + _PIECE], "more_body": more}
+        has_more = begin + _PIECE < len(body) or message.get("more_body", False)
+        yield {**message, "body": body[begin : begin + _PIECE], "more_body": has_more}
 
 
 def _cookie_name(host: str) -> str:
-    """The name of the cookie: cookies don't know ports, and two servers of one machine are not to share one."""
+    """The name of the cookie, with a hash of the host and port, since servers of one machine share their cookies."""
     return f"actum-{hashlib.sha256(host.encode('latin-1')).hexdigest()[:8]}"
 
 
@@ -345,13 +345,13 @@ def _too_large(most: int) -> Refusal:
 
 
 def _with_headers(send: Send, shared: Mapping[str, str]) -> Send:
-    """What sends the same with more headers, unless the application says its own."""
+    """A `send` that adds headers that the application hasn't set."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = MutableHeaders(scope=message)
+            headers = MutableHeaders(scope=message)
             for name, value in shared.items():
-                own.setdefault(name, value)
+                headers.setdefault(name, value)
         await send(message)
 
     return sending
@@ -363,7 +363,7 @@ def _refusing(refusal: Refusal) -> Response:
 
 
 def _preflight(headers: Headers) -> Response:
-    """The answer to a page that asks whether it may ask; `_shared` says which pages may."""
+    """The answer to a CORS preflight; `_shared` says which pages are allowed."""
     allowed = {
         "access-control-allow-methods": "GET, POST, DELETE",
         "access-control-allow-headers": one_header(headers, "access-control-request-headers") or "",

@@ -1,4 +1,4 @@
-"""What a host is told in words: how far a run is, what is held, and what a graph has come to."""
+"""Texts for hosts: the progress of a run, the calls that are held, and the errors of a plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 10
 
 
 def progress_text(entry: JsonObject) -> str | None:
-    """What an entry of a run's record is about: the tool of a call that is made, or was."""
+    """What an entry of a run's record reports, in words: the call of a tool, or a request to the model."""
     call: Any = entry.get("call")
     message: Any = entry.get("message")
     if is_object(call) and "_tool" in call:
@@ -23,22 +23,24 @@ def progress_text(entry: JsonObject) -> str | None:
 
 
 def held_text(run: Run, stop: RunHeld, handle: str, place: str | None, again: str) -> str:
-    """How what waits for a decision gets one. The values of calls are for who decides, not for the model that reads."""
-    tools = sorted({str(one.call.get("_tool")) for one in stop.pending.values()})
-    what = ", ".join(tools[:_MOST]) or ", ".join(stop.waiting[:_MOST])
+    """What is held, and how to decide; without the values of calls, since a model reads this."""
+    tools = sorted({str(item.call.get("_tool")) for item in stop.pending.values()})
+    held = ", ".join(tools[:_MOST]) or ", ".join(stop.waiting[:_MOST])
     if place is None:
-        how = "this server keeps its runs in memory, so only a host that shows forms can decide (or serve with --store)"
+        decide = (
+            "this server keeps its runs in memory, so only a host that shows forms can decide (or serve with --store)"
+        )
     else:
-        how = (
+        decide = (
             f"the user decides with `actum approve {run.id} --store {place}` or `actum deny`, and sees with "
             f"`actum waiting {run.id} --store {place}` what the calls are"
         )
-    first = f"Held for a decision of the user, and not made: {what}. No model can decide: {how}."
+    first = f"Held for a decision of the user, and not made: {held}. No model can decide: {decide}."
     return f"{first} Then call `{again}` with run {handle!r}."
 
 
 def failure_text(stop: RunFailed) -> str:
-    """What a plan has come to that failed: every error with its call, and what stays done."""
+    """Why a plan failed: every error with its call, and the calls that stay done."""
     lines = [f"call {_index(place)} ({tool}): {error}" for place, (tool, error) in stop.failed.items()]
     lines = lines or [stop.message]
     whole = {_index(place): tool for place, tool in stop.done.items() if tool and "." not in _index(place)}
@@ -49,5 +51,5 @@ def failure_text(stop: RunFailed) -> str:
 
 
 def _index(place: str) -> str:
-    """The index of a call, with that of the item, of an answer that is the only one."""
+    """The index of a call in the plan, and of its item in an `_each`."""
     return place.partition(".")[2] or place

@@ -1,7 +1,7 @@
-"""Runs that a host has begun by calling a tool: submitted, carried out here, asked about, and found by their handles.
+"""Runs that a host starts by calling a tool: submitted, carried out here, continued, and found by their handles.
 
-A handle names a run by its random id, and what it asks: a question that was answered is no longer asked, so a handle is
-spent by its first use, whoever brings it again (§ serving of docs/mcp.md). All that outlives the process is in `Runs`.
+A handle names a run by its random id, and its open questions: since a question is answered only once, a handle is
+spent by its first use (§ serving of docs/mcp.md). Everything that outlives the process is in `Runs`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, question_id
 from .callers import UNBOUNDED, Quota, check_room, find_run
 from .desk import Desk
-from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, parse_run_id
+from .stops import EntryListener, HandleFound, HandleSpent, HostAsked, RunDone, RunFailed, RunHeld, Stop, parse_run_id
 from .traceparent import with_traceparent
 
 TTL = 24 * 3600.0
 """How many seconds a run may wait for its host in all."""
 _QUEUE = "mcp-"
 _MOST_OPEN = 16
-"""How many questions of a run travel at once."""
+"""How many questions of a run are sent at once."""
 _DRAIN = 1.0
 _SLOTS = 1_000
-"""How many runs are carried out at once, those among them that wait for the host's model."""
+"""How many runs are carried out at once, including those that wait for the host's model."""
 
 
 @dataclass(eq=False)
@@ -61,11 +61,11 @@ class Hosting:
         self.runs = self.desk.runs
         self.asking: set[str] = set()
         """The names of the Ideas for which the host's model answers."""
-        self.own: dict[str, Agent] = {}
-        """The agents of what is served as well as Ideas, by name."""
+        self.agents: dict[str, Agent] = {}
+        """The agents of what is served besides Ideas, by name."""
         self._queue = f"{_QUEUE}{urandom(6).hex()}"
         self._asks = WeakValueDictionary[str, Asks]()
-        """By their ids, what the runs ask that are carried out, or that a host waits for."""
+        """The questions of runs that are carried out, or that a host waits for, by the ids of the runs."""
         self._beginning = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._carried: set[str] = set()
@@ -80,7 +80,7 @@ class Hosting:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Carry runs out as long as the block lasts; what is under way then can be gone on with by its handle."""
+        """Carry out runs while the block lasts; those still under way can later be continued by their handles."""
         await self._give_up_old()
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(self._worker.serve())
@@ -103,31 +103,33 @@ class Hosting:
     # What carries a run out
 
     def _agent_for(self, idea: Idea) -> Agent:
-        run = run_id(idea.meta[RUN])
-        name, _ = parse_run_id(run)
-        if name in self.own:
-            return self.own[name]
-        return self.agent_of(idea, self.asks_of(run) if name in self.asking else None)
+        key = run_id(idea.meta[RUN])
+        name, _ = parse_run_id(key)
+        if name in self.agents:
+            return self.agents[name]
+        return self.agent_of(idea, self.asks_of(key) if name in self.asking else None)
 
     def agent_of(self, idea: Idea, asks: Asks | None = None) -> Agent:
-        """The agent that carries an Idea out; with `asks` its model is the host's."""
+        """The agent that carries out an Idea; with `asks`, its model is the host's."""
         model = None if asks is None else HostModel(asks, self.ttl)
-        made_by, roots = self.desk.agent, [*self.desk.all_roots, *idea.roots]
-        if made_by is None:
+        runner, roots = self.desk.agent, [*self.desk.all_roots, *idea.roots]
+        if runner is None:
             return fitted(agent_at(roots, model=model), idea, is_own=True, roots=roots)
-        if is_agent(made_by):
-            base = copy(made_by)
+        if is_agent(runner):
+            base = copy(runner)
             base.model = model or base.model
             return fitted(base, idea, roots=roots)
         if model is None:
-            return made_by(idea)
-        unnamed = {key: value for key, value in idea.config.items() if key != "model"}  # which it can do without
-        agent = copy(made_by(replace(idea, config=unnamed)))
+            return runner(idea)
+        config = {
+            key: value for key, value in idea.config.items() if key != "model"
+        }  # the host's model takes its place
+        agent = copy(runner(replace(idea, config=config)))
         agent.model = model
         return agent
 
     def asks_of(self, run: str) -> Asks:
-        """What a run asks of its host."""
+        """The questions of a run to its host."""
         return self._asks.setdefault(run, Asks())
 
     # What hosts do
@@ -135,33 +137,33 @@ class Hosting:
     async def begin(
         self, name: str, idea: Idea, arguments: JsonObject, caller: str, *, is_input: bool = True, trace: Any = None
     ) -> Run:
-        """A new run of what is served under a name; `trace` is the `traceparent` of who asks for it.
+        """A new run of what is served under a name; `trace` is the caller's `traceparent`.
 
         Raises:
             MessageError: the arguments don't fit.
             Refusal: the caller has too many runs under way.
         """
-        given = arguments if is_input else None
-        own = f"{name}:{question_id(arguments)}:{urandom(12).hex()}"
-        async with self._beginning:  # so that what is counted is what there is
+        key = f"{name}:{question_id(arguments)}:{urandom(12).hex()}"
+        idea = with_traceparent(idea, trace)
+        async with self._beginning:  # no run starts between the count and the submission
             await check_room(self.runs, caller, self.quota)
             return await self.runs.submit(
-                with_traceparent(idea, trace), id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl
+                idea, id=key, input=arguments if is_input else None, tenant=caller, queue=self._queue, patience=self.ttl
             )
 
     async def find(self, handle: str, caller: str, name: str = "", arguments: JsonObject | None = None) -> HandleFound:
-        """The run that a handle leads to, for who was given it; as what, and with what it was begun, where that counts.
+        """The run that a handle leads to, if it is this caller's, of this name, and was begun with these arguments.
 
         Raises:
-            Spent: there is none.
-            StoreUnavailable: nobody can say now.
+            HandleSpent: there is none.
+            StoreUnavailable: the store can't be reached.
         """
         rest, _, seal = handle.rpartition(".")
-        known, _, asked = rest.rpartition(".")
-        served, begun_with = parse_run_id(known)
+        key, _, asked = rest.rpartition(".")
+        served, begun_with = parse_run_id(key)
         is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
         if is_same and name in ("", served):
-            run = await find_run(self.runs, known)
+            run = await find_run(self.runs, key)
             is_own = run is not None and run.row.queue.startswith(_QUEUE) and run.row.tenant == caller
             if run is not None and is_own and not self._is_old(run):
                 self._carry_on(run)
@@ -169,11 +171,11 @@ class Hosting:
         raise HandleSpent
 
     def _carry_on(self, run: Run) -> None:
-        """Carry a run out that another process was to carry out, and no longer does."""
+        """Carry out a run that belongs to the queue of a process that has ended."""
         is_owed = not run.row.is_over and run.row.state != "waiting"
         if is_owed and run.row.queue != self._queue and run.id not in self._carried:
             self._carried.add(run.id)
-            self._own_task(self._carry(run.id))
+            self._spawn(self._carry(run.id))
 
     async def _carry(self, run: str) -> None:
         try:
@@ -183,55 +185,55 @@ class Hosting:
 
     def drop(self, run: Run) -> None:
         """End a run that nobody waits for any more."""
-        self._own_task(run.cancel())
+        self._spawn(run.cancel())
 
-    def _own_task(self, work: Any) -> None:
+    def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def until(self, run: Run, heard: Heard, after: int = 0) -> tuple[Stop, int]:
-        """Wait until a run stops: it has ended, is held, or asks; and the number of the last entry of its record."""
+    async def until_stop(self, run: Run, listener: EntryListener, after: int = 0) -> tuple[Stop, int]:
+        """Wait until a run ends, is held or asks; return this, and the number of the last entry of its record."""
         asks = self.asks_of(run.id)
 
-        async def followed() -> None:
+        async def follow() -> None:
             nonlocal after
             async for entry in run.follow(after):
                 after = entry.seq
-                await heard(entry.data)
+                await listener(entry.data)
 
-        async with beside(followed(), asks.opened()) as [following, asked]:
-            await asyncio.wait([following, asked], return_when=asyncio.FIRST_COMPLETED)
+        async with beside(follow(), asks.opened()) as [following, asking]:
+            await asyncio.wait([following, asking], return_when=asyncio.FIRST_COMPLETED)
         if asks.open:
             return HostAsked(questions=asks.open[:_MOST_OPEN]), after
         if not following.cancelled() and (error := following.exception()) is not None:
             raise error
-        return await self._ended(run), after
+        return await self._stop_of(run), after
 
-    async def _ended(self, run: Run) -> Stop:
+    async def _stop_of(self, run: Run) -> Stop:
         row = await run.refresh()
         if row.state == "waiting":
-            held = {question_id(one.of, one.call, list(one.crossing)): one for one in await run.pending()}
-            return RunHeld(pending=held, waiting=list(row.waiting))
+            pending = {question_id(item.of, item.call, list(item.crossing)): item for item in await run.pending()}
+            return RunHeld(pending=pending, waiting=list(row.waiting))
         if row.state == "done" and not (row.output is None and row.waiting):
             return RunDone(output=row.output)
         message = str((row.error or {}).get("message", f"the run was {row.state}"))
-        failed, done = _left(await run.context())
+        failed, done = _outcomes(await run.context())
         return RunFailed(message=message, failed=failed, done=done)
 
-    async def decide(self, run: Run, one: Pending, ruling: Ruling, reason: str = "") -> None:
+    async def decide(self, run: Run, pending: Pending, ruling: Ruling, reason: str = "") -> None:
         """Decide on a call that is held.
 
         Raises:
-            RunError, IdeaError: it no longer is.
+            RunError, IdeaError: it is no longer held.
         """
-        await run.decide(one.of, ruling, reason=reason, by=run.row.tenant)
+        await run.decide(pending.of, ruling, reason=reason, by=run.row.tenant)
         await run.refresh()
         self._carry_on(run)
 
 
-def _left(context: Iterable[JsonObject]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """What the calls of a run's own answers have come to."""
+def _outcomes(context: Iterable[JsonObject]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The calls of a run that failed, with their errors, and those that were carried out, by their places."""
     failed: dict[str, tuple[str, str]] = {}
     done: dict[str, str] = {}
     for message in context:

@@ -17,15 +17,15 @@ from .desk import Desk
 from .guard import Guard
 
 _HEAD_SECONDS = 10.0
-"""How long a connection may stand without a request under way: before its head is there, and after its answer."""
+"""How long a connection may be idle: before the head of a request has arrived, and after its answer."""
 _CONNECTIONS = 1_000
 _PER_ADDRESS = 250
 
 
 class _Patient(H11Protocol):
-    """Closes connections that have no request under way: those that stand too long, and the oldest of too many.
+    """Closes idle connections: those that are idle for too long, and the oldest if there are too many.
 
-    A connection whose request was answered, but whose body still comes in, has none under way.
+    A connection is idle, too, whose request is answered while its body still arrives.
     """
 
     _timer: asyncio.TimerHandle | None = None
@@ -52,18 +52,18 @@ class _Patient(H11Protocol):
         return not self.cycle or self.cycle.response_complete  # there is no cycle before the first request
 
     def _watch(self) -> None:
-        """Have the timer run while no request is under way, and only then."""
+        """Run the timer exactly while the connection is idle."""
         if not self._is_idle:
             self._forget()
         elif self._timer is None and not self.transport.is_closing():
             self._timer = self.loop.call_later(_HEAD_SECONDS, self._late)
 
     def _make_room(self) -> None:
-        """Close what has stood idle longest, where there are too many connections of all, or of this one's address."""
-        every = [one for one in self.connections if isinstance(one, _Patient) and not one.transport.is_closing()]
-        own = [one for one in every if one.client and self.client and one.client[0] == self.client[0]]
-        crowd = own if len(own) > _PER_ADDRESS else every if len(every) > _CONNECTIONS else []
-        idle = [(one._timer.when(), one) for one in crowd if one._timer is not None and one is not self]
+        """Close the connection that is idle longest if there are too many in all, or from this one's address."""
+        every = [peer for peer in self.connections if isinstance(peer, _Patient) and not peer.transport.is_closing()]
+        same_address = [peer for peer in every if peer.client and self.client and peer.client[0] == self.client[0]]
+        crowd = same_address if len(same_address) > _PER_ADDRESS else every if len(every) > _CONNECTIONS else []
+        idle = [(peer._timer.when(), peer) for peer in crowd if peer._timer is not None and peer is not self]
         if crowd:
             min(idle, default=(0.0, self), key=lambda stood: stood[0])[1].transport.close()
 
@@ -79,7 +79,7 @@ class _Patient(H11Protocol):
 
 
 class HttpServer(uvicorn.Server):
-    """A server whose signals are its caller's; `begun` is set once it listens."""
+    """A server that leaves signals to its caller; `begun` is set once it listens."""
 
     def __init__(self, app: Guard) -> None:
         config = uvicorn.Config(
@@ -101,7 +101,7 @@ class HttpServer(uvicorn.Server):
         self.begun.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop; the app's own end is waited for also by who is stopped at once, where uvicorn leaves it out."""
+        """Stop; wait for the end of the app's lifespan even if forced, which uvicorn doesn't do."""
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
@@ -118,33 +118,33 @@ def bound(host: str, port: int) -> socket.socket:
     Raises:
         RunError: it can't be used.
     """
-    # With the protocol said, asyncio turns Nagle's algorithm off on what is accepted: else the end of an answer waits
+    # If the protocol is named, asyncio disables Nagle's algorithm for its connections: else the end of an answer waits
     # for the client's delayed acknowledgement, 40 ms for each.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    own = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        own.bind((host, port))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
     except (OSError, OverflowError) as error:
-        own.close()
+        listener.close()
         raise RunError(
             f"the server can't listen at {host}:{port}: {getattr(error, 'strerror', None) or error}"
         ) from None
-    return own
+    return listener
 
 
 async def listen(
-    app: Guard, desk: Desk, own: socket.socket, *, started: Callable[[], None], stopping: Callable[[], None]
+    app: Guard, desk: Desk, listener: socket.socket, *, started: Callable[[], None], stopping: Callable[[], None]
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C: then start nothing more, let runs and streams end, and stop; again: stop at once.
+    """Serve until SIGTERM or Ctrl-C; then let runs and streams end, and stop. A second signal stops at once.
 
     Raises:
-        RunError: runs can't be carried out here any more.
+        RunError: the worker has failed.
     """
     server = HttpServer(app)
     stop = asyncio.Event()
     with _signals(stop, server, desk, stopping):
-        serving = asyncio.create_task(server.serve(sockets=[own]))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
         ending = asyncio.create_task(stop.wait())
         try:
             async with beside(server.begun.wait()) as [begun]:
@@ -168,7 +168,7 @@ def _signals(stop: asyncio.Event, server: HttpServer, desk: Desk, stopping: Call
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
 
-    def asked() -> None:
+    def stop_or_force() -> None:
         if stop.is_set():
             server.force_exit = True
             desk.let_go()
@@ -178,7 +178,7 @@ def _signals(stop: asyncio.Event, server: HttpServer, desk: Desk, stopping: Call
 
     with contextlib.suppress(NotImplementedError, RuntimeError):  # Windows; a thread: its owner cancels it
         for number in numbers:
-            loop.add_signal_handler(number, asked)
+            loop.add_signal_handler(number, stop_or_force)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from ..schema.json import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """What a caller needs to know of an Idea. Nothing of its context is told but what its author describes."""
+    """What a caller needs to know of an Idea. Of its context, it shows only what the author describes."""
 
     name: str
     description: str
@@ -23,8 +23,8 @@ class Interface:
     def of(cls, name: str, idea: Idea) -> Interface:
         """The interface of an Idea that is served under a name."""
         tool = idea.as_tool(name)
-        said = idea.meta.get("description")
-        description = said if isinstance(said, str) else tool.description or ""
+        about = idea.meta.get("description")
+        description = about if isinstance(about, str) else tool.description or ""
         gives = True if idea.schema is None else shape_of(idea.schema).schema
         return cls(name=name, description=description, takes=tool.parameters, gives=gives)
 

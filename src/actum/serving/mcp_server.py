@@ -105,7 +105,7 @@ class Host:
         if self.graph is not None:
             for offer in await self.graph.offers():
                 self.offers[offer.name] = offer
-            self.hosting.own[self.graph.name] = self.graph.agent
+            self.hosting.agents[self.graph.name] = self.graph.agent
 
     async def listed(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """What is offered, the same to everybody."""
@@ -172,7 +172,7 @@ class Host:
     async def _resumed(self, ctx: Context, params: types.CallToolRequestParams, found: HandleFound) -> Reply:
         """Go on with a call that has asked, by the responses of the host."""
         offer = self.offers[found.name]
-        stop, after = await self.hosting.until(found.run, replies.Telling(ctx))
+        stop, after = await self.hosting.until_stop(found.run, replies.Telling(ctx))
         took = await self._respond(found, stop, params.input_responses or {})
         if params.input_responses and not took and isinstance(stop, RunHeld | HostAsked):
             return self._not_done(found.run, stop, offer)  # its user has put it off
@@ -186,7 +186,7 @@ class Host:
         if answer is None:
             return await self._looked(ctx, caller, handle)
         found = await self.hosting.find(handle, caller)
-        stop, after = await self.hosting.until(found.run, replies.Telling(ctx))
+        stop, after = await self.hosting.until_stop(found.run, replies.Telling(ctx))
         asked = [one.id for one in stop.questions if one.id in found.asked] if isinstance(stop, HostAsked) else []
         if not asked or not self.hosting.asks_of(found.run.id).answer(asked[0], encode(answer)):
             raise HandleSpent
@@ -202,7 +202,7 @@ class Host:
         telling = replies.Telling(ctx)
         try:
             while True:
-                stop, after = await self.hosting.until(run, telling, after)
+                stop, after = await self.hosting.until_stop(run, telling, after)
                 match stop:
                     case RunDone(output=output):
                         return replies.tool_result(offer.result(output))

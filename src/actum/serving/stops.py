@@ -1,4 +1,4 @@
-"""Where a run that a host has begun can stop, and the handle by which the host comes back to it."""
+"""The points at which a host's run can stop, and the handles by which the host returns to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RunDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFailed:
-    """A run that has none, and won't have: why, and what its calls came to, by their places."""
+    """A run that will have no output: why, and the outcomes of its calls, by their places."""
 
     message: str
     failed: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
@@ -48,12 +48,12 @@ class HostAsked:
 
 
 Stop: TypeAlias = RunDone | RunFailed | RunHeld | HostAsked
-Heard: TypeAlias = Callable[[JsonObject], Awaitable[None]]
-"""Hears each entry of a run's record."""
+EntryListener: TypeAlias = Callable[[JsonObject], Awaitable[None]]
+"""Called with each entry of a run's record."""
 
 
 class HandleSpent(RunError):
-    """A handle that leads to nothing that is asked (any more)."""
+    """A handle that leads to no open question."""
 
     def __init__(self) -> None:
         super().__init__("this handle is spent, has expired, or was never given to you")
@@ -61,7 +61,7 @@ class HandleSpent(RunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandleFound:
-    """A run that a handle leads to: as what it is served, and what was asked when the handle was given."""
+    """A run that a handle leads to: the name it is served under, and the questions that the handle was given for."""
 
     run: Run
     name: str
@@ -69,13 +69,13 @@ class HandleFound:
 
 
 def handle_of(run: Run, stop: RunHeld | HostAsked) -> str:
-    """What a host names a run by that has stopped, once. Its end tells whether it has been changed on the way."""
-    ids = [one.id for one in stop.questions] if isinstance(stop, HostAsked) else sorted(stop.pending)
+    """The handle by which a host continues a stopped run, once. It ends with a checksum."""
+    ids = [question.id for question in stop.questions] if isinstance(stop, HostAsked) else sorted(stop.pending)
     named = f"{run.id}.{'-'.join(ids)}"
     return f"{named}.{question_id(named)}"
 
 
 def parse_run_id(run: str) -> tuple[str, str]:
-    """As what a run is served, and a digest of what it was begun with: its id says both."""
+    """The name that a run is served under, and the digest of its arguments: both are in its id."""
     name, _, rest = run.partition(":")
     return name, rest.partition(":")[0]
