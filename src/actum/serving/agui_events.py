@@ -12,7 +12,7 @@ from ..dataflow.expression import MISSING, evaluate, template
 from ..dataflow.fold import Fold
 from ..dataflow.reference import CALLS, SIGIL, Reference, ReferenceSyntax, call_index
 from ..errors import MessageError, SolutionError
-from ..protocol.call import Place
+from ..protocol.call import Call, Place
 from ..protocol.context import Memory, absorb
 from ..protocol.message import DATA_KINDS, is_record, write_of
 from ..runs.following import Entry, Live
@@ -340,7 +340,7 @@ class _RunValues:
 
     def parameters(self, at: tuple[str, ...], of: str, call: JsonObject) -> JsonObject:
         """The parameters of a call: with values for its references where they are known; computed ones as authored."""
-        authored = {key: value for key, value in call.items() if not key.startswith("_")}
+        authored = Call.of(call).parameters
         if SIGIL not in encode(authored):
             return authored
         answer = Place.parse(of).answer

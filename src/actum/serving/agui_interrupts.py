@@ -13,6 +13,7 @@ from typing import Any
 from ..app.idea import Idea
 from ..errors import IdeaError, SchemaError
 from ..protocol.approvals import Pending
+from ..protocol.call import Call
 from ..protocol.declaration import parse_tool
 from ..protocol.elsewhere import ELSEWHERE
 from ..runs.handle import Run
@@ -47,7 +48,7 @@ class Interrupt:
             interrupt: JsonObject = {"id": name, "reason": "value", "message": f"A value is needed at {self.gate}"}
             return {**interrupt, "responseSchema": {"description": "The value."}}
         call = self.about.call
-        parameters = {key: value for key, value in call.items() if not key.startswith("_")}
+        parameters = Call.of(call).parameters
         interrupt = {"id": name, "reason": "tool_call", "message": f"{call.get('_tool')} {encode(parameters)}"}
         interrupt |= {"toolCallId": tool_call, "responseSchema": _ANSWER}
         about: JsonObject = {"call": dict(call), "context": list(self.about.crossing), "place": self.place}

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from ..app.stream import SentText
 from ..errors import ActumError
 from ..protocol.approvals import Pending
+from ..protocol.call import Call
 from ..protocol.usage import Usage
 from ..runs.following import Live
 from ..runs.handle import Run
@@ -296,7 +297,7 @@ async def _waiting_text(run: Run) -> str:
 
 
 def _line(item: Pending) -> str:
-    parameters = {key: value for key, value in item.call.items() if not key.startswith("_")}
+    parameters = Call.of(item.call).parameters
     text = encode(parameters)
     text = printable(text) if len(text) <= 2_000 else folded_call(parameters)
     return f"- {item.call.get('_tool')} {text} ({item.of})"

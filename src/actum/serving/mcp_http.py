@@ -1,4 +1,4 @@
-"""MCP over HTTP, as a part of the server: streamable HTTP at `/mcp`, in both eras, behind the one guard."""
+"""MCP over HTTP, as a part of the server: streamable HTTP at `/mcp`, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _VERSION = "mcp-protocol-version"
 _MOST_SESSIONS = 1_000
 _MOST_OF_CALLER = 100
 _IDLE = 300.0
-"""How many seconds a session stands without a request."""
+"""How many seconds a session stays open without a request."""
 _MOST_BYTES = 16 * 1024 * 1024
 
 
 def mcp_part(desk: Desk) -> Part:
-    """The part that serves hosts of MCP. The guard has judged Host and Origin before it."""
+    """The part that serves MCP hosts. The guard checks Host and Origin before it."""
     manager = StreamableHTTPSessionManager(
         app=Host.of(desk, quota=desk.quota).server(),
         max_sessions=_MOST_SESSIONS,
@@ -52,10 +52,10 @@ class _Session:
 
 @dataclass(frozen=True, slots=True)
 class _Sessions:
-    """Lets a caller use sessions of its own only, and open no more than its share of them."""
+    """Limits callers to their own sessions, and to a number of them."""
 
     app: App
-    known: MutableMapping[str, _Session] = field(default_factory=dict[str, _Session])
+    sessions: MutableMapping[str, _Session] = field(default_factory=dict[str, _Session])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on to its session.
@@ -64,13 +64,13 @@ class _Sessions:
             Refusal: the session is another caller's, or has ended; or the caller has too many.
         """
         caller, headers = scope[CALLER], Headers(scope=scope)
-        named = one_header(headers, _SESSION)
-        if named is None:
+        session_id = one_header(headers, _SESSION)
+        if session_id is None:
             if one_header(headers, _VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS):  # the newer era knows no sessions
                 self._check_room(caller)
             await self.app(scope, receive, self._noting(caller, send))
             return
-        session = self.known.get(named)
+        session = self.sessions.get(session_id)
         if session is None or session.caller != caller:
             raise Refusal(404, "session_not_found", "no session of this caller has this id: initialize one")
         session.under_way += 1
@@ -80,22 +80,22 @@ class _Sessions:
             session.under_way -= 1
             session.used = time.monotonic()
             if scope["method"] == "DELETE":
-                self.known.pop(named, None)
+                self.sessions.pop(session_id, None)
 
     def _check_room(self, caller: str) -> None:
-        for ended in [name for name, session in self.known.items() if not session.is_open]:
-            del self.known[ended]
-        if sum(session.caller == caller for session in self.known.values()) >= _MOST_OF_CALLER:
+        for ended in [name for name, session in self.sessions.items() if not session.is_open]:
+            del self.sessions[ended]
+        if sum(session.caller == caller for session in self.sessions.values()) >= _MOST_OF_CALLER:
             why = f"{_MOST_OF_CALLER} sessions are open, as many as a caller may have: end one (DELETE)"
             raise Refusal(429, "too_many_sessions", why, retry=int(_IDLE))
 
     def _noting(self, caller: str, send: Send) -> Send:
-        """What sends, and notes the session that an answer opens."""
+        """A `send` that notes the session that an answer opens."""
 
         async def sending(message: Message) -> None:
-            is_taken = message["type"] == "http.response.start" and message["status"] < 400
-            if is_taken and (opened := Headers(scope=message).get(_SESSION)) is not None:
-                self.known[opened] = _Session(caller)
+            is_accepted = message["type"] == "http.response.start" and message["status"] < 400
+            if is_accepted and (opened := Headers(scope=message).get(_SESSION)) is not None:
+                self.sessions[opened] = _Session(caller)
             await send(message)
 
         return sending

@@ -1,4 +1,4 @@
-"""How a server is offered to hosts of MCP: who answers in place of models, and which tools a plan may call."""
+"""Options of an MCP server: who answers in place of a model, and which tools a plan may call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..execution.approver import Approve
 from ..protocol.registry import Registry
 
 Keyless: TypeAlias = Literal["host", "caller"]
-"""Who answers where nobody here has a key: the host's model by sampling, or by a tool."""
+"""Who answers if there is no key here: the host's model by sampling, or by a tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

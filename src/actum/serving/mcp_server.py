@@ -1,8 +1,8 @@
 """Ideas, and graphs of calls, as an MCP server for hosts of both eras of the protocol.
 
-A call begins a run. What the run asks goes to the host by what it has: in the result, which is called again with the
-responses (2026-07-28), back to it in the middle of the call (before), or in words, for the `answer` tool. A decision on
-a call is asked of the user alone, never of a model.
+A call starts a run. How the questions of the run reach the host depends on its protocol: in the result, and the host
+calls again with the responses (2026-07-28); as requests in the middle of the call (before); or as text, for the
+`answer` tool. Only the user is asked to decide on a call, never a model.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ANSWER: JsonObject = {
 
 @dataclass(eq=False, kw_only=True)
 class Host:
-    """What answers the requests of MCP hosts."""
+    """Answers the requests of MCP hosts."""
 
     hosting: Hosting
     options: McpOptions
@@ -64,23 +64,23 @@ class Host:
 
     @classmethod
     def of(cls, desk: Desk, options: McpOptions | None = None, *, quota: Quota = UNBOUNDED) -> Host:
-        """What serves the Ideas of a desk, and plans over the tools of `options.graph`, in place of the desk's own."""
-        own = options or desk.mcp
+        """A host for a desk's Ideas, and for plans over the tools of `options.graph`; the desk has default options."""
+        options = options or desk.mcp
         graph = None
-        if own.graph is not None:
-            graph = CarryOut(registry=own.graph, approve=own.approve or held_unless_reading)
-        return cls(hosting=Hosting(desk, quota=quota), options=own, graph=graph)
+        if options.graph is not None:
+            graph = CarryOut(registry=options.graph, approve=options.approve or held_unless_reading)
+        return cls(hosting=Hosting(desk, quota=quota), options=options, graph=graph)
 
     def server(self) -> Server[Any]:
-        """The server, which any transport of the SDK serves."""
+        """The server, for any transport of the SDK."""
         from mcp.server.lowlevel import Server
 
-        own = cast("type[Any]", Server)
-        return own(
+        server = cast("type[Any]", Server)
+        return server(
             "actum",
             version=version("actum"),
-            on_list_tools=self.listed,
-            on_call_tool=self.called,
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
             lifespan=self._living,
         )
 
@@ -91,7 +91,7 @@ class Host:
             yield {}
 
     async def prepare(self) -> None:
-        """Find out what is offered.
+        """Collect the tools that are offered.
 
         Raises:
             SchemaError, IdeaError: an Idea can't be served.
@@ -107,170 +107,168 @@ class Host:
                 self.offers[offer.name] = offer
             self.hosting.agents[self.graph.name] = self.graph.agent
 
-    async def listed(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """What is offered, the same to everybody."""
+    async def list_tools(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """The tools that are offered: the same to every host."""
         import mcp_types as types
 
         tools = [types.Tool.model_validate(offer.listed()) for offer in self.offers.values()]
         if self.hosting.desk.ideas:
-            more = {"name": ANSWER, "description": "Goes on with a run that has asked.", "inputSchema": _ANSWER}
-            tools.append(types.Tool.model_validate({**more, "annotations": {"openWorldHint": True}}))
+            answer_tool = {"name": ANSWER, "description": "Goes on with a run that has asked.", "inputSchema": _ANSWER}
+            tools.append(types.Tool.model_validate({**answer_tool, "annotations": {"openWorldHint": True}}))
         return types.ListToolsResult(tools=tools)
 
-    async def called(self, ctx: Context, params: types.CallToolRequestParams) -> Reply:
-        """Answer one call of a tool; whatever goes wrong is told as its result."""
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Reply:
+        """Answer a call of a tool; errors are its result."""
         from mcp.shared.exceptions import MCPError
 
         if params.name not in self.offers and not (params.name == ANSWER and self.hosting.desk.ideas):
             raise MCPError(code=_INVALID, message="no tool has that name")
         try:
-            return await self._called(ctx, params, dict(params.arguments or {}))
+            return await self._reply(ctx, params, dict(params.arguments or {}))
         except HandleSpent as error:
-            if params.request_state is not None:  # which a host has made, or changed
+            if params.request_state is not None:  # the host has made it up, or changed it
                 raise MCPError(code=_INVALID, message=error.message) from None
             return replies.failed_result(error.message)
         except ActumError as error:
             return replies.failed_result(error.message)
 
-    async def _called(self, ctx: Context, params: types.CallToolRequestParams, given: JsonObject) -> Reply:
+    async def _reply(self, ctx: Context, params: types.CallToolRequestParams, arguments: JsonObject) -> Reply:
         caller = replies.host_caller(ctx)
-        if params.request_state is not None and isinstance(given.get("run"), str):
-            return await self._resumed(ctx, params, await self._same_run(params.request_state, caller, given["run"]))
+        if params.request_state is not None and isinstance(arguments.get("run"), str):
+            return await self._resume(ctx, params, await self._same_run(params.request_state, caller, arguments["run"]))
         if params.name == ANSWER:
-            return await self._answered(ctx, caller, given)
+            return await self._answer(ctx, caller, arguments)
         offer = self.offers[params.name]
-        if (complaint := offer.complaint(given)) is not None:
+        if (complaint := offer.complaint(arguments)) is not None:
             return replies.failed_result(f"the arguments don't fit: {complaint}")
         graph = self.graph if self.graph is not None and self.graph.offers_name(offer.name) else None
         if graph is not None and offer.name != graph.name:
-            return replies.tool_result(offer.result(graph.find_tools(given)))
+            return replies.tool_result(offer.result(graph.find_tools(arguments)))
         if params.request_state is not None:
-            found = await self.hosting.find(params.request_state, caller, offer.name, given)
-            return await self._resumed(ctx, params, found)
-        if graph is not None and "run" in given:
-            return await self._looked(ctx, caller, given["run"])
-        if graph is not None and (problems := graph.problems(given)) is not None:
+            target = await self.hosting.find(params.request_state, caller, offer.name, arguments)
+            return await self._resume(ctx, params, target)
+        if graph is not None and "run" in arguments:
+            return await self._status(ctx, caller, arguments["run"])
+        if graph is not None and (problems := graph.problems(arguments)) is not None:
             return replies.failed_result(problems)
-        idea, is_input = (
-            (graph.idea(given), False) if graph is not None else (self.hosting.desk.ideas[offer.name], True)
-        )
+        idea = self.hosting.desk.ideas[offer.name] if graph is None else graph.idea(arguments)
         trace = replies.traceparent_of(ctx)
-        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=trace)
-        return await self._until(ctx, run, offer)
+        run = await self.hosting.begin(offer.name, idea, arguments, caller, is_input=graph is None, trace=trace)
+        return await self._reply_when_stopped(ctx, run, offer)
 
     async def _same_run(self, state: str, caller: str, handle: str) -> HandleFound:
-        """The run that a state and the handle in the arguments both lead to.
+        """The run that both a state and the handle in the arguments lead to.
 
         Raises:
-            Spent: they don't, or lead to none.
+            HandleSpent: they don't lead to the same run.
         """
-        found = await self.hosting.find(state, caller)
-        if handle.rsplit(".", 2)[0] != found.run.id:
+        target = await self.hosting.find(state, caller)
+        if handle.rsplit(".", 2)[0] != target.run.id:
             raise HandleSpent
-        return found
+        return target
 
-    async def _resumed(self, ctx: Context, params: types.CallToolRequestParams, found: HandleFound) -> Reply:
-        """Go on with a call that has asked, by the responses of the host."""
-        offer = self.offers[found.name]
-        stop, after = await self.hosting.until_stop(found.run, replies.Telling(ctx))
-        took = await self._respond(found, stop, params.input_responses or {})
-        if params.input_responses and not took and isinstance(stop, RunHeld | HostAsked):
-            return self._not_done(found.run, stop, offer)  # its user has put it off
-        return await self._until(ctx, found.run, offer, after)
+    async def _resume(self, ctx: Context, params: types.CallToolRequestParams, target: HandleFound) -> Reply:
+        """Continue a call that has asked, with the responses of the host."""
+        offer = self.offers[target.name]
+        stop, after = await self.hosting.until_stop(target.run, replies.Progress(ctx))
+        has_answered = await self._respond(target, stop, params.input_responses or {})
+        if params.input_responses and not has_answered and isinstance(stop, RunHeld | HostAsked):
+            return self._unanswered(target.run, stop, offer)  # the user has put it off
+        return await self._reply_when_stopped(ctx, target.run, offer, after)
 
-    async def _answered(self, ctx: Context, caller: str, given: JsonObject) -> Reply:
-        """Go on with a run by the `answer` tool."""
-        handle, answer = given.get("run"), given.get("answer")
+    async def _answer(self, ctx: Context, caller: str, arguments: JsonObject) -> Reply:
+        """Continue a run by the `answer` tool."""
+        handle, answer = arguments.get("run"), arguments.get("answer")
         if not isinstance(handle, str) or not (answer is None or is_object(answer)):
             return replies.failed_result("`answer` takes the `run` of a result, a text, and an `answer`, an object")
         if answer is None:
-            return await self._looked(ctx, caller, handle)
-        found = await self.hosting.find(handle, caller)
-        stop, after = await self.hosting.until_stop(found.run, replies.Telling(ctx))
-        asked = [one.id for one in stop.questions if one.id in found.asked] if isinstance(stop, HostAsked) else []
-        if not asked or not self.hosting.asks_of(found.run.id).answer(asked[0], encode(answer)):
+            return await self._status(ctx, caller, handle)
+        target = await self.hosting.find(handle, caller)
+        stop, after = await self.hosting.until_stop(target.run, replies.Progress(ctx))
+        questions = stop.questions if isinstance(stop, HostAsked) else ()
+        asked = [question.id for question in questions if question.id in target.asked]
+        if not asked or not self.hosting.asks_of(target.run.id).answer(asked[0], encode(answer)):
             raise HandleSpent
-        return await self._until(ctx, found.run, self.offers[found.name], after)
+        return await self._reply_when_stopped(ctx, target.run, self.offers[target.name], after)
 
-    async def _looked(self, ctx: Context, caller: str, handle: str) -> Reply:
-        """How far a run is."""
-        found = await self.hosting.find(handle, caller)
-        return await self._until(ctx, found.run, self.offers[found.name])
+    async def _status(self, ctx: Context, caller: str, handle: str) -> Reply:
+        """Reply with the progress of a run."""
+        target = await self.hosting.find(handle, caller)
+        return await self._reply_when_stopped(ctx, target.run, self.offers[target.name])
 
-    async def _until(self, ctx: Context, run: Run, offer: Offered, after: int = 0) -> Reply:
-        """Wait for what a run comes to, asking the host meanwhile as it can be asked."""
-        telling = replies.Telling(ctx)
+    async def _reply_when_stopped(self, ctx: Context, run: Run, offer: Offered, after: int = 0) -> Reply:
+        """Wait until a run ends, or asks what this host can't be asked in the middle of a call."""
+        progress = replies.Progress(ctx)
         try:
             while True:
-                stop, after = await self.hosting.until_stop(run, telling, after)
+                stop, after = await self.hosting.until_stop(run, progress, after)
                 match stop:
                     case RunDone(output=output):
                         return replies.tool_result(offer.result(output))
                     case RunFailed():
-                        return replies.failed_result(self._words(stop, offer))
+                        return replies.failed_result(self._error_text(stop, offer))
                     case RunHeld() | HostAsked():
                         requests = self._requests(ctx, stop)
                         if not requests:
-                            return self._not_done(run, stop, offer)
+                            return self._unanswered(run, stop, offer)
                         if not ctx.session.can_send_request:
                             return replies.input_required(requests, handle_of(run, stop))
-                        found = HandleFound(run=run, name=offer.name, asked=frozenset(requests))
-                        if not await self._respond(found, stop, await replies.asked_back(ctx, requests)):
-                            return self._not_done(run, stop, offer)
+                        target = HandleFound(run=run, name=offer.name, asked=frozenset(requests))
+                        if not await self._respond(target, stop, await replies.asked_back(ctx, requests)):
+                            return self._unanswered(run, stop, offer)
         except asyncio.CancelledError:
             self.hosting.drop(run)
             raise
 
-    def _words(self, stop: RunFailed, offer: Offered) -> str:
+    def _error_text(self, stop: RunFailed, offer: Offered) -> str:
         return failure_text(stop) if self.graph is not None and offer.name == self.graph.name else stop.message
 
     def _requests(self, ctx: Context, stop: RunHeld | HostAsked) -> dict[str, Any]:
-        """What a stop asks, as the requests that this host can take."""
+        """The questions of a stopped run, as requests, if this host supports them."""
         capabilities = ctx.session.client_capabilities
         if isinstance(stop, RunHeld):
-            can = wire.can_elicit(capabilities)
-            return {own: wire.elicitation(one) for own, one in stop.pending.items()} if can else {}
+            can_elicit = wire.can_elicit(capabilities)
+            return {key: wire.elicitation(pending) for key, pending in stop.pending.items()} if can_elicit else {}
         if self.options.model == "caller" or not wire.can_sample(capabilities):
             return {}
-        return {one.id: wire.sampling(one, capabilities) for one in stop.questions}
+        return {question.id: wire.sampling(question, capabilities) for question in stop.questions}
 
-    async def _respond(self, found: HandleFound, stop: Stop, responses: Mapping[str, Any]) -> bool:
-        """Take the responses of a host to what is asked; whether there were any that say something.
+    async def _respond(self, target: HandleFound, stop: Stop, responses: Mapping[str, Any]) -> bool:
+        """Take the responses of a host to open questions; return whether any of them answers one.
 
         Raises:
-            Spent: what they answer is no longer asked.
+            HandleSpent: their questions are no longer open.
         """
-        open_ids = _open_ids(stop) & found.asked
+        open_ids = _open_ids(stop) & target.asked
         if not open_ids:
             raise HandleSpent
-        taken = False
-        for one in open_ids & responses.keys():
-            if isinstance(stop, RunHeld):
-                pending = stop.pending[one]
-                if (said := wire.ruling(responses[one], pending)) is not None:
-                    await self.hosting.decide(found.run, pending, *said)
-                    taken = True
-            else:
-                taken = self.hosting.asks_of(found.run.id).answer(one, wire.answered(responses[one])) or taken
-        return taken
+        has_answered = False
+        asks = self.hosting.asks_of(target.run.id)
+        for key in open_ids & responses.keys():
+            if not isinstance(stop, RunHeld):
+                has_answered |= asks.answer(key, wire.answer_text(responses[key]))
+            elif (decision := wire.ruling(responses[key], stop.pending[key])) is not None:
+                await self.hosting.decide(target.run, stop.pending[key], *decision)
+                has_answered = True
+        return has_answered
 
-    def _not_done(self, run: Run, stop: RunHeld | HostAsked, offer: Offered) -> types.CallToolResult:
-        """What a host is told that can't be asked."""
+    def _unanswered(self, run: Run, stop: RunHeld | HostAsked, offer: Offered) -> types.CallToolResult:
+        """The reply to a host that can't be asked."""
         if isinstance(stop, RunHeld):
             again = self.graph.name if self.graph is not None and offer.name == self.graph.name else ANSWER
             words = held_text(run, stop, handle_of(run, stop), self.options.place, again)
             if not offer.is_asking:
                 return replies.failed_result(words)
             return replies.tool_result({"done": False, "run": handle_of(run, stop), "held": words})
-        return replies.tool_result(self._asking(run, stop.questions[0]))
+        return replies.tool_result(self._question_text(run, stop.questions[0]))
 
-    def _asking(self, run: Run, question: Question) -> JsonObject:
-        """A question in words, without what the host was shown before."""
+    def _question_text(self, run: Run, question: Question) -> JsonObject:
+        """A question as a result, without the messages that the host was shown before."""
         seen, knows_schema = self.hosting.asks_of(run.id).unseen(question)
-        own: JsonObject = {"done": False, "run": handle_of(run, HostAsked(questions=[question]))}
-        own |= {"seen": seen} if seen else {}
-        own["messages"] = [dict(one) for one in question.messages[seen:]]
-        return own if knows_schema else {**own, "schema": wire.decode_object(question.schema)}
+        reply: JsonObject = {"done": False, "run": handle_of(run, HostAsked(questions=[question]))}
+        reply |= {"seen": seen} if seen else {}
+        reply["messages"] = [dict(message) for message in question.messages[seen:]]
+        return reply if knows_schema else {**reply, "schema": wire.decode_object(question.schema)}
 
 
 def _open_ids(stop: Stop) -> frozenset[str]:
@@ -278,6 +276,6 @@ def _open_ids(stop: Stop) -> frozenset[str]:
         case RunHeld():
             return frozenset(stop.pending)
         case HostAsked():
-            return frozenset(one.id for one in stop.questions)
+            return frozenset(question.id for question in stop.questions)
         case _:
             return frozenset()

@@ -1,7 +1,7 @@
-"""An Idea, and whatever else is served, as a host of MCP is offered it: a name, schemas, and what its calls may do.
+"""Ideas and other tools as an MCP host is offered them: a name, schemas, and annotations.
 
-An output that isn't an object travels as `{"result": …}`, since one such schema breaks the whole list for hosts of the
-protocol before 2026-07-28. Where the host's own model may be asked, a result says first whether it is one.
+An output that isn't an object is wrapped in `{"result": …}`, since one such schema breaks the whole list for hosts of
+the protocol before 2026-07-28. If the host's own model may be asked, each result says whether it is final.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ NOT_DONE: JsonObject = {
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """One tool as it is listed. `output` is the schema of what it comes to, None for any value."""
+    """A tool as it is listed. `output` is the schema of its output, None for any value."""
 
     name: str
     description: str
     input: JsonObject
     output: JsonObject | None = None
     is_asking: bool = False
-    """Whether the host's own model may be asked for it."""
+    """Whether the host's own model may be asked."""
     annotations: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
     judged: JsonObject | None = None
-    """What arguments are judged by here, where whoever carries them out says better what is wrong with the rest."""
+    """A looser schema to validate arguments by, if whoever carries them out reports other errors better."""
 
     @cached_property
     def _takes(self) -> Validator:
@@ -63,7 +63,7 @@ class Offered:
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether its output travels under a name, not as it is."""
+        """Whether its output is wrapped in an object."""
         return self.is_asking or (self.output or {}).get("type") != "object"
 
     @cached_property
@@ -72,8 +72,8 @@ class Offered:
         if not self.is_wrapped:
             return dict(self.output or {})
         parts, definitions = gathered({"": self.output or {}})
-        own: JsonObject = {RESULT: parts[""]} if not self.is_asking else {**NOT_DONE, OUTPUT: parts[""]}
-        schema: JsonObject = {"type": "object", "properties": own, "required": [next(iter(own))]}
+        properties: JsonObject = {RESULT: parts[""]} if not self.is_asking else {**NOT_DONE, OUTPUT: parts[""]}
+        schema: JsonObject = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
         return {**schema, "$defs": definitions} if definitions else schema
 
     def complaint(self, arguments: JsonObject) -> str | None:
@@ -81,22 +81,22 @@ class Offered:
         return self._takes.complaint(arguments)
 
     def result(self, output: Json) -> JsonObject:
-        """What a call returns that has come to an output.
+        """The result of a call, with its output.
 
         Raises:
-            IdeaError: that is not what was promised.
+            IdeaError: the output doesn't fit its schema.
         """
-        found: Any = output
+        result: Any = output
         if self.is_wrapped:
-            found = {"done": True, OUTPUT: output} if self.is_asking else {RESULT: output}
-        if not is_object(found) or self._gives.complaint(found) is not None:
+            result = {"done": True, OUTPUT: output} if self.is_asking else {RESULT: output}
+        if not is_object(result) or self._gives.complaint(result) is not None:
             raise IdeaError("the output doesn't fit the schema that was promised")
-        return found
+        return result
 
     def listed(self) -> JsonObject:
-        """The tool as `tools/list` tells it."""
-        own: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.input}
-        return {**own, "outputSchema": self.result_schema, "annotations": dict(self.annotations)}
+        """The tool as in `tools/list`."""
+        tool: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.input}
+        return {**tool, "outputSchema": self.result_schema, "annotations": dict(self.annotations)}
 
 
 def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Offered:

@@ -34,7 +34,7 @@ START: JsonObject = {
         "id": _RUN_ID,
         "limits": {
             "type": "object",
-            "properties": {name: {"type": "number", "minimum": 0} for name in (one.name for one in fields(Limits))},
+            "properties": {name: {"type": "number", "minimum": 0} for name in (limit.name for limit in fields(Limits))},
             "additionalProperties": False,
             "description": "What the run may spend; it may be less than its Idea and its server allow, not more.",
         },
@@ -105,12 +105,12 @@ _ERROR: JsonObject = {
 
 def document(ideas: Iterable[Interface]) -> JsonObject:
     """The document of a server that serves these Ideas."""
-    served = list(ideas)
+    interfaces = list(ideas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Actum", "version": __version__},
         "security": [{"token": []}],
-        "paths": {f"/ideas/{one.name}/runs": {"post": _start(one)} for one in served} | _runs(),
+        "paths": {f"/ideas/{interface.name}/runs": {"post": _start(interface)} for interface in interfaces} | _runs(),
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": {"Run": _RUN, "Error": _ERROR},
@@ -118,27 +118,27 @@ def document(ideas: Iterable[Interface]) -> JsonObject:
     }
 
 
-def _start(one: Interface) -> JsonObject:
+def _start(interface: Interface) -> JsonObject:
     done: JsonObject = {
-        "allOf": [{"$ref": "#/components/schemas/Run"}, {"properties": {"output": _own(one, "output")}}]
+        "allOf": [{"$ref": "#/components/schemas/Run"}, {"properties": {"output": _schema_of(interface, "output")}}]
     }
     key: JsonObject = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
     return {
-        "operationId": f"start_{one.name}",
-        "summary": f"Start a run of {one.name}",
-        "description": one.description,
+        "operationId": f"start_{interface.name}",
+        "summary": f"Start a run of {interface.name}",
+        "description": interface.description,
         "parameters": [_WAIT, key],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": _own(one, "input")}}},
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _schema_of(interface, "input")}}},
         "responses": {"201": _answer("The run.", done), "200": _answer("The run of that key.", done)} | _refusals(),
     }
 
 
-def _own(one: Interface, which: str) -> JsonObject:
+def _schema_of(interface: Interface, side: str) -> JsonObject:
     """A schema of an Idea as a schema resource of its own, so that its references mean what they say."""
-    schema = one.takes if which == "input" else one.gives
+    schema = interface.takes if side == "input" else interface.gives
     if not is_object(schema):
         return {"description": "Any value."}
-    return {"$id": f"actum:{one.name}/{which}", **schema} if "$defs" in schema else schema
+    return {"$id": f"actum:{interface.name}/{side}", **schema} if "$defs" in schema else schema
 
 
 def _runs() -> JsonObject:
@@ -178,23 +178,23 @@ def _operation(
     gives: JsonObject,
     takes: JsonObject | None = None,
 ) -> JsonObject:
-    own: JsonObject = {
+    operation: JsonObject = {
         "operationId": name,
         "summary": summary,
         "parameters": list(parameters),
         "responses": {status: _answer(f"{summary}.", gives)} | _refusals(),
     }
     if takes is not None:
-        own["requestBody"] = {"required": True, "content": {"application/json": {"schema": takes}}}
-    return own
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": takes}}}
+    return operation
 
 
 def _query(name: str) -> JsonObject:
     return {"name": name, "in": "query", "schema": {"type": "string"}}
 
 
-def _answer(said: str, schema: JsonObject) -> JsonObject:
-    return {"description": said, "content": {"application/json": {"schema": schema}}}
+def _answer(description: str, schema: JsonObject) -> JsonObject:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
 def _refusals() -> JsonObject:

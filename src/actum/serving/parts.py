@@ -1,4 +1,4 @@
-"""What a part of the server is made of: its routes, and what has to run beside them."""
+"""A part of the server: its routes, and what has to run beside them."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 _SMALL = 16 * 1024
-"""How many bytes of a body are read on the loop itself: larger ones would hold others up."""
+"""How many bytes of a body are parsed on the event loop; larger ones would hold up other requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One dialect of the server. `running` is entered while the server runs, beside the runs."""
+    """One interface of the server. `running` is entered while the server runs."""
 
     routes: Sequence[BaseRoute]
     running: Callable[[], AbstractAsyncContextManager[None]] = field(default=nullcontext)
 
 
 def asking_caller(request: Request) -> str:
-    """The name of who asks, as the guard has found it."""
+    """The name of the caller, set by the guard."""
     caller: str = request.scope[CALLER]
     return caller
 
 
 async def json_body(request: Request, schema: JsonObject | None = None) -> JsonObject:
-    """The JSON object that a request brings; an empty one where it brings nothing.
+    """The JSON object in the body of a request; an empty one if there is no body.
 
     Raises:
         Refusal: it is something else, or doesn't fit the schema.
@@ -67,7 +67,7 @@ def query_number(request: Request, name: str, default: int, most: int) -> int:
     Raises:
         Refusal: it is none.
     """
-    found = digits(request.query_params.get(name, str(default)), 9)
-    if found is None:
+    number = digits(request.query_params.get(name, str(default)), 9)
+    if number is None:
         raise Refusal(422, "parameters", f"{name} must be a whole number")
-    return min(found, most)
+    return min(number, most)

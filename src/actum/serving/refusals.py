@@ -1,4 +1,4 @@
-"""What a request can be refused for: an error with its HTTP status, and every error as the JSON that callers get."""
+"""Refused requests: an error with an HTTP status, and every error as the JSON that callers get."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..schema.json import JsonObject
 
 
 class Refusal(ActumError):
-    """A request that is not carried out. `status` is that of HTTP, `code` says what it was refused for.
+    """A request that is refused. `status` is the HTTP status, `code` says why.
 
-    `retry` is after how many seconds there may be room again.
+    `retry` says after how many seconds the caller may try again.
     """
 
     def __init__(
@@ -22,9 +22,9 @@ class Refusal(ActumError):
         *,
         headers: tuple[tuple[str, str], ...] = (),
         retry: int | None = None,
-        **more: Any,
+        **details: Any,
     ) -> None:
-        super().__init__(message, **more)
+        super().__init__(message, **details)
         self.status = status
         self.code = code
         self.headers = headers if retry is None else (*headers, ("retry-after", str(retry)))
@@ -36,7 +36,7 @@ def error_body(error: ActumError) -> JsonObject:
 
 
 def status_of(error: ActumError) -> int:
-    """The HTTP status of an error: of what was asked where its author can mend it, else of the server."""
+    """The HTTP status of an error: 4xx if the caller can fix the request, else 5xx."""
     match error:
         case Refusal():
             return error.status

@@ -1,4 +1,4 @@
-"""What a host is replied, and what it is asked in the middle of a call, as the SDK has it."""
+"""Replies to a host, and requests to it in the middle of a call, as types of the SDK."""
 
 from __future__ import annotations
 
@@ -28,51 +28,51 @@ async def asked_back(ctx: ServerRequestContext[Any, Any], requests: Mapping[str,
 
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     answers: dict[str, Any] = {}
-    for one, request in requests.items():
+    for key, request in requests.items():
         kind = types.ElicitResult if isinstance(request, types.ElicitRequest) else types.CreateMessageResultWithTools
         try:
-            answers[one] = await ctx.session.send_request(request, kind, metadata=related)
+            answers[key] = await ctx.session.send_request(request, kind, metadata=related)
         except MCPError as error:
             raise RunError(f"the host refuses what it says that it can do (code {error.code})") from None
     return answers
 
 
 def input_required(requests: Mapping[str, Any], state: str) -> types.InputRequiredResult:
-    """A result that asks the host, which calls again with its responses."""
+    """A result with requests; the host calls again with its responses."""
     import mcp_types as types
 
     return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
 
 
 def tool_result(value: JsonObject) -> types.CallToolResult:
-    """A result as data, and as text for hosts that know no other."""
+    """A result as data, and as text for hosts that only know text."""
     import mcp_types as types
 
     return types.CallToolResult(content=[types.TextContent(text=encode(value))], structured_content=value)
 
 
 def failed_result(message: str) -> types.CallToolResult:
-    """A call that came to nothing, and why, for its model to read."""
+    """A failed call, with the error for the host's model."""
     import mcp_types as types
 
     return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
 
 
 @dataclass(slots=True)
-class Telling:
-    """Tells a host how far a run is: one step for each entry of its record."""
+class Progress:
+    """Reports the progress of a run to a host: one step for each entry of its record."""
 
     ctx: ServerRequestContext[Any, Any]
     count: int = 0
 
     async def __call__(self, entry: JsonObject) -> None:
-        """Hear an entry."""
+        """Report an entry."""
         self.count += 1
         await self.ctx.session.report_progress(self.count, None, progress_text(entry))
 
 
 def traceparent_of(ctx: ServerRequestContext[Any, Any]) -> Any:
-    """Where the request is traced: by the SDK, below what the host says in `_meta`; else as its HTTP client says."""
+    """The request's `traceparent`: of the SDK's span, below the one in the host's `_meta`; else of the HTTP header."""
     from ..tracing.otel import current_trace
 
     headers: Any = getattr(ctx.request, "headers", None) or {}
@@ -80,6 +80,6 @@ def traceparent_of(ctx: ServerRequestContext[Any, Any]) -> Any:
 
 
 def host_caller(ctx: ServerRequestContext[Any, Any]) -> str:
-    """Who asks: over HTTP whom the guard has let in, else the one who has started this process."""
+    """The caller: over HTTP the one that the guard let in, else the owner, who has started this process."""
     scope: Any = getattr(ctx.request, "scope", None)
     return str(scope.get(CALLER, "")) if is_object(scope) else ""

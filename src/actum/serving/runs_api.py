@@ -1,7 +1,7 @@
-"""The API of its own: JSON, and Server-Sent Events that can be taken up again where they broke off.
+"""The HTTP API: JSON, and Server-Sent Events that can be resumed where they broke off.
 
-An entry of a run's record has its number as the event's id. What has none is told anew to whoever comes back: `state`,
-which says how far the run is, and with `live=true` the events that no record holds, such as the text so far.
+The id of an event is the number of an entry in the run's record. Events without an id are sent again to a client that
+resumes: `state`, the progress of the run, and with `live=true` the events that aren't recorded, such as text so far.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ if TYPE_CHECKING:
 
 _MOST_LISTED = 500
 _OVER = "over"
-"""What the id of the last event ends with: who has seen that has seen all."""
+"""The end of the last event's id: a client that has it has seen everything."""
 _LONGEST_WAIT = 60
 """Seconds that a request may wait for a run to be over."""
 
 
 def runs_part(desk: Desk) -> Part:
     """The routes of the API."""
-    own = _Api(desk)
+    api = _Api(desk)
     return Part(
         routes=[
-            Route("/openapi.json", own.openapi, methods=["GET"]),
-            Route("/ideas", own.ideas, methods=["GET"]),
-            Route("/ideas/{name}", own.idea, methods=["GET"]),
-            Route("/ideas/{name}/runs", own.start_named, methods=["POST"]),
-            Route("/runs", own.listed, methods=["GET"]),
-            Route("/runs", own.start, methods=["POST"]),
-            Route("/runs/{id}", own.run, methods=["GET"]),
-            Route("/runs/{id}/events", own.events, methods=["GET"]),
-            Route("/runs/{id}/pending", own.pending, methods=["GET"]),
-            Route("/runs/{id}/idea", own.saved, methods=["GET"]),
-            Route("/runs/{id}/decisions", own.decide, methods=["POST"]),
-            Route("/runs/{id}/signals", own.signal, methods=["POST"]),
-            Route("/runs/{id}/cancel", own.cancel, methods=["POST"]),
+            Route("/openapi.json", api.openapi, methods=["GET"]),
+            Route("/ideas", api.ideas, methods=["GET"]),
+            Route("/ideas/{name}", api.idea, methods=["GET"]),
+            Route("/ideas/{name}/runs", api.start_named, methods=["POST"]),
+            Route("/runs", api.list, methods=["GET"]),
+            Route("/runs", api.start, methods=["POST"]),
+            Route("/runs/{id}", api.run, methods=["GET"]),
+            Route("/runs/{id}/events", api.events, methods=["GET"]),
+            Route("/runs/{id}/pending", api.pending, methods=["GET"]),
+            Route("/runs/{id}/idea", api.saved, methods=["GET"]),
+            Route("/runs/{id}/decisions", api.decide, methods=["POST"]),
+            Route("/runs/{id}/signals", api.signal, methods=["POST"]),
+            Route("/runs/{id}/cancel", api.cancel, methods=["POST"]),
         ]
     )
 
@@ -92,123 +92,121 @@ class _Api:
 
     async def start_named(self, request: Request) -> Response:
         """Start a run of the Idea that the path names; the body is its input."""
-        own = {"idea": request.path_params["name"], "input": await json_body(request)}
+        body = {"idea": request.path_params["name"], "input": await json_body(request)}
         key = request.headers.get("idempotency-key")
-        return await self._start(request, own if key is None else {**own, "id": key})
+        return await self._start(request, body if key is None else {**body, "id": key})
 
     async def _start(self, request: Request, body: Mapping[str, Any]) -> Response:
-        caller, named = asking_caller(request), body.get("id")
-        if named is not None:
-            check_run_id(named)
+        caller, run_id = asking_caller(request), body.get("id")
+        if run_id is not None:
+            check_run_id(run_id)
         run, is_new = await self.desk.start(
             caller,
             body["idea"],
             input=body.get("input"),
             messages=checked_messages(body.get("messages", ())),
-            id=None if named is None else stored_id(caller, named),
+            id=None if run_id is None else stored_id(caller, run_id),
             priority=body.get("priority", 0),
             patience=body.get("patience"),
             limits=body.get("limits"),
             trace=request.headers.get("traceparent"),
         )
-        await _waited(run, request)
+        await _wait_for(run, request)
         headers = {"location": f"/runs/{public_id(caller, run)}"}
-        return JSONResponse(await self._told(caller, run), status_code=201 if is_new else 200, headers=headers)
+        return JSONResponse(await self._run_json(caller, run), status_code=201 if is_new else 200, headers=headers)
 
-    async def listed(self, request: Request) -> Response:
+    async def list(self, request: Request) -> Response:
         """A page of the caller's runs, the newest first."""
         caller, query = asking_caller(request), request.query_params
-        state = query.get("state")
+        state: Any = query.get("state")
         if state is not None and state not in get_args(State):
             raise Refusal(422, "parameters", f"state is one of {', '.join(get_args(State))}")
         before = await self.desk.find(caller, query["before"]) if "before" in query else None
         most = query_number(request, "most", 100, _MOST_LISTED)
-        own: Any = {"state": state, "tenant": caller or None}  # which is the owner's where it names nobody
-        found = await self.desk.runs.list(**own, before=before, most=most)
-        return JSONResponse({"runs": [await self._told(caller, run) for run in found]})
+        tenant = caller or None  # the owner lists the runs of all callers
+        runs = await self.desk.runs.list(state=state, tenant=tenant, before=before, most=most)
+        return JSONResponse({"runs": [await self._run_json(caller, run) for run in runs]})
 
     async def run(self, request: Request) -> Response:
-        """How far a run is; with `wait`, once it is over or waits, or after so many seconds."""
-        run = await self._found(request)
-        await _waited(run, request)
-        return JSONResponse(await self._told(asking_caller(request), run))
+        """The progress of a run; with `wait`, once it is over or waits, or after so many seconds."""
+        run = await self._find(request)
+        await _wait_for(run, request)
+        return JSONResponse(await self._run_json(asking_caller(request), run))
 
     async def events(self, request: Request) -> Response:
-        """The entries of a run's record behind the last one that the caller has, as they are written."""
-        run = await self._found(request)
+        """The entries of a run's record after the last one that the caller has, as they are written."""
+        run = await self._find(request)
         text = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         number, _, end = text.partition(".")
         if (after := digits(number, 15)) is None:
             raise Refusal(422, "parameters", "after, or Last-Event-ID, is the number of an entry")
         if end == _OVER and run.row.is_over and not await self.desk.runs.store.entries(run.id, after, 1):
-            return Response(status_code=204)  # a browser comes back until it is told so
+            return Response(status_code=204)  # stops the browser from reconnecting
         query = request.query_params
         stays, live = query.get("until") == "over", query.get("live") in {"true", "1"}
-        followed = self._followed(asking_caller(request), run, after, stays=stays, live=live)
-        return EventStream(_until_gone(followed), self.desk.closing)
+        frames = self._follow(asking_caller(request), run, after, stays=stays, live=live)
+        return EventStream(_until_gone(frames), self.desk.closing)
 
-    async def _followed(self, caller: str, run: Run, after: int, *, stays: bool, live: bool) -> AsyncGenerator[bytes]:
-        said: JsonObject | None = None
+    async def _follow(self, caller: str, run: Run, after: int, *, stays: bool, live: bool) -> AsyncGenerator[bytes]:
+        last: JsonObject | None = None
         while True:
-            async for one in run.follow(after, live=live):
-                match one:
+            async for item in run.follow(after, live=live):
+                match item:
                     case Live(data):
                         yield event_frame(data, event="live")
                     case Entry(seq, data):
                         after = seq
                         yield event_frame({"seq": seq, **data}, event="entry", id=seq)
-            told = await self._told(caller, run)
-            if told != said:
-                said = told
-                yield event_frame(told, event="state", id=f"{after}.{_OVER}" if run.row.is_over else None)
+            state = await self._run_json(caller, run)
+            if state != last:
+                last = state
+                yield event_frame(state, event="state", id=f"{after}.{_OVER}" if run.row.is_over else None)
             if run.row.is_over or not stays:
                 return
             while run.state == "waiting":
                 await run.refresh(wait=LOOK)
 
     async def pending(self, request: Request) -> Response:
-        """The calls of a run that wait for a decision, each with all that would cross."""
-        run = await self._found(request)
-        return JSONResponse({"pending": [pending_json(one) for one in await run.pending()]})
+        """The calls of a run that wait for a decision, each with the context that it would see."""
+        run = await self._find(request)
+        return JSONResponse({"pending": [pending_json(item) for item in await run.pending()]})
 
     async def saved(self, request: Request) -> Response:
         """The run as an Idea: a file of it is a kept run, for `actum why`, `replay`, `fork` and `diff`."""
-        run = await self._found(request)
+        run = await self._find(request)
         return JSONResponse((await run.idea()).text.to_dict())
 
     async def decide(self, request: Request) -> Response:
         """Decide on a call that waits."""
-        run, body = await self._found(request), await json_body(request, DECISION)
-        parameters, call = body.get("parameters"), body.get("call")
-        reason = body.get("reason", "")
-        said: dict[str, Any] = {"reason": reason, "parameters": parameters, "call": call, "by": asking_caller(request)}
-        await self.desk.decide(run, body["of"], body["decision"], **said)
-        await _waited(run, request)
-        return JSONResponse(await self._told(asking_caller(request), run), status_code=202)
+        run, body = await self._find(request), await json_body(request, DECISION)
+        options = {key: body[key] for key in ("reason", "parameters", "call") if key in body}
+        await self.desk.decide(run, body["of"], body["decision"], by=asking_caller(request), **options)
+        await _wait_for(run, request)
+        return JSONResponse(await self._run_json(asking_caller(request), run), status_code=202)
 
     async def signal(self, request: Request) -> Response:
         """Put a value at a gate."""
-        run, body = await self._found(request), await json_body(request, SIGNAL)
+        run, body = await self._find(request), await json_body(request, SIGNAL)
         await run.signal(body["name"], body.get("value", True))
-        await _waited(run, request)
-        return JSONResponse(await self._told(asking_caller(request), run), status_code=202)
+        await _wait_for(run, request)
+        return JSONResponse(await self._run_json(asking_caller(request), run), status_code=202)
 
     async def cancel(self, request: Request) -> Response:
         """End a run for good."""
-        run = await self._found(request)
+        run = await self._find(request)
         await run.cancel()
-        return JSONResponse(await self._told(asking_caller(request), run), status_code=202)
+        return JSONResponse(await self._run_json(asking_caller(request), run), status_code=202)
 
-    async def _found(self, request: Request) -> Run:
+    async def _find(self, request: Request) -> Run:
         return await self.desk.find(asking_caller(request), request.path_params["id"])
 
-    async def _told(self, caller: str, run: Run) -> JsonObject:
+    async def _run_json(self, caller: str, run: Run) -> JsonObject:
         row = await run.refresh()
         return run_json(public_id(caller, run), row, await self.desk.name_of(run))
 
 
 async def _until_gone(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """The frames of a run; where it is swept away meanwhile, that it is gone."""
+    """The frames of a run; an event `gone` if it is deleted meanwhile."""
     try:
         async with aclosing(frames):
             async for frame in frames:
@@ -218,27 +216,27 @@ async def _until_gone(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 
 
 def run_json(id: str, row: Row, idea: str | None) -> JsonObject:
-    """How far a run is, as callers read it. Times are in seconds since the epoch."""
-    told: JsonObject = {"id": id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
+    """The progress of a run, as callers read it. Times are in seconds since the epoch."""
+    shown: JsonObject = {"id": id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
     is_told = row.state == "done" or (row.state == "waiting" and row.output is not None)
-    told |= {"output": row.output} if is_told else {}
-    told |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
-    told |= {"missing": list(row.missing)} if row.missing else {}
-    told |= {"error": row.error} if row.error is not None else {}
+    shown |= {"output": row.output} if is_told else {}
+    shown |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
+    shown |= {"missing": list(row.missing)} if row.missing else {}
+    shown |= {"error": row.error} if row.error is not None else {}
     usage = row.about.get("usage")
-    return told if usage is None else {**told, "usage": asdict(Usage.of(usage))}
+    return shown if usage is None else {**shown, "usage": asdict(Usage.of(usage))}
 
 
-def pending_json(one: Pending) -> JsonObject:
-    """A call that waits, as callers read it: `of` names it, `call` would be made, `context` would cross."""
-    told: JsonObject = {"of": one.of, "call": one.call, "context": list(one.crossing)}
-    told |= {"from": dict(one.sources)} if one.sources else {}
-    told |= {"derived": list(one.derived)} if one.derived else {}
-    return {**told, "delegates": list(one.delegates)} if one.delegates else told
+def pending_json(pending: Pending) -> JsonObject:
+    """A call that waits, as callers read it: `of` is its place, `context` is what it would see."""
+    shown: JsonObject = {"of": pending.of, "call": pending.call, "context": list(pending.crossing)}
+    shown |= {"from": dict(pending.sources)} if pending.sources else {}
+    shown |= {"derived": list(pending.derived)} if pending.derived else {}
+    return {**shown, "delegates": list(pending.delegates)} if pending.delegates else shown
 
 
-async def _waited(run: Run, request: Request) -> None:
-    """Wait as long as the request says for a run to be over, or to wait itself."""
+async def _wait_for(run: Run, request: Request) -> None:
+    """Wait until a run is over or waits, for as long as the request says."""
     seconds = query_number(request, "wait", 0, _LONGEST_WAIT)
     if seconds:
         with suppress(TimeoutError):
@@ -249,35 +247,35 @@ async def _waited(run: Run, request: Request) -> None:
 
 _TEXTS = frozenset({"text", "system", "user", "assistant"})
 _MEDIA = frozenset({"image", "audio", "file"})
-_TAKEN = _TEXTS | _MEDIA | DATA_KINDS | {"data"}
-"""The types that are taken in. Tools, plans, decisions and outputs are for the author and the run alone."""
+_ALLOWED = _TEXTS | _MEDIA | DATA_KINDS | {"data"}
+"""The types that callers may send. Tools, plans, decisions and outputs are for the author and the run alone."""
 
 
 def checked_messages(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
-    """The messages of a caller as they may stand in a context, without the marks that only runs make.
+    """The messages of a caller, validated, and without the marks that only runs make.
 
     Raises:
-        Refusal: one is of a type that callers may not send, names a file of this machine, or would open a gate.
+        Refusal: a message is of a type that callers may not send, names a file of this machine, or would open a gate.
     """
-    return [_taken(index, message) for index, message in enumerate(messages)]
+    return [_checked_message(index, message) for index, message in enumerate(messages)]
 
 
-def _taken(index: int, message: Mapping[str, Any]) -> JsonObject:
+def _checked_message(index: int, message: Mapping[str, Any]) -> JsonObject:
     kind = message.get("type")
-    if not isinstance(kind, str) or kind not in _TAKEN:
+    if not isinstance(kind, str) or kind not in _ALLOWED:
         raise Refusal(
-            422, "message", f"a caller can't send messages of that type; {', '.join(sorted(_TAKEN))} are", index=index
+            422, "message", f"a caller can't send messages of that type; {', '.join(sorted(_ALLOWED))} are", index=index
         )
-    own = {key: value for key, value in message.items() if not key.startswith("_")}
-    if kind in _MEDIA and "path" in own:
+    checked = {key: value for key, value in message.items() if not key.startswith("_")}
+    if kind in _MEDIA and "path" in checked:
         raise Refusal(422, "message", "a caller can't name files of this machine: send url or data", index=index)
-    if any(_opens_gate(value) for value in _states(own)):
+    if any(_opens_gate(value) for value in _states(checked)):
         raise Refusal(422, "message", "gates are opened by /runs/ID/signals, not by a message", index=index)
-    return own
+    return checked
 
 
 def _states(message: JsonObject) -> Iterator[Any]:
-    """What a message writes into the state, in any of its forms."""
+    """The values that a message writes into the state, whatever its form."""
     if message["type"] == "state":
         yield message
         yield message.get("state")

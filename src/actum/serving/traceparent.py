@@ -1,4 +1,4 @@
-"""Where whoever asks for a run is traced: noted on its context, so that the span of the run is below."""
+"""A caller's trace: noted on the context of a run, so that the run's span is its child."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def with_traceparent(idea: Idea, trace: Any) -> Idea:
-    """The Idea as it is run for somebody with this `traceparent`; the same where that is none."""
+    """The Idea with a caller's `traceparent` in its context; unchanged if that isn't valid."""
     if not isinstance(trace, str) or not _TRACEPARENT.fullmatch(trace) or not len(idea.context):
         return idea
     *before, last = idea.context

@@ -1,7 +1,7 @@
-"""Questions of runs as MCP knows them: elicitation for decisions, sampling for answers of the host's model; and back.
+"""Questions of runs as MCP requests, and the responses: elicitation for decisions, sampling for the host's model.
 
 Sampling is deprecated since 2026-07-28 (SEP-2577); the host's model can answer by a tool instead. A form is flat, and
-its message the same in every round: the call stands in it as it would be carried out.
+its message, which shows the call as it would be carried out, is the same in every round.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ANSWER = "answer"
 _MOST_TOKENS = 32_000
+_GO_ON: JsonObject = {"role": "user", "content": "Go on."}
 _LONGEST_CALL = 4_000
 _FENCE = re.compile(r"\s*```[A-Za-z]*\n(.*?)```\s*", re.DOTALL)
 _TOO_LONG = (
@@ -44,9 +45,9 @@ _FORM_OF_PART = _form("deny")
 
 
 def can_elicit(capabilities: types.ClientCapabilities | None) -> bool:
-    """Whether a client shows forms; one that names no kind of them shows these."""
-    found = None if capabilities is None else capabilities.elicitation
-    return found is not None and (found.form is not None or found.url is None)
+    """Whether a client shows forms; it does, too, if it names no kind of elicitation."""
+    elicitation = None if capabilities is None else capabilities.elicitation
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def can_sample(capabilities: types.ClientCapabilities | None) -> bool:
@@ -54,54 +55,54 @@ def can_sample(capabilities: types.ClientCapabilities | None) -> bool:
     return capabilities is not None and capabilities.sampling is not None
 
 
-def elicitation(one: Pending) -> types.ElicitRequest:
-    """The form by which the user of a host decides on a call; one that doesn't show it whole can only deny it."""
+def elicitation(pending: Pending) -> types.ElicitRequest:
+    """The form for a user's decision on a call; if it can't show the whole call, the user can only deny it."""
     import mcp_types as types
 
-    words, is_whole = decision_text(one)
+    words, is_whole = decision_text(pending)
     form = _FORM if is_whole else _FORM_OF_PART
     return types.ElicitRequest(params=types.ElicitRequestFormParams(message=words, requested_schema=form))
 
 
-def decision_text(one: Pending) -> tuple[str, bool]:
-    """A call in words, for the eyes of who decides, never for a model; and whether that is all of it."""
-    call = {key: value for key, value in one.call.items() if key != "_tool"}
+def decision_text(pending: Pending) -> tuple[str, bool]:
+    """The question about a call, for the user and never for a model, and whether it shows the whole call."""
+    call = {key: value for key, value in pending.call.items() if key != "_tool"}
     shown = printable(encode(call))
     is_whole = len(shown) <= _LONGEST_CALL
-    path = f" (by {' › '.join(one.delegates)})" if one.delegates else ""
-    derived = f"\nMade of data that calls have brought: {', '.join(one.derived)}." if one.derived else ""
+    path = f" (by {' › '.join(pending.delegates)})" if pending.delegates else ""
+    derived = f"\nMade of data that calls have brought: {', '.join(pending.derived)}." if pending.derived else ""
     folded = f"\n{folded_call(call)}"
-    words = f"Shall this call be made? {one.call.get('_tool')}{path} {shown if is_whole else folded}{derived}"
+    words = f"Shall this call be made? {pending.call.get('_tool')}{path} {shown if is_whole else folded}{derived}"
     return (words if is_whole else f"{words}\n{_TOO_LONG}"), is_whole
 
 
-def ruling(result: types.ElicitResult, one: Pending) -> tuple[Ruling, str] | None:
-    """What was decided on a call; None where it was put off. An empty form approves nothing, nor one of a part."""
+def ruling(result: types.ElicitResult, pending: Pending) -> tuple[Ruling, str] | None:
+    """The decision on a call; None if it was put off. An empty form approves nothing, nor one that shows a part."""
     if result.action == "decline":
         return "deny", "declined"
     if result.action != "accept":
         return None
     content: Any = result.content or {}
-    said, reason = content.get("decision"), content.get("reason")
-    if said == "approve":
-        return ("approve", "") if decision_text(one)[1] else None
-    return ("deny", str(reason) if reason else "denied") if said == "deny" else None
+    decision, reason = content.get("decision"), content.get("reason")
+    if decision == "approve":
+        return ("approve", "") if decision_text(pending)[1] else None
+    return ("deny", str(reason) if reason else "denied") if decision == "deny" else None
 
 
 def sampling(question: Question, capabilities: types.ClientCapabilities | None) -> types.CreateMessageRequest:
-    """A question as a request to the host's model: with a tool that it must call, where the host knows tools."""
+    """A question as a request to the host's model; if the host supports tools, with a tool that the model must call."""
     import mcp_types as types
 
     has_tools = capabilities is not None and capabilities.sampling is not None and capabilities.sampling.tools
-    system = [str(one["content"]) for one in question.messages if one["role"] == "system"]
-    rest = [one for one in question.messages if one["role"] != "system"] or [{"role": "user", "content": "Go on."}]
+    system = [str(turn["content"]) for turn in question.messages if turn["role"] == "system"]
+    turns = [turn for turn in question.messages if turn["role"] != "system"] or [_GO_ON]
     tools = None
     if has_tools:
         tools = [types.Tool(name=_ANSWER, description="Gives the answer.", input_schema=decode_object(question.schema))]
     else:
         system.append(f"Answer with one JSON object and nothing else. It has to fit this schema: {question.schema}")
     messages = [
-        types.SamplingMessage(role=one["role"], content=types.TextContent(text=str(one["content"]))) for one in rest
+        types.SamplingMessage(role=turn["role"], content=types.TextContent(text=str(turn["content"]))) for turn in turns
     ]
     return types.CreateMessageRequest(
         params=types.CreateMessageRequestParams(
@@ -114,19 +115,19 @@ def sampling(question: Question, capabilities: types.ClientCapabilities | None) 
     )
 
 
-def answered(result: types.CreateMessageResult | types.CreateMessageResultWithTools) -> str:
-    """The text of an answer: what the tool was called with, else what was written, without a fence around it."""
+def answer_text(result: types.CreateMessageResult | types.CreateMessageResultWithTools) -> str:
+    """The text of an answer: the arguments of the tool, else the text without a fence around it."""
     blocks: list[Any] = list(result.content) if isinstance(result.content, list) else [result.content]
     for block in blocks:
         if block.type == "tool_use" and block.name == _ANSWER:
             return encode(block.input)
     text = "".join(block.text for block in blocks if block.type == "text")
-    found = _FENCE.fullmatch(text)
-    return found[1] if found else text
+    match = _FENCE.fullmatch(text)
+    return match[1] if match else text
 
 
 def decode_object(text: str) -> JsonObject:
-    """JSON text that is known to hold an object."""
+    """Decode JSON text that is known to be an object."""
     value = decode(text)
     assert is_object(value)
     return value
