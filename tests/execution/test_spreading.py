@@ -90,9 +90,9 @@ def test_what_bounds_a_delegate_is_the_same_from_json(roots: list[Path] | None, 
     own = Ancestor("d", found, {"t": True, "u": False})
     again = Ancestor.of(json.loads(json.dumps(own.to_dict())))
     assert again.to_dict() == own.to_dict()
-    assert (again.name, again.tools, again.found.context.origin) == ("d", {"t": True, "u": False}, "/here/own.json")
-    assert (again.found.config, again.found.is_foreign) == ({"tools": ["t"]}, is_foreign)
-    assert (None if again.found.roots is None else list(again.found.roots)) == roots
+    assert (again.name, again.tools, again.request.context.origin) == ("d", {"t": True, "u": False}, "/here/own.json")
+    assert (again.request.config, again.request.is_foreign) == ({"tools": ["t"]}, is_foreign)
+    assert (None if again.request.roots is None else list(again.request.roots)) == roots
 
 
 @pytest.mark.rule("C12", "E3")

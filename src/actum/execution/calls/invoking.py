@@ -26,10 +26,10 @@ from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, legible, plain
 from ..budget import Budget
 from ..emitter import Emitter
-from ..ground import CARRYING, Ground, Within
+from ..ground import CARRYING, Ground, Runtime, Within
 from ..isolated import Suspension
 from ..job import Carried, Carry, Job, Yield
-from ..undoing import Doing, Doings
+from ..undoing import Doing
 
 _MOST_TOLD = 10_000
 """How often one call may tell how far it is."""
@@ -70,17 +70,9 @@ def code_carry(ground: Ground, decision: Callable[[Job], Decision | None]) -> Ca
             registry = ground.toolset.registry
             backoff = Backoff() if registry is None else registry.backoff
             again = _Retrying(job=job, retries=retries, backoff=backoff, ground=ground)
+        within = ground if activity.is_async else None
         return invoke(
-            call,
-            job.tool,
-            context,
-            activity,
-            ground.budget,
-            again=again,
-            doings=ground.runtime.doings,
-            deps=ground.runtime.deps,
-            at=job,
-            within=ground if activity.is_async else None,
+            call, job.tool, context, activity, ground.budget, ground.runtime, again=again, at=job, within=within
         )
 
     return carry
@@ -96,18 +88,17 @@ async def invoke(
     context: Context,
     activity: Activity,
     budget: Budget,
+    runtime: Runtime,
     *,
     again: Again | None = None,
-    doings: Doings | None = None,
-    deps: Any = None,
     at: Job | Suspension | None = None,
     within: Ground | None = None,
 ) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
 
     It is tried `again` only where it raised what isn't an error of ours: these say what would not get better.
-    What it has done is noted in `doings`, also where its result can't be used. Its `Ctx` has `deps` and the place
-    `at` which the call stands; calls that it makes itself are `within` this run.
+    What it has done is noted in the `doings` of the `runtime`, also where its result can't be used. Its `Ctx` has
+    the `deps` and the place `at` which the call stands; calls that it makes itself are `within` this run.
 
     Raises:
         InvalidParameters: an argument doesn't fit its type.
@@ -119,11 +110,12 @@ async def invoke(
     if activity.ctx:
         place = "" if at is None else str(at.place)
         approval = at.approval if isinstance(at, Job) else None
-        ctx = Ctx(deps, place, context.key, budget.usage, context.progress, approval)
+        ctx = Ctx(runtime.deps, place, context.key, budget.usage, context.progress, approval)
     while True:
         # Each attempt has arguments of its own: the function may have changed those of the last one.
         own_call = call if again is None else Call(call)
         function = partial(activity.function, **activity.arguments(own_call, tool, context, ctx))
+        doings = runtime.doings
         doing = None if doings is None else doings.begin(call, tool, activity)
         if doings is not None and doing is not None:
             function = doings.noting(function, doing, is_async=activity.is_async)

@@ -19,12 +19,12 @@ from .caller import CATCH_ALL, Caller
 
 @dataclass(frozen=True, slots=True)
 class ByCode:
-    """Has code carry out the calls for which it was registered."""
+    """Carries calls out by the code that was registered for them."""
 
     caller: Caller
 
     def takes(self, name: str, tool: Tool) -> bool:
-        """Whether code was."""
+        """Whether code was registered for the calls of a tool."""
         return self._serving(name, tool) is not None
 
     async def carry(self, name: str, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
@@ -35,8 +35,7 @@ class ByCode:
         activity = serving.of(call)
         activity.check(tool)
         kept.has_effects = tool.effects != "none"
-        budget, own = self.caller.budget, self.caller.runtime
-        return await invoke(call, tool, context, activity, budget, doings=own.doings, deps=own.deps, at=kept)
+        return await invoke(call, tool, context, activity, self.caller.budget, self.caller.runtime, at=kept)
 
     async def contract(self, name: str, tool: Tool) -> Tool:
         """The tool with the whole interface of the one that is registered by this name."""

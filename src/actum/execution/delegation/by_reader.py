@@ -46,7 +46,7 @@ _TASK = (
 
 @dataclass(frozen=True, slots=True)
 class ByReader:
-    """Has a model answer one question about one value."""
+    """Lets a model answer one question about one value."""
 
     caller: Caller
     delegate: Callable[[Caller], Delegate]
@@ -64,50 +64,50 @@ class ByReader:
             DelegateError: there was no usable answer. Why may quote the value: only the kind of the error is told
                 (D11).
         """
-        own = self.caller
+        caller = self.caller
         setup = self._setup(call, tool)
-        emit = replace(own.emit.below(call, kept.place), run=context.key.rpartition("/")[0])
-        asking = _Asking(context=setup.context, budget=own.budget, emit=emit)
+        emit = replace(caller.emit.below(call, kept.place), run=context.key.rpartition("/")[0])
+        asking = _Asking(context=setup.context, budget=caller.budget, emit=emit)
         assert setup.runtime.model is not None  # what it is made with
         try:
-            answered, _ = await ask(
+            answer, _ = await ask(
                 setup.runtime.model,
                 setup.frame(setup.context),
-                replace(setup.judge(own.budget), is_literal=True),
+                replace(setup.judge(caller.budget), is_literal=True),
                 asking,
                 retries=setup.config.retries,
-                settled=own.record.settled,
+                settled=caller.record.settled,
                 begin=None if emit.trace is None else asking.begin,
-                gate=own.record.gate,
+                gate=caller.record.gate,
             )
         except (LimitExceeded, Fenced):
             raise
         except ActumError as error:
             raise DelegateError(error.code, tool=tool.name) from error
-        if (gaps := gaps_in(answered.authored, tool.result)) is not None:
+        if (gaps := gaps_in(answer.authored, tool.result)) is not None:
             raise NotInValue(gaps, tool=tool.name)
         if emit.sink:
-            solution = Solution(output=answered.authored)
-            emit(RequestFinished(solution=solution, usage=answered.usage, model=answered.model))
-        return answered.authored
+            solution = Solution(output=answer.authored)
+            emit(RequestFinished(solution=solution, usage=answer.usage, model=answer.model))
+        return answer.authored
 
     async def contract(self, _name: str, tool: Tool) -> Tool:
         """The tool as it is: it has no delegate."""
         return tool
 
     def _setup(self, call: Call, tool: Tool) -> Setup:
-        own = self.caller.runtime
-        named = own.config.reader
-        model: Model | None = self.caller.machine.model(named) if isinstance(named, str) else named or own.model
+        runtime = self.caller.runtime
+        reader = runtime.config.reader
+        model: Model | None = self.caller.machine.model(reader) if isinstance(reader, str) else reader or runtime.model
         if model is None:
             raise DelegateError("it needs a model, and none is set", tool=tool.name)
-        config = Config(flow=False, retries=own.config.retries)
-        if named is None:  # the settings of one model are not for another
-            config = replace(config, settings=own.config.settings)
-        asked: JsonObject = {"of": call["of"], "ask": call["ask"]}
+        config = Config(flow=False, retries=runtime.config.retries)
+        if reader is None:  # the settings of one model are not for another
+            config = replace(config, settings=runtime.config.settings)
+        question: JsonObject = {"of": call["of"], "ask": call["ask"]}
         return Setup(
             runtime=Runtime(model=model, registry=Catalog(), config=config),
-            context=Context([{"type": "system", "message": _TASK}, {"type": "input", "input": asked}]),
+            context=Context([{"type": "system", "message": _TASK}, {"type": "input", "input": question}]),
             shape=shape_of(with_gaps(tool.result)),
             delegate=self.delegate(self.caller),  # which nothing is offered for
         )
@@ -149,7 +149,7 @@ _MOST_NAMED = 4
 
 def with_gaps(shape: Any) -> Any:
     """The shape of an answer that may leave null for whatever isn't in the value."""
-    if not is_object(shape) or any(not _TOGETHER.isdisjoint(one.schema) for one in subschemas(shape)):
+    if not is_object(shape) or any(not _TOGETHER.isdisjoint(part.schema) for part in subschemas(shape)):
         return shape
     return mapped(shape, _with_gaps)
 
@@ -159,7 +159,7 @@ def _with_gaps(schema: JsonObject) -> JsonObject:
     if required:
         properties = properties_of(schema).items()
         schema["properties"] = {
-            name: nullable(one) if name in required and is_object(one) else one for name, one in properties
+            name: nullable(value) if name in required and is_object(value) else value for name, value in properties
         }
     return schema
 
@@ -172,10 +172,10 @@ def gaps_in(answer: Json, shape: Any) -> str | None:
     validator = Validator(shape if is_object(shape) else {})
     if validator.accepts(answer):
         return None
-    own = Fold(answer)
-    names = {name for one in subschemas(shape) for name in properties_of(one.schema)}
-    paths = (path for path, _, _ in validator.problems(answer) if path and own.read(tuple(path)) is None)
-    fields = list(islice(dict.fromkeys(_named(path, names) for path in paths), _MOST_NAMED))
+    fold = Fold(answer)
+    names = {name for part in subschemas(shape) for name in properties_of(part.schema)}
+    paths = (path for path, _, _ in validator.problems(answer) if path and fold.read(tuple(path)) is None)
+    fields = list(islice(dict.fromkeys(_field_path(path, names) for path in paths), _MOST_NAMED))
     lacking = ", ".join(f"`{field}`" for field in fields) or "some of what `ask` is about"
     last = fields[0].rpartition(".")[2] if fields else "price"
     return (
@@ -184,7 +184,7 @@ def gaps_in(answer: Json, shape: Any) -> str | None:
     )
 
 
-def _named(path: Sequence[str | int], names: set[str]) -> str:
+def _field_path(path: Sequence[str | int], names: set[str]) -> str:
     """The way to a field: declared keys as they are, others and positions left open."""
     steps = ("…" if isinstance(step, int) or step not in names else step for step in path)
     return print_path(tuple(steps)).lstrip(".")

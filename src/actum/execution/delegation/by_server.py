@@ -27,7 +27,7 @@ _CROSSES = frozenset({"text", "system", "user", "assistant", "data"}) | DATA_KIN
 
 @dataclass(frozen=True, slots=True)
 class ByServer:
-    """Has other servers carry calls out."""
+    """Carries calls out on other servers."""
 
     caller: Caller
 
@@ -36,22 +36,22 @@ class ByServer:
         return name.startswith(SCHEMES)
 
     async def carry(self, name: str, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
-        """What has come of the call there."""
-        remote, own = self._remote(name, tool), self.caller
+        """The output of the Idea there."""
+        remote, caller = self._remote(name, tool), self.caller
         kept.has_effects = tool.effects != "none"
         try:
-            depth = own.deepest - len(own.lineage) - 1
-            result = await carried_out(remote, call, context, kept.place, own.budget, own.emit, depth=depth)
+            depth = caller.deepest - len(caller.lineage) - 1
+            result = await run_remote(remote, call, context, kept.place, caller.budget, caller.emit, depth=depth)
         except DelegateError as error:
             raise error.of(redacted(name), tool.name) from error
-        if (doings := own.runtime.doings) is not None and (doing := doings.begin(call, tool, None)) is not None:
+        if (doings := caller.runtime.doings) is not None and (doing := doings.begin(call, tool, None)) is not None:
             doings.done(doing, result)
         return result
 
     async def contract(self, name: str, tool: Tool) -> Tool:
         """The tool as the other server describes the Idea."""
-        there = await self._remote(name, tool).interface()
-        takes, gives = (one if is_object(one := there.get(key)) else None for key in ("input", "output"))
+        interface = await self._remote(name, tool).interface()
+        takes, gives = (schema if is_object(schema := interface.get(key)) else None for key in ("input", "output"))
         return merge_contract(tool, takes, gives, {})
 
     def _remote(self, name: str, tool: Tool) -> Remote:
@@ -66,7 +66,7 @@ class ByServer:
         return self.caller.machine.remote(name, config)
 
 
-async def carried_out(
+async def run_remote(
     remote: Remote, call: Call, context: Context, place: Place, budget: Budget, emit: Emitter, *, depth: int
 ) -> Any:
     """The output of an Idea on another server, which sees nothing but the scoped context and the call's parameters.
@@ -108,12 +108,12 @@ def _crossing(message: JsonObject) -> JsonObject:
     """A message as it crosses: without marks, and without the gates of the run that it leaves (C7)."""
     if message.get("type") not in _CROSSES and kind_of(message) is None:
         raise DelegateForbidden(f"messages of the type {message.get('type')!r} can't cross to another server")
-    own = {key: value for key, value in message.items() if not key.startswith("_")}
-    if own.get("type") in MEDIA and "path" in own:
+    crossed = {key: value for key, value in message.items() if not key.startswith("_")}
+    if crossed.get("type") in MEDIA and "path" in crossed:
         raise DelegateForbidden("a file of this machine can't cross to another server by its path")
     if kind_of(message) == "state":
-        own = {key: _ungated(value) for key, value in own.items() if key != "approvals"}
-    return own
+        crossed = {key: _ungated(value) for key, value in crossed.items() if key != "approvals"}
+    return crossed
 
 
 def _ungated(value: Any) -> Any:

@@ -111,7 +111,7 @@ class Linking:
         """One message, closed; raises as for a request."""
         if message.get("type") == "tool":
             tools: JsonObject = message["tool"]
-            return {**message, "tool": {name: await self.schema(one, origin) for name, one in tools.items()}}
+            return {**message, "tool": {name: await self.schema(part, origin) for name, part in tools.items()}}
         if "schema" in message:
             return {**message, "schema": await self.schema(message["schema"], origin)}
         return message
@@ -138,14 +138,14 @@ class Linking:
             )
         key = (address, origin)
         if key not in self._known:
-            found = await self._found(address, origin)
-            schema: Any = found.schema
+            request = await self._resolve(address, origin)
+            schema: Any = request.schema
             if not isinstance(schema, dict):
                 raise IdeaError(f'{{"$ref": "{redacted(address)}"}}: that Idea has no schema to refer to')
-            self._known[key] = await self._closed(schema, found.context.origin, whole)
+            self._known[key] = await self._closed(schema, request.context.origin, whole)
         return self._known[key]
 
-    async def _found(self, address: str, origin: str | None) -> SavedRequest:
+    async def _resolve(self, address: str, origin: str | None) -> SavedRequest:
         reader: Tool = parse_tool({}, "$ref", origin=origin)
         try:
             return await self.resolve(address, reader)
@@ -162,9 +162,9 @@ def has_links(context: Context, schema: Any) -> bool:
     return bool(links_of(schema))
 
 
-_OF_DELEGATES = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded, NotInValue)
-_OF_PLANS = (PlanFailed.code, PlanLeft.code)
-_KEPT = ("_activity", "_delegate")
+_DELEGATE_ERRORS = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded, NotInValue)
+_PLAN_CODES = (PlanFailed.code, PlanLeft.code)
+_META_KEPT = ("_activity", "_delegate")
 """The meta-properties of a call that go with it into a run of its own; the others say what becomes of its result."""
 
 
@@ -197,7 +197,7 @@ class Ancestor:
     """A delegate that led to a run, by its name, and of its saved request what bounds it and those below it."""
 
     name: str
-    found: SavedRequest
+    request: SavedRequest
     tools: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """Those that the messages of its context define, each with whether these are its own, or have crossed (D13)."""
 
@@ -206,15 +206,15 @@ class Ancestor:
         """The same from JSON."""
         roots = None if record["roots"] is None else [Path(root) for root in record["roots"]]
         origin = Context((), origin=record["origin"])
-        found = SavedRequest(context=origin, config=record["config"], is_foreign=record["is_foreign"], roots=roots)
-        return cls(record["name"], found, record.get("tools", {}))
+        request = SavedRequest(context=origin, config=record["config"], is_foreign=record["is_foreign"], roots=roots)
+        return cls(record["name"], request, record.get("tools", {}))
 
     def to_dict(self) -> JsonObject:
         """The same as JSON."""
-        found = self.found
-        roots = None if found.roots is None else [str(root) for root in found.roots]
-        bounds: JsonObject = {"config": dict(found.config), "is_foreign": found.is_foreign, "roots": roots}
-        return {"name": self.name, "origin": found.context.origin, "tools": dict(self.tools), **bounds}
+        request = self.request
+        roots = None if request.roots is None else [str(root) for root in request.roots]
+        bounds: JsonObject = {"config": dict(request.config), "is_foreign": request.is_foreign, "roots": roots}
+        return {"name": self.name, "origin": request.context.origin, "tools": dict(self.tools), **bounds}
 
 
 Spread: TypeAlias = Callable[[Child], Awaitable[Ended | str]]
@@ -223,19 +223,19 @@ twice is one run."""
 
 
 def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[str], registry: Catalog) -> Context:
-    """What a run begins with that makes one call, for an item of a list: a plan of that call alone.
+    """The context of a run that makes one call, for an item of a list: a plan of that call alone.
 
     Its values are data outside the plan, so that nothing in them is read as a reference (E3). It was approved where the
     list was (L6).
     """
     kind = _free_kind(scoped)
-    meta: JsonObject = {key: call[key] for key in _KEPT if key in call}
-    given = {name: str(Reference(kind, (name,))) for name in call.parameters}
-    made: JsonObject = {"_tool": tool.name, **given, **meta, **({"_scopes": list(scopes)} if scopes else {})}
-    own = [] if registry.find(tool.name) is tool else [{"type": "tool", "tool": {tool.name: dict(tool.schema)}}]
+    meta: JsonObject = {key: call[key] for key in _META_KEPT if key in call}
+    references = {name: str(Reference(kind, (name,))) for name in call.parameters}
+    inner: JsonObject = {"_tool": tool.name, **references, **meta, **({"_scopes": list(scopes)} if scopes else {})}
+    tools = [] if registry.find(tool.name) is tool else [{"type": "tool", "tool": {tool.name: dict(tool.schema)}}]
     data: JsonObject = {"type": "data", "kind": kind, "data": dict(call.parameters)}
-    plan: JsonObject = {"type": "plan", "plan": [made], "output": "†calls.0", OF: "0"}
-    messages = [*own, *scoped, data, plan, approval("0.0", made, "approve")]
+    plan: JsonObject = {"type": "plan", "plan": [inner], "output": "†calls.0", OF: "0"}
+    messages = [*tools, *scoped, data, plan, approval("0.0", inner, "approve")]
     return Context.checked(messages, scoped.data_kinds, scoped.origin)
 
 
@@ -249,28 +249,28 @@ def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
     """Why a run of its own has failed, for the call that it was: of a delegate's error only the kind crosses (D11)."""
     code, message = str(error.get("code")), str(error.get("message"))
     data: Any = error.get("data") or {}
-    if code in _OF_PLANS and is_object(cause := data.get("cause")):
-        found = failure_of(cause, tool, is_item=is_item)
-        outcome: Outcome | None = next((one for one in OUTCOMES if one == data.get("outcome")), None)
-        found.outcome = outcome or found.outcome
-        return found
+    if code in _PLAN_CODES and is_object(cause := data.get("cause")):
+        failure = failure_of(cause, tool, is_item=is_item)
+        outcome: Outcome | None = next((outcome for outcome in OUTCOMES if outcome == data.get("outcome")), None)
+        failure.outcome = outcome or failure.outcome
+        return failure
     if code == LimitExceeded.code:
         return LimitExceeded(message, limit=str(data.get("limit")))
-    kind = next((one for one in _OF_DELEGATES if one.code == code), None)
+    kind = next((kind for kind in _DELEGATE_ERRORS if kind.code == code), None)
     if kind is None and is_item:
         return ActivityError(message.removeprefix(f"tool {tool.name!r}: "), tool=tool.name)
     if kind is None:
         return crossed(code, data, tool)
-    own = message.removeprefix(f"tool {error.get('tool')!r}: ")
-    reason = own.rpartition(" failed: ")[2] if "chain" in data else own
+    text = message.removeprefix(f"tool {error.get('tool')!r}: ")
+    reason = text.rpartition(" failed: ")[2] if "chain" in data else text
     return kind(reason, tool=tool.name, chain=data.get("chain", ()))
 
 
 def crossed(code: str, data: Mapping[str, Any], tool: Tool) -> DelegateError:
     """An error inside of a delegate as its caller is told of it: its kind, or the delegates that it came from (D11)."""
     cause: Any = data.get("cause")
-    found = failure_of(cause, tool, is_item=False) if is_object(cause) else None
-    return found if isinstance(found, DelegateError) else DelegateError(code, tool=tool.name)
+    failure = failure_of(cause, tool, is_item=False) if is_object(cause) else None
+    return failure if isinstance(failure, DelegateError) else DelegateError(code, tool=tool.name)
 
 
 CATCH_ALL = "_delegate"
@@ -304,19 +304,19 @@ class Caller:
         """
         most = self.deepest
         if len(self.lineage) >= most:
-            chain = [*(one.name for one in self.lineage), name]
+            chain = [*(ancestor.name for ancestor in self.lineage), name]
             raise DelegateDepthExceeded(
                 f"delegates nest deeper than {most}: {' → '.join(map(redacted, chain))}", tool=tool.name
             )
 
-    async def found(self, name: str, tool: Tool) -> SavedRequest:
+    async def find(self, name: str, tool: Tool) -> SavedRequest:
         """What a name leads to, its schemas closed over the Ideas that they refer to (D2, X4).
 
         Raises:
             DelegateError: there is none, or it may not be used.
         """
         try:
-            found = await self.resolve(name, tool)
+            request = await self.resolve(name, tool)
         except DelegateError:
             raise
         except ActumError as error:
@@ -325,54 +325,55 @@ class Caller:
             raise DelegateError(
                 f"{redacted(name)!r} could not be resolved: {type(error).__name__}", tool=tool.name
             ) from error
-        if found.is_foreign:
-            self._check_foreign(name, tool, found)
+        if request.is_foreign:
+            self._check_foreign(name, tool, request)
         try:
-            return await Linking(self.resolve, self.runtime.config.max_depth)(found)
+            return await Linking(self.resolve, self.runtime.config.max_depth)(request)
         except IdeaError as error:
             # The words of one from outside are not for its caller's model.
-            reason = f"what {redacted(name)!r} refers to is not available" if found.is_foreign else error.message
+            reason = f"what {redacted(name)!r} refers to is not available" if request.is_foreign else error.message
             raise DelegateError(reason, tool=tool.name) from error
 
-    def _check_foreign(self, name: str, tool: Tool, found: SavedRequest) -> None:
+    def _check_foreign(self, name: str, tool: Tool, request: SavedRequest) -> None:
         """Refuse a delegate from outside that asks for what was not granted to it (D12, D15)."""
         try:
-            asked = [*IdeaConfig.parse(found.config).asked]
-            for index, message in enumerate(found.context):
+            asked = [*IdeaConfig.parse(request.config).asked]
+            for index, message in enumerate(request.context):
                 if message.get("type") == "tool":
-                    for one in tools_of(message, index):
-                        asked += one.choices("_activity") or [one.fixed("_activity") or ""]
+                    for own in tools_of(message, index):
+                        asked += own.choices("_activity") or [own.fixed("_activity") or ""]
         except ActumError as error:
-            raise unusable(name, tool, found, error) from error
-        for one in filter(None, asked):
-            if one not in self.runtime.config.grants:
-                why = f"{redacted(name)!r} comes from outside and asks for {one!r}, which is not granted"
+            raise unusable(name, tool, request, error) from error
+        for name_asked in filter(None, asked):
+            if name_asked not in self.runtime.config.grants:
+                why = f"{redacted(name)!r} comes from outside and asks for {name_asked!r}, which is not granted"
                 raise DelegateForbidden(f"{why}: Config(grants=[…])", tool=tool.name)
 
     def below(self, lineage: Sequence[Ancestor]) -> Caller:
         """The same of a run that these delegates led to, one by one."""
         inner = self
-        for one in lineage:
-            inner = replace(inner, runtime=inner.runtime_of(one), lineage=(*inner.lineage, one))
+        for ancestor in lineage:
+            inner = replace(inner, runtime=inner.runtime_of(ancestor), lineage=(*inner.lineage, ancestor))
         return inner
 
     def runtime_of(self, ancestor: Ancestor) -> Runtime:
         """What a delegate runs in: the model and the Activities that it names itself, its caller's bounds (D15)."""
-        found, grants = ancestor.found, self.runtime.config.grants
-        own = IdeaConfig.parse(found.config, found.context.origin or "the Idea")
-        own = own.of("foreign" if found.is_foreign else "local")
-        origin = None if found.is_foreign else found.context.origin
+        request, grants = ancestor.request, self.runtime.config.grants
+        idea = IdeaConfig.parse(request.config, request.context.origin or "the Idea")
+        idea = idea.of("foreign" if request.is_foreign else "local")
+        origin = None if request.is_foreign else request.context.origin
         # What is from outside may name what was granted by name, and that may lie anywhere.
-        roots = None if found.is_foreign else found.roots
+        roots = None if request.is_foreign else request.roots
         tools = {name: is_own for name, is_own in ancestor.tools.items() if name not in grants}
-        registry = self.machine.registry(self.runtime.registry, own.activities, origin, roots, tools)
-        if found.is_foreign:
+        registry = self.machine.registry(self.runtime.registry, idea.activities, origin, roots, tools)
+        if request.is_foreign:
             registry = registry.granted({CATCH_ALL, *grants})
-        model = self.runtime.model if own.model is None else self.machine.model(own.model)
+        model = self.runtime.model if idea.model is None else self.machine.model(idea.model)
         media = self.runtime.media
-        if media is not None and found.roots:
-            media = media.within(found.roots)
-        return replace(self.runtime, config=own.below(self.runtime.config), model=model, registry=registry, media=media)
+        if media is not None and request.roots:
+            media = media.within(request.roots)
+        config = idea.below(self.runtime.config)
+        return replace(self.runtime, config=config, model=model, registry=registry, media=media)
 
     def spreads(self, tool: Tool) -> bool:
         """Whether the calls of a tool are to be runs of their own, and somebody keeps such runs."""
@@ -393,7 +394,7 @@ class Caller:
             context=list(context),
             schema=schema,
             origin=context.origin,
-            lineage=[one.to_dict() for one in self.lineage],
+            lineage=[ancestor.to_dict() for ancestor in self.lineage],
             limits=self.budget.left,
         )
         ended: Ended | str = await self.record.spread(child)
@@ -407,7 +408,7 @@ class Caller:
         return ended.output
 
 
-def unusable(name: str, tool: Tool, found: SavedRequest, error: ActumError) -> DelegateError:
+def unusable(name: str, tool: Tool, request: SavedRequest, error: ActumError) -> DelegateError:
     """Why a delegate can't begin. The words of one from outside are not for its caller's model (D12)."""
-    reason = f"it can't be used: {error.code if found.is_foreign else error.message}"
+    reason = f"it can't be used: {error.code if request.is_foreign else error.message}"
     return DelegateError(reason, tool=tool.name, chain=[redacted(name)])

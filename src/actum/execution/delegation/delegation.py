@@ -17,7 +17,7 @@ from .by_run import ByRun
 from .by_server import ByServer
 from .caller import Caller, context_of_item
 
-Way: TypeAlias = ByCode | ByReader | ByServer | ByRun
+Carrier: TypeAlias = ByCode | ByReader | ByServer | ByRun
 """Who carries a delegated call out: it says which calls it `takes`, makes one, and says what is known of the tool."""
 
 
@@ -27,7 +27,7 @@ class Delegation:
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
         self._by_run = ByRun(caller, Delegation)
-        self._ways: tuple[Way, ...] = (ByCode(caller), ByReader(caller, Delegation), ByServer(caller), self._by_run)
+        self._carriers = (ByCode(caller), ByReader(caller, Delegation), ByServer(caller), self._by_run)
 
     async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None) -> Any:
         """What has come of a call, of the parent's context only the scoped one is seen (D4, D7).
@@ -37,10 +37,10 @@ class Delegation:
         name = str(call["_delegate"])
         self.caller.check_depth(name, tool)
         kept = suspension or Suspension(place=Place(0), call=call)
-        return await self._way(name, tool).carry(name, call, tool, context, kept)
+        return await self._carrier(name, tool).carry(name, call, tool, context, kept)
 
-    def _way(self, name: str, tool: Tool) -> Way:
-        return next(way for way in self._ways if way.takes(name, tool))
+    def _carrier(self, name: str, tool: Tool) -> Carrier:
+        return next(carrier for carrier in self._carriers if carrier.takes(name, tool))
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
@@ -52,13 +52,13 @@ class Delegation:
                 path="_delegate",
             )
         name: str = tool.fixed("_delegate")
-        return await self._way(name, tool).contract(name, tool)
+        return await self._carrier(name, tool).contract(name, tool)
 
     async def digest(self, call: Call, tool: Tool) -> str:
         """What the delegate of a call is known by; empty for one of elsewhere, which is asked for nothing before."""
         name = str(call["_delegate"])
         is_far = "://" in name or is_url(tool.origin) or (name.startswith("idea:") and parse_address(name).url)
-        if is_far or name == ANONYMOUS or self._way(name, tool) is not self._by_run:
+        if is_far or name == ANONYMOUS or self._carrier(name, tool) is not self._by_run:
             return ""
         try:
             return (await self.caller.resolve(name, tool)).digest
@@ -80,5 +80,5 @@ class Delegation:
     ) -> Any:
         """The result of a call for an item of a list, which a run of its own makes."""
         caller = self.caller
-        own = context_of_item(call, tool, context, scopes, caller.runtime.registry)
-        return await caller.apart(caller.record.at, own, None, tool, suspension, is_item=True)
+        begins = context_of_item(call, tool, context, scopes, caller.runtime.registry)
+        return await caller.apart(caller.record.at, begins, None, tool, suspension, is_item=True)
