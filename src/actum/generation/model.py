@@ -1,4 +1,4 @@
-"""The model port: what the runtime asks of a model, and nothing of how it is served.
+"""The model port: what the runtime needs from a model, independent of how it is served.
 
 An adapter sees text, one schema and settings; never tools, plans or Ideas.
 """
@@ -19,16 +19,16 @@ from ..schema.json import JsonObject, encode
 T = TypeVar("T")
 SchemaMode = Literal["strict", "loose", "prompted"]
 PASSING = frozenset({"model_rate_limit", "model_server", "model_connection", "model_timeout"})
-"""The codes of failures that pass. As long as no answer has begun, the adapter sends such a request again, and nobody
-beside it: a provider that is down is asked as often as the adapter says."""
+"""The codes of temporary failures. Before an answer has begun, only the adapter sends such a request again, so that its
+policy alone says how often a provider that is down is asked."""
 
 
 class SentMedia(TypedDict):
-    """What goes along with a message: an image, audio or a file (M10).
+    """The media of a message: an image, audio or a file (M10).
 
-    What a model is sent has `data`, its content in base64, with `media_type`, `size` in bytes and `sha256` in hex; or
-    `url`, an address that the provider is to read. Before it is read it says, as its message does, where it is: `path`
-    and `fetch`, the `origin` that the path starts from, and `at`, the index of its message.
+    A model is sent `data`, the content in base64, with `media_type`, `size` in bytes and `sha256` in hex; or `url`, an
+    address for the provider to read. Before the content is read, the location is given as in the message: `path` and
+    `fetch`, the `origin` that the path starts from, and `at`, the index of the message.
     """
 
     kind: Literal["image", "audio", "file"]
@@ -57,12 +57,12 @@ class ModelMessage(TypedDict):
 class ModelRequest:
     """Everything that one request sends to a model.
 
-    `mode` says how the schema is to be imposed: `strict` by the provider's constrained decoding, `loose` as a native
-    schema that the provider does not enforce, `prompted` not natively at all (the messages already state it).
+    `mode` says how the schema is imposed: `strict` by the provider's constrained decoding, `loose` as a native schema
+    that the provider does not enforce, `prompted` not natively at all (the messages already state it).
 
-    `stable` is how many of the messages the next request of the run is sure to begin with, zero where there may be
-    none; `shared` how many every run of the same agent begins with, as far as can be told: what a provider may cache.
-    The schema stands before both.
+    `stable` is how many of the messages the next request of the run is sure to begin with, zero if there may be none;
+    `shared` is how many every run of the same agent begins with, as far as is known. A provider may cache both. The
+    schema comes before both.
     """
 
     messages: tuple[ModelMessage, ...]
@@ -72,7 +72,7 @@ class ModelRequest:
     stable: int = 0
     shared: int = 0
     is_gated: bool = False
-    """Whether whoever asks waits itself where there are too many requests: an adapter tells of that at once."""
+    """Whether the caller handles rate limits itself, so that the adapter raises them at once."""
 
     @classmethod
     def of_text(
@@ -84,7 +84,7 @@ class ModelRequest:
         stable: int = 0,
         shared: int = 0,
     ) -> ModelRequest:
-        """A request whose schema is there as JSON text: it is read once somebody asks for it, who then has it alone.
+        """A request whose schema is given as JSON text, which is parsed when `schema` is first read.
 
         The rest is as for a `ModelRequest`: `messages`, `settings`, `mode`, `stable` and `shared`.
         """
@@ -109,7 +109,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What a model thinks before or between what it says: shown to who listens, and to nobody else."""
+    """A model's thoughts before or between parts of its answer: passed to listeners only."""
 
     text: str
 
@@ -118,11 +118,11 @@ class Reasoning:
 class Model(Protocol):
     """Anything that turns a `ModelRequest` into the raw JSON text of an answer, in deltas, and then its `Usage`.
 
-    It may give `Reasoning` anywhere between; that is not part of the answer: it is told as an event, never kept.
+    It may yield `Reasoning` anywhere in between; that is no part of the answer: it becomes an event and isn't kept.
 
     An implementation may also have a `dialect` (see `actum.schema.lowering`): what its provider's structured output
-    accepts. Without one it is sent the composed schema as it is. And it may say what else than text it `takes` (see
-    `actum.generation.request_media`); without that it is sent no image, audio or file.
+    accepts. Without one it is sent the composed schema as it is. It may also have `takes`, what it takes besides text
+    (see `actum.generation.request_media`); without that it is sent no image, audio or file.
     It raises `ModelError`; other exceptions are wrapped in one. Closing the iterator must close the connection.
     """
 
@@ -137,15 +137,15 @@ class Model(Protocol):
 
 
 def closing(stream: AsyncIterator[T]) -> AbstractAsyncContextManager[AsyncIterator[T]]:
-    """What a model streams, closed at the end of the block where it can be."""
-    own: Any = stream
-    return aclosing(own) if hasattr(stream, "aclose") else nullcontext(stream)
+    """A model's stream, closed at the end of the block if it can be closed."""
+    closable: Any = stream
+    return aclosing(closable) if hasattr(stream, "aclose") else nullcontext(stream)
 
 
 _LETTERS = 4
-"""About how many characters a token has, for what is not known before it is sent."""
+"""About how many characters a token has, to estimate a request before it is sent."""
 REFUSED = "model_rate_limit"
-"""The code of the error of a provider that has too many requests."""
+"""The error code of a provider that has too many requests."""
 
 
 Settled: TypeAlias = Callable[[], Awaitable[None]]
@@ -159,18 +159,18 @@ class Gate(Protocol):
         ...
 
     async def refused(self, model: str, retry_after: float | None) -> None:
-        """Take in that the provider has too many requests, and wants none for so many seconds, if it says so."""
+        """Note that the provider has too many requests, and asks for a pause of so many seconds, if it says so."""
         ...
 
     async def left(self, model: str, tokens: int, used: int | None) -> None:
-        """Take in that a request has ended that was let in for so many tokens, and how many it has used."""
+        """Note that a request ended that was let in for so many tokens, and how many it used."""
         ...
 
 
 class Gated:
-    """A model behind a gate, for one request. `is_last`: there is no other model that could be asked instead.
+    """A model behind a gate, for one request. `is_last`: no other model could be asked instead.
 
-    `settled` is awaited once it is let in: while it waited, others may have taken the run over.
+    `settled` is awaited once it is let in: another worker may have taken over the run meanwhile.
     """
 
     def __init__(self, model: Model, gate: Gate, settled: Settled | None, *, is_last: bool) -> None:
@@ -184,10 +184,10 @@ class Gated:
         """Yield the answer once there is room for the request; raises as the model does.
 
         Raises:
-            ModelError: whatever went wrong, but for too many requests where no other model could be asked.
+            ModelError: whatever went wrong, except a rate limit if no other model could be asked.
         """
-        own = copy(request)
-        own.__dict__["is_gated"] = True
+        gated = copy(request)
+        gated.__dict__["is_gated"] = True
         tokens = _tokens(request)
         while True:
             await self._gate.enter(self.name, tokens)
@@ -197,7 +197,7 @@ class Gated:
                 if self._settled is not None:
                     await self._settled()
                 used = None
-                async with closing(self._model.stream(own)) as deltas:
+                async with closing(self._model.stream(gated)) as deltas:
                     async for delta in deltas:
                         has_begun = True
                         used = delta.tokens if isinstance(delta, Usage) else used
@@ -215,6 +215,6 @@ class Gated:
 
 
 def _tokens(request: ModelRequest) -> int:
-    """About how many tokens a request has."""
-    said = sum(len(message["content"]) for message in request.messages)
-    return (said + len(request.schema_text)) // _LETTERS + 1
+    """Estimate the tokens of a request."""
+    length = sum(len(message["content"]) for message in request.messages)
+    return (length + len(request.schema_text)) // _LETTERS + 1

@@ -1,7 +1,7 @@
-"""Which of several models a request goes to: the next one where one is down or declines.
+"""Chooses which of several models a request goes to: the next one if one is down or declines.
 
-How a schema is sent is a matter between the runtime and a model's provider, so a request that goes to another model is
-composed for that one: the ladder of forms (see `actum.schema.lowering`) begins anew.
+How a schema is sent depends on the model's provider, so a request to another model is composed anew for that model,
+from the top of the ladder of forms (see `actum.schema.lowering`).
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 DOWN = frozenset(
     {"model_timeout", "model_connection", "model_rate_limit", "model_quota", "model_server", "model_refused"}
 )
-"""The codes of errors after which another model is asked: others would be the same with every model, or are mistakes
-of whoever set it up, which should be seen."""
+"""The codes of errors after which another model is asked: other errors would occur with every model, or are mistakes in
+the setup, which should be seen."""
 
 
 def chain_of(model: Model) -> Sequence[Model]:
-    """The models that stand for this one, in the order in which they are asked; itself where there are no others."""
+    """The models behind this one, in the order in which they are asked; itself if there are none."""
     chain: Sequence[Model] = getattr(model, "chain", ())
     return chain or (model,)
 
 
 def unsent(model: Model | None, settings: Mapping[str, Any]) -> list[str]:
-    """What isn't sent of these settings, as `Result.notes` says it, model by model (W10)."""
+    """Notes for `Result.notes` on each of these settings that a model isn't sent (W10)."""
     return [
-        f"{one.name} isn't sent the setting {name!r}"
-        for one in (() if model is None or not settings else chain_of(model))
-        if (ignored := getattr(one, "ignored", None)) is not None
+        f"{member.name} isn't sent the setting {name!r}"
+        for member in (() if model is None or not settings else chain_of(model))
+        if (ignored := getattr(member, "ignored", None)) is not None
         for name in ignored(settings)
     ]
 
@@ -44,7 +44,7 @@ def speaker(model: Model, frame: Frame) -> Model:
 
 
 def next_frame(model: Model, frame: Frame, error: ModelError) -> Frame | None:
-    """The frame in which a request that failed so is made again at once: in another form or for another model."""
+    """The frame for repeating a request at once after this error: one rung lower or for another model."""
     if error.schema_refused and (lower := frame.lower()) is not None:
         return lower
     chain, after = chain_of(model), frame.speaker + 1

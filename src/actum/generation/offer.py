@@ -30,9 +30,9 @@ from ..schema.walk import DEFINITIONS, definitions_of
 from .primer import primer
 
 REVEAL = "revealTools"
-"""The call that asks for the full schemas of tools of which only the names are offered (T12)."""
+"""The tool that reveals the full schemas of tools of which only the names are offered (T12)."""
 REVEALED = "revealed"
-"""The data kind that holds the names that were asked for."""
+"""The data kind that holds the revealed names."""
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -43,23 +43,23 @@ class Toolset:
     tools: Mapping[str, Tool]
     activities: Mapping[str, Activity | Choice | None]
     hidden: Sequence[Tool] = ()
-    """Those of which only the name is offered."""
+    """The tools of which only the names are offered."""
     schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
     registry: Catalog | None = None
-    """Where what a developer's call adds is looked up (S9)."""
+    """Where additions of a developer's call are looked up (S9)."""
     has_flow: bool = True
     """Whether conditions, lists, order and computed values are offered (T16)."""
     origin: str | None = None
     """The file or URL of the context, from which a delegate that such a call names is looked up."""
     by_model: Activity | None = None
-    """What has a model carry out the calls that nothing else does, outside a run; None where it does so inline."""
+    """Outside a run: the Activity that asks a model to carry out latent calls; None if the model does so inline."""
     is_upfront: bool = False
     """Whether all delegates are resolved before composition, so that no call can add one (D8)."""
     holds: bool = True
-    """Whether calls wait for a decision whose Activities are those of tools that are held (L6)."""
+    """Whether calls wait for a decision if their Activity is that of a held tool (L6)."""
 
     def find(self, name: str, besides: Tool | None = None) -> Tool:
-        """The offered tool of this name; or the one `besides`, if it has this name and none that is offered does.
+        """The offered tool of this name, else `besides`, if that has this name.
 
         Raises:
             UnknownTool: listing near matches (C2).
@@ -68,8 +68,8 @@ class Toolset:
         if tool is None and besides is not None and besides.name == name:
             return besides
         if tool is None:
-            there = _there(name, list(self.tools), "no tools are offered")
-            raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])
+            hint = _hint(name, list(self.tools), "no tools are offered")
+            raise UnknownTool(f"no tool {name[:100]!r} is offered; {hint}", tool=name[:100])
         return tool
 
     def activity(self, tool: Tool, call: Call) -> Activity | None:
@@ -80,11 +80,11 @@ class Toolset:
         return serving.of(call) if isinstance(serving, Choice) else serving
 
     def instance_of(self, call: Mapping[str, Any]) -> str | None:
-        """The instance that a call is for, as it says, or its tool does; None for none (I5)."""
-        named: object = call.get("_instance")  # what is refused may be anything
-        tool = self.tools.get(str(call.get("_tool"))) if named is None else None
-        own = [named] if tool is None else tool.instances or []
-        return own[0] if len(own) == 1 and isinstance(own[0], str) else None
+        """The instance that a call names, or that its tool does; None for none (I5)."""
+        claimed: object = call.get("_instance")  # anything, in a call that is refused
+        tool = self.tools.get(str(call.get("_tool"))) if claimed is None else None
+        instances = [claimed] if tool is None else tool.instances or []
+        return instances[0] if len(instances) == 1 and isinstance(instances[0], str) else None
 
     def is_latent(self, tool: Tool) -> bool:
         """Whether the model itself carries out the tool's calls, inline (C1)."""
@@ -102,21 +102,23 @@ class Toolset:
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """By what the tools are known, whatever is said of them in words: their interfaces and effects."""
+        """The tools' interfaces and effects, as digests that ignore descriptions."""
         return {name: f"{interface_digest(tool)} {tool.effects}" for name, tool in self.tools.items()}
 
     @cached_property
     def silent(self) -> frozenset[str]:
         """The names of the tools whose functions are declared to return nothing."""
-        own = ((name, self.activities.get(name)) for name, tool in self.tools.items() if tool.output is None)
-        typed = ((name, one.signature.return_annotation) for name, one in own if isinstance(one, Activity))
+        served = ((name, self.activities.get(name)) for name, tool in self.tools.items() if tool.output is None)
+        typed = (
+            (name, activity.signature.return_annotation) for name, activity in served if isinstance(activity, Activity)
+        )
         return frozenset(name for name, returned in typed if returned in (None, "None"))
 
     def added(self, tool: Tool, call: Call) -> Tool:
-        """The tool with what a developer's call adds to it (S9).
+        """The tool with the additions of a developer's call (S9).
 
         Raises:
-            SchemaError: the call adds what no tool can have, or an Activity that isn't registered.
+            SchemaError: the call adds something that no tool can have, or an Activity that isn't registered.
         """
         extended = with_added(tool, call)
         if extended is tool:
@@ -136,10 +138,10 @@ class Toolset:
         return extended
 
     def _serving(self, tool: Tool) -> Activity | Choice | None:
-        own = self.tools.get(tool.name)
-        if own is tool or own is None or self.registry is None:
+        listed = self.tools.get(tool.name)
+        if listed is tool or listed is None or self.registry is None:
             return self.activities.get(tool.name)
-        if any(tool.meta.get(key) != own.meta.get(key) for key in ("_activity", "_delegate")):
+        if any(tool.meta.get(key) != listed.meta.get(key) for key in ("_activity", "_delegate")):
             return self.registry.serving(tool)  # a developer's call has added it
         return self.activities.get(tool.name)
 
@@ -155,15 +157,15 @@ def offered(
     names: Sequence[str] | None = None,
     contracts: Mapping[str, Tool] | None = None,
 ) -> Toolset:
-    """Gather the tools of a context: the registry's, then those of its messages; the last of a name wins (T4).
+    """Gather the tools of a context: the registry's, then those of its messages; the last one of a name wins (T4).
 
-    `names` are those of the registered tools that are offered, None for all. `contracts` are tools whose delegates were
-    resolved beforehand; each replaces the one of its name (D8).
+    `names` are the registered tools to offer, None for all. `contracts` are tools whose delegates are already resolved;
+    each replaces the one of its name (D8).
 
     Raises:
         MessageError: for a malformed tool in a message.
-        SchemaError: a tool names an unknown Activity, or its Activity takes what no call gives (A1); where one of
-            `names` isn't registered.
+        SchemaError: a tool names an unknown Activity, or its Activity takes what no call gives (A1); or one of `names`
+            isn't registered.
     """
     tools = {tool.name: tool for tool in (registry if names is None else _registered(registry, names))}
     for index, message in enumerate(context):
@@ -180,7 +182,7 @@ def offered(
 
 
 def _shared(before: Tool | None, tool: Tool, index: int) -> Tool:
-    """The last definition of a tool; one that several instances have in their messages is that of them all (S11).
+    """The last definition of a tool; a tool that several instances define belongs to all of them (S11).
 
     Raises:
         MessageError: two instances define it differently.
@@ -188,9 +190,9 @@ def _shared(before: Tool | None, tool: Tool, index: int) -> Tool:
     if before is None or not before.owners or not tool.owners or before.owners == tool.owners:
         return tool
     if not says_the_same(owned_by(before, tool.owners), tool):
-        others = ", ".join(before.owners)
+        owners = ", ".join(before.owners)
         raise MessageError(
-            f"the tool {tool.name!r} is another one for {others}: give what differs between instances names of its own",
+            f"the tool {tool.name!r} is another one for {owners}: give what differs between instances names of its own",
             index=index,
         )
     return owned_by(tool, [*dict.fromkeys((*before.owners, *tool.owners))])
@@ -204,15 +206,15 @@ def _registered(registry: Catalog, names: Sequence[str]) -> Iterator[Tool]:
     for name in names:
         tool = registry.find(name)
         if tool is None:
-            there = _there(
-                name, [one.name for one in registry], "none are: an Idea's are those of `from actum import tools`"
+            hint = _hint(
+                name, [entry.name for entry in registry], "none are: an Idea's are those of `from actum import tools`"
             )
-            raise SchemaError(f"no tool {name!r} is registered; {there}", path="config.tools")
+            raise SchemaError(f"no tool {name!r} is registered; {hint}", path="config.tools")
         yield tool
 
 
-def _there(name: str, names: Sequence[str], none: str) -> str:
-    """The names nearest to one that isn't there, else the first of those that are."""
+def _hint(name: str, names: Sequence[str], none: str) -> str:
+    """A hint for an unknown name: the nearest names, else the first ones, else `none`."""
     if near := get_close_matches(name[:100], names, n=3, cutoff=0.5):
         return f"near it: {', '.join(near)}"
     return f"there are {', '.join(names[:10])}{', …' if len(names) > 10 else ''}" if names else none
@@ -220,7 +222,7 @@ def _there(name: str, names: Sequence[str], none: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """All that a composed schema is made of: two that are equal compose to the same (T5)."""
+    """Everything that a composed schema is made from: equal compositions give equal schemas (T5)."""
 
     tools: tuple[tuple[Tool, bool, str], ...]
     """Each with whether it is latent, and what it returns in words (T13)."""
@@ -228,21 +230,21 @@ class Composition:
     offer: Offer
     meta: bool
     primer: str
-    """What the model has to know of the † language."""
+    """The explanation of the † language."""
     types: tuple[str, ...] = ()
     """The types that tools return, a line each (T13)."""
     is_last: bool = False
     """Whether no request follows: only an output can be answered (L5)."""
 
     def last(self) -> Composition:
-        """What a last request is composed of: no calls, and an output that isn't null (L5)."""
+        """The composition of a last request: no calls, and an output that isn't null (L5)."""
         return replace(self, tools=(), offer=replace(self.offer, flow=False), is_last=True)
 
     def __call__(self, references: References) -> JsonObject:
         """Compose in one of the forms of references (T9)."""
         offer = replace(self.offer, references=self.offer.references or references)
         calls = [call_schema(tool, offer, is_latent=latent, returns=returns) for tool, latent, returns in self.tools]
-        # Beside literal values there is no place for a reference in the output: a text may be one.
+        # Where any text may be a reference, the output needs no extra form for one.
         reference = offer.reference if offer.references == "wide" else None
         output: JsonObject = json.loads(self.output)
         return compose(
@@ -259,14 +261,14 @@ class Composition:
 def composition(
     toolset: Toolset, context: Context, output: JsonObject, config: Config, revealed: Collection[str] | None = None
 ) -> tuple[Toolset, Composition]:
-    """What the schema of an answer is composed of, and the tools as they are then offered (T5).
+    """The composition of an answer's schema, and the tools as they are offered with it (T5).
 
-    Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12): those that the
-    context holds, or `revealed`.
+    Beyond the budget of tokens, only tools are spelled out that a call has asked for (T12): `revealed`, or those that
+    the context names.
     """
     shape = output if not (config.instanced_output and context.instances) else per_instance(output, context.instances)
     is_carried_out, has_results, leaves_data = _kinds_of(toolset)
-    types, has_data = _authored(context)
+    message_types, has_data = _authored(context)
     offer = Offer(
         references=config.references,
         refers=bool(toolset.tools) and (has_data or is_carried_out or has_results),
@@ -274,32 +276,35 @@ def composition(
         paths=has_data if config.paths is None else config.paths,
         reasoning=config.reasoning,
         instances=tuple(context.instances),
-        existing=frozenset({*context.memory().kinds(), *types}),
+        existing=frozenset({*context.memory().kinds(), *message_types}),
     )
     if offer.flow and config.readers and _needs_reader(toolset):
         toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
-    text = encode(shape)
+    schema = encode(shape)
     if offer.refers:
-        own = tuple(toolset.tools.values())
-        offer = replace(offer, parts=_useful(own, toolset.latent, toolset.silent, text, has_data or leaves_data))
-    if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
+        tools = tuple(toolset.tools.values())
+        offer = replace(offer, parts=_useful(tools, toolset.latent, toolset.silent, schema, has_data or leaves_data))
+    size = sum(map(size_of, toolset.tools.values()))
+    if len(toolset.tools) > 1 and size // _CHARACTERS_PER_TOKEN > config.tool_budget:
         toolset = _with_reveal(toolset, _revealed(context) if revealed is None else revealed)
-    tools, named, has = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes, toolset.silent)
+    described, result_types, features = _with_shapes(
+        tuple(toolset.shown()), toolset.latent, config.shapes, toolset.silent
+    )
     words = primer(
         refers=offer.refers,
         data=has_data or leaves_data,
         flow=offer.flow,
         shapes=config.shapes and is_carried_out,
         parts=offer.parts,
-        **has,
+        **features,
     )
-    meta = "meta" in types if config.meta is None else config.meta
+    meta = "meta" in message_types if config.meta is None else config.meta
     toolset = replace(toolset, has_flow=offer.flow, is_upfront=config.upfront)
-    return toolset, Composition(tools, text, offer, meta, words, named)
+    return toolset, Composition(described, schema, offer, meta, words, result_types)
 
 
 def _kinds_of(toolset: Toolset) -> tuple[bool, bool, bool]:
-    """Whether a tool is carried out by an Activity or a delegate; declares what it returns; where that goes."""
+    """Whether any tool is carried out by an Activity or a delegate; declares its result; declares its output path."""
     is_carried_out = has_results = leaves_data = False
     for name, tool in toolset.tools.items():
         is_carried_out = is_carried_out or name not in toolset.latent
@@ -309,7 +314,7 @@ def _kinds_of(toolset: Toolset) -> tuple[bool, bool, bool]:
 
 
 def _needs_reader(toolset: Toolset) -> bool:
-    """Whether a result may be a text that expressions can't take apart, and no tool has the reader's name (D18)."""
+    """Whether a result may be a text that only the reader can take apart, and no tool has the reader's name (D18)."""
     if READ in toolset.tools:
         return False
     return any(may_need_reading(tool) for name, tool in toolset.tools.items() if name not in toolset.latent)
@@ -319,18 +324,18 @@ def _needs_reader(toolset: Toolset) -> bool:
 def _useful(
     tools: tuple[Tool, ...], latent: frozenset[str], silent: frozenset[str], output: str, has_data: bool
 ) -> frozenset[str]:
-    """Which parts of the flow the tools, the output and the author's data have a use for (T10, T16).
+    """The parts of the flow that are useful with these tools, output and data of the author (T10, T16).
 
-    A reference in the place of the whole output where it may be a result, or part of one. Lists where there may be one;
-    order where there may be two effects that don't keep theirs by themselves; conditions and values where there is more
-    to decide on than the bare fact that a call was made.
+    A reference as the whole output, if that may be a result or part of one. `_each`, if there may be a list. Order, if
+    there may be two effects whose tools don't keep it themselves. Conditions and values, if there is more to decide on
+    than whether a call was made.
     """
-    own = [tool for tool in tools if tool.name not in latent]
-    effects = [tool.effects for tool in own if tool.effects != "none"]
-    wanted = type_of(json.loads(output))
-    types = [wanted, *(tool.returns for tool in own if tool.name not in silent)]
-    parts = {ELSE} | ({WHOLE} if has_data or _may_be_output(wanted, tools) else set[str]())
-    if has_data or any(may_hold(one, lambda part: isinstance(part, List)) for one in types):
+    carried = [tool for tool in tools if tool.name not in latent]
+    effects = [tool.effects for tool in carried if tool.effects != "none"]
+    output_type = type_of(json.loads(output))
+    types = [output_type, *(tool.returns for tool in carried if tool.name not in silent)]
+    parts = {ELSE} | ({WHOLE} if has_data or _may_be_output(output_type, tools) else set[str]())
+    if has_data or any(may_hold(kind, lambda part: isinstance(part, List)) for kind in types):
         parts.add(EACH)
     if len(effects) > 1 or (effects and effects != ["ordered"]):
         parts |= {THEN, EXPECT}
@@ -339,18 +344,17 @@ def _useful(
     return frozenset(parts)
 
 
-def _may_be_output(wanted: Type, tools: Sequence[Tool]) -> bool:
-    """Whether the output may be a result, or part of one; of an object every field can be referred to by itself."""
-    if not all(
-        isinstance(one, Object) and one.fields and one.rest is None for one in wanted.apart_from_null or (None,)
-    ):
+def _may_be_output(output: Type, tools: Sequence[Tool]) -> bool:
+    """Whether the output may be a result, or part of one; an object's fields can each refer by themselves."""
+    options = output.apart_from_null
+    if not options or not all(isinstance(kind, Object) and kind.fields and kind.rest is None for kind in options):
         return True
-    own = (tool.returns for tool in tools if not isinstance(tool, Reader))
-    return any(may_hold(one, lambda part: misfit_between(known(part), wanted) is None) for one in own)
+    results = (tool.returns for tool in tools if not isinstance(tool, Reader))
+    return any(may_hold(result, lambda part: misfit_between(known(part), output) is None) for result in results)
 
 
 def _authored(context: Context) -> tuple[set[str], bool]:
-    """The types of all messages, and whether an author's hold data: what calls have left changes no schema (M7)."""
+    """The types of all messages, and whether any that no call left hold data; the others change no schema (M7)."""
     types: set[str] = set()
     has_data = False
     for message in context:
@@ -359,39 +363,35 @@ def _authored(context: Context) -> tuple[set[str], bool]:
     return types, has_data
 
 
-_Told: TypeAlias = tuple[tuple[tuple[Tool, bool, str], ...], tuple[str, ...], Mapping[str, bool]]
+_Shapes: TypeAlias = tuple[tuple[tuple[Tool, bool, str], ...], tuple[str, ...], Mapping[str, bool]]
 
 
 @lru_cache(maxsize=128)
-def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool, silent: frozenset[str]) -> _Told:
-    """Tools, each with whether it is latent and its result in words; the types that these name; what is there (T13).
+def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], are_shown: bool, silent: frozenset[str]) -> _Shapes:
+    """Tools, each with whether it is latent and its result in words; the types that these name; their features (T13).
 
-    Of a tool that the model carries out itself, whose result stands in its calls, or that gives none, no shape is told.
+    No result is told of a tool that the model carries out itself, that returns nothing, or that is the reader.
     """
-    own = {tool.name: tool.result or _UNKNOWN for tool in tools if is_told and _has_shape(tool, latent | silent)}
-    shapes = shapes_of(own)
+    plain = latent | silent | {tool.name for tool in tools if isinstance(tool, Reader)}
+    results = {tool.name: tool.result or _UNKNOWN for tool in tools if are_shown and tool.name not in plain}
+    shapes = shapes_of(results)
     types = tuple(f"{name} {body}" for name, body in shapes.types.items())
-    offered = tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools)
-    has = {
-        "ordered": any(keeps_order(tool, is_latent=is_latent) for tool, is_latent, _ in offered),
+    listed = tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools)
+    features = {
+        "ordered": any(keeps_order(tool, is_latent=is_latent) for tool, is_latent, _ in listed),
         "lists": any(line.startswith("[") for line in shapes.lines.values()),
         "maps": any(MAP in line for line in (*shapes.lines.values(), *types)),
         "optional": any("?" in line for line in (*shapes.lines.values(), *types)),
     }
-    return offered, types, has
-
-
-def _has_shape(tool: Tool, latent: frozenset[str]) -> bool:
-    """Whether a model has to be told what a tool returns: it neither writes that itself nor chooses it."""
-    return tool.name not in latent and not isinstance(tool, Reader)
+    return listed, types, features
 
 
 _UNKNOWN: JsonObject = {}
-"""The schema of a result of which nothing is declared."""
+"""The schema of an undeclared result."""
 
 
 def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:
-    """The schema of one output per instance (I4)."""
+    """The schema of an output with a property per instance (I4)."""
     rest = {key: value for key, value in output.items() if key not in DEFINITIONS}
     shape: JsonObject = {
         "type": "object",
@@ -402,13 +402,9 @@ def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:
     return shape | definitions_of(output)
 
 
-def _tokens(toolset: Toolset) -> int:
-    return sum(map(size_of, toolset.tools.values())) // _CHARACTERS_PER_TOKEN
-
-
 def _revealed(context: Context) -> Collection[str]:
-    asked: Any = context.memory().read(Reference(REVEALED))
-    return () if asked is MISSING else set(asked)
+    names: Any = context.memory().read(Reference(REVEALED))
+    return () if names is MISSING else set(names)
 
 
 def _with_reveal(toolset: Toolset, revealed: Collection[str]) -> Toolset:

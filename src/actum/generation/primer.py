@@ -1,4 +1,4 @@
-"""What a model is told of the † language before all else: only what this request offers, in few tokens (T10, T16)."""
+"""The explanation of the † language for a model: only the parts that the request offers, in few tokens (T10, T16)."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def primer(
     optional: bool = False,
     parts: frozenset[str] = PARTS,
 ) -> str:
-    """The words for a request that offers references to results, or to data too; the flow; shapes of results.
+    """The text for a request that offers references to results (`refers`), to `data`, the `flow`, `shapes` of results.
 
-    `ordered`: some tools keep the order of their calls (T14). `lists`, `maps` and `optional` fields: what
-    tools are told to return. `parts`: those of the flow that there is a use for.
+    `ordered`: some tools keep the order of their calls (T14). `lists`, `maps` and `optional` fields: the described
+    results have them. `parts`: the useful parts of the flow.
     """
     order = _ORDERED if ordered else ""
     if not refers:
         return f"{_CALLS}{order}. `output` {_OUTPUT}"
-    told = f" {_SHAPES}{_MAPS if maps else ''}" if shapes else ""
-    named = f"{_RESULTS.format(_ITEM if lists else '')}{_DATA if data else ''}"
-    references = f"{_CALLS}{_RUN}{order}. {named}.{told}"
+    typed = f" {_SHAPES}{_MAPS if maps else ''}" if shapes else ""
+    sources = f"{_RESULTS.format(_ITEM if lists else '')}{_DATA if data else ''}"
+    references = f"{_CALLS}{_RUN}{order}. {sources}.{typed}"
     if not flow:
         return f"{references} {_NO_GUESS} `output` {_OUTPUT}"
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Images, audio and files in requests: what a model takes of them, and the port through which they are read (M10)."""
+"""Images, audio and files in requests: which of them a model takes, and the port through which they are read (M10)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from .model import ModelMessage, ModelRequest, SentMedia
 
-_SAID = ("url", "path", "data", "media_type", "detail", "fetch")
+_COPIED = ("url", "path", "data", "media_type", "detail", "fetch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takes:
-    """What a model takes in addition to text. `types` are the media types of each kind, each by its beginning, for
-    example `image/`; a kind that is not there is not taken. Of the kinds in `urls` it takes addresses, too.
+    """What a model takes in addition to text. `types` are prefixes of the media types of each kind, for example
+    `image/`; other kinds are not taken. It also takes addresses of the kinds in `urls`.
     """
 
     types: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
@@ -41,7 +41,7 @@ EVERYTHING = Takes(
 
 
 def takes_of(model: object) -> Takes:
-    """What a model says that it takes: text alone where it says nothing, everything where there is no model."""
+    """The model's `takes`: text alone if it has none, everything if there is no model."""
     return EVERYTHING if model is None else getattr(model, "takes", None) or Takes()
 
 
@@ -49,7 +49,7 @@ class MediaSource(Protocol):
     """Reads what messages name: files and URLs."""
 
     async def __call__(self, media: SentMedia, takes: Takes) -> SentMedia:
-        """The same with its content, size and digest; or as it is, where the provider is to read its address.
+        """The media with content, size and digest; or unchanged, if the provider is to read the address.
 
         Raises:
             MessageError: it can't be read, isn't what it should be, or is too large; naming its message.
@@ -62,10 +62,10 @@ class MediaSource(Protocol):
 
 
 def placed(blocks: Sequence[Block], context: Context, takes: Takes) -> Iterator[ModelMessage]:
-    """Blocks as messages, each with what goes along with it; what a call has brought is named where it isn't taken.
+    """Blocks as messages with their media; media that a call brought are only named if the model doesn't take them.
 
     Raises:
-        MessageError: naming the first message of a kind that the model doesn't take, which somebody has written.
+        MessageError: the author or user wrote a message of a kind that the model doesn't take; names the first one.
     """
     at: dict[int, int] = {}
     if any(block.media is not None for block in blocks):
@@ -83,15 +83,15 @@ def placed(blocks: Sequence[Block], context: Context, takes: Takes) -> Iterator[
 
 
 def _media(message: JsonObject, at: int, origin: str | None) -> SentMedia:
-    said: dict[str, Any] = {key: message[key] for key in _SAID if key in message}
+    fields: dict[str, Any] = {key: message[key] for key in _COPIED if key in message}
     start = media_origin(message, origin)
     if start is not None:
-        said["origin"] = start
-    return cast("SentMedia", {"kind": message["type"], "at": at, "name": media_name(message), **said})
+        fields["origin"] = start
+    return cast("SentMedia", {"kind": message["type"], "at": at, "name": media_name(message), **fields})
 
 
 async def with_content(request: ModelRequest, read: MediaSource | None, takes: Takes) -> ModelRequest:
-    """The request with the content of all that goes along with its messages; raises as `MediaSource`."""
+    """The request with the content of all its media; raises as `MediaSource`."""
     from .model import ModelRequest
 
     if read is None or not any("media" in message for message in request.messages):
@@ -100,7 +100,7 @@ async def with_content(request: ModelRequest, read: MediaSource | None, takes: T
     for message in request.messages:
         media = message.get("media")
         messages.append(message if media is None else {**message, "media": await read(media, takes)})
-    # As text, if that is all there is: the schema is not read for this.
+    # From the schema's text, so that it need not be parsed.
     return ModelRequest.of_text(
         tuple(messages), request.schema_text, request.settings, request.mode, request.stable, request.shared
     )

@@ -1,5 +1,5 @@
-"""What the model that plans is shown of a sealed run: nothing of what calls have brought but places, kinds and counts
-(S10)."""
+"""What a context shows a model; the model that plans a sealed run sees only places, kinds and counts of the values that
+calls brought (S10)."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from ..schema.quoting import summary
 _MOST_SHOWN = 20_000
 """How many characters of a result are shown; about as many tokens as a long page has."""
 _MOST_OF_PAST = 1_000
-"""How many of one that an earlier turn of a conversation has left."""
+"""How many characters of a result of an earlier turn are shown."""
 
 
 class ContextView:
     """One rendering of a context; it remembers which data kinds have been shown.
 
-    `answer` is what an answer holds in front of a typed output; None where an output is any text.
+    `answer` is what an answer holds before a typed output; None if the output is any text.
     """
 
     def __init__(self, context: Context, answer: JsonObject | None = None) -> None:
@@ -56,7 +56,7 @@ class ContextView:
         self._answer = answer
         self._shown: set[str] = set()
         self.is_past = False
-        """Whether what is shown now was left by an earlier turn of a conversation."""
+        """Whether the message that is being shown belongs to an earlier turn of a conversation."""
 
     @property
     def messages(self) -> Sequence[JsonObject]:
@@ -73,7 +73,7 @@ class ContextView:
         return self._context.kind_of(message)
 
     def trace_of(self, message: JsonObject) -> Trace | None:
-        """Which trace of a call without an output path a message is, None for any other message (C8)."""
+        """The kind of trace that a call without an output path left as this message, None for other messages (C8)."""
         if is_result(message):
             return "result"
         if is_item(message) or (is_record(message) and EXPECT in message["_call"]):
@@ -83,7 +83,7 @@ class ContextView:
         return "record" if is_record(message) else None
 
     def failed(self, message: JsonObject) -> str:
-        """How a call has failed for which its `_else` stands, or how many of its items: none of its words (C14)."""
+        """How a call failed that its `_else` replaces, or how many of its items did, without its error text (C14)."""
         mark = failed_of(message)
         if is_list(items := mark.get("items")):
             return f" ({len(items)} of its items failed: there its _else stands)"
@@ -98,39 +98,39 @@ class ContextView:
         return True
 
     def call(self, message: JsonObject) -> JsonObject:
-        """The call that a message is about: that has left it, or has failed."""
+        """The call that left this message, or whose error it is."""
         return message["call"] if message["type"] == "error" else message["_call"]
 
     def error(self, message: JsonObject) -> str:
-        """What is told of an error, and what became of its call where that isn't plain (C15)."""
-        what = self._of_error(message)
+        """The text of an error, with the outcome of its call unless that is clear (C15)."""
+        text = self._error_text(message)
         match message.get(OUTCOME):
             case "unknown":
-                return f"{what}\nIt may have had its effect: don't make it again unchecked."
+                return f"{text}\nIt may have had its effect: don't make it again unchecked."
             case "unusable":
                 returned = f", and returned {self._returned(message)}" if RETURNED in message else ""
-                return f"{what}\nIt was carried out{returned}. Don't make it again for that."
+                return f"{text}\nIt was carried out{returned}. Don't make it again for that."
             case _:
-                return what
+                return text
 
-    def _of_error(self, message: JsonObject) -> str:
+    def _error_text(self, message: JsonObject) -> str:
         error = message["error"]
         return error if isinstance(error, str) else encode(error)
 
     def _returned(self, message: JsonObject) -> str:
-        """What a call has returned that can't be used."""
+        """The unusable value that a call returned."""
         text = encode(message[RETURNED])
         return text if len(text) <= _MOST_OF_PAST else f"{text[:_MOST_OF_PAST]}… ({summary(message[RETURNED])})"
 
     def output(self, message: JsonObject) -> str:
-        """What is told of an output that was delivered: where it is typed, it is written as the next is to be."""
+        """The text of a delivered output; a typed one is written like the answer that is asked for."""
         output = message["output"]
         if self._answer is not None:
             return encode({**self._answer, "output": output})
         return output if isinstance(output, str) else encode(output)
 
     def clipped(self, message: JsonObject) -> str:
-        """The value of a result as it is shown: what is long is cut, unless it was asked for by itself."""
+        """The value of a result; a long one is cut, unless a `_value` asked for it."""
         text = encode(numbered_value(message))
         most = _MOST_OF_PAST if self.is_past else _MOST_SHOWN
         if len(text) <= most or (VALUE in message["_call"] and not self.is_past):
@@ -143,7 +143,7 @@ class ContextView:
         )
 
     def is_first(self, kind: str) -> bool:
-        """Whether a data kind is asked for the first time."""
+        """Whether a data kind is shown for the first time."""
         if kind in self._shown:
             return False
         self._shown.add(kind)
@@ -158,20 +158,20 @@ class ContextView:
         return notes_of(self._context, kind, self._context.data_kinds)
 
     def written(self, kind: str) -> Iterable[str]:
-        """What else is told of what calls have written of a data kind."""
+        """Further lines about values of a data kind that calls wrote."""
         return ()
 
     def value(self, kind: str, instance: str | None = None) -> Any:
         """A copy of the folded value of a data kind, shared or an instance's own; MISSING if there is none."""
-        memory = self._crossed() if kind == RESULT else self._context.memory()
-        found = memory.read(Reference(kind)) if instance is None else memory.own(kind, instance)
-        return MISSING if found is MISSING else exported(found)
+        memory = self._crossed_memory() if kind == RESULT else self._context.memory()
+        folded = memory.read(Reference(kind)) if instance is None else memory.own(kind, instance)
+        return MISSING if folded is MISSING else exported(folded)
 
-    def _crossed(self) -> Memory:
-        """The results that no call of this context has left: those that have are shown one by one (C8, S11)."""
+    def _crossed_memory(self) -> Memory:
+        """The results that no call of this context left; the others are shown one by one (C8, S11)."""
         data_kinds = self._context.data_kinds
-        own = [message for message in self._context if self.kind_of(message) == RESULT and "_call" not in message]
-        return Context.checked(own, data_kinds).memory()
+        crossed = [message for message in self._context if self.kind_of(message) == RESULT and "_call" not in message]
+        return Context.checked(crossed, data_kinds).memory()
 
 
 _FAILED = "failed"
@@ -182,18 +182,18 @@ _WORDS = (
 
 
 def sealed_words(*, reads: bool) -> str:
-    """What the model is told of a sealed run; `reads` says whether it is offered the reader."""
+    """The explanation of a sealed run for the model; `reads`: it is offered the reader."""
     return _WORDS.format(compute=", compute with it, and `read` it" if reads else " and compute with it")
 
 
 def authored(context: Context) -> Context:
-    """The messages that no call has left: what the author and the user wrote."""
-    own = (_own(message, context.kind_of(message)) for message in context.messages)
-    return Context.checked([one for one in own if one is not None], context.data_kinds, context.origin)
+    """The context without what calls brought: what the author and the user wrote."""
+    parts = (_authored_part(message, context.kind_of(message)) for message in context.messages)
+    return Context.checked([part for part in parts if part is not None], context.data_kinds, context.origin)
 
 
-def _own(message: JsonObject, kind: str | None) -> JsonObject | None:
-    """What of a message no call has brought; None if nothing is left of it."""
+def _authored_part(message: JsonObject, kind: str | None) -> JsonObject | None:
+    """The part of a message that no call brought; None if that is nothing."""
     if not is_brought(message):
         return message
     if "_call" in message or kind is None:
@@ -205,18 +205,18 @@ def _own(message: JsonObject, kind: str | None) -> JsonObject | None:
 
 
 def named_texts(context: Context, tool: str, parameter: str) -> Iterator[str]:
-    """The texts in a list that was written out in a parameter of calls of a tool, whatever data may have added."""
+    """The literal texts in list parameters of a tool's calls, without those that come from data."""
     for message in context.messages:
         call: Any = message.get("_call")
         if is_object(call) and call.get("_tool") == tool:
             texts: Any = call.get(parameter)
-            for one in texts if is_list(texts) else ():
-                if isinstance(one, str) and SIGIL not in one:
-                    yield one
+            for text in texts if is_list(texts) else ():
+                if isinstance(text, str) and SIGIL not in text:
+                    yield text
 
 
 class SealedView(ContextView):
-    """One rendering of a context whose data stay unseen."""
+    """One rendering of a context that shows no values that calls brought."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -228,11 +228,11 @@ class SealedView(ContextView):
         return self._authored.instances
 
     def shows(self, message: JsonObject) -> bool:
-        """Whether anything of a message is shown: of what calls have said, nothing."""
+        """Whether anything of a message is shown; roles' messages that calls left aren't."""
         return not is_brought(message) or self.kind_of(message) is not None or self.trace_of(message) is not None
 
     def call(self, message: JsonObject) -> JsonObject:
-        """The call as the planner wrote it; of one for an item, which holds that, its tool alone."""
+        """The call as the planner wrote it; only the tool of a call for an item, since that call holds the item."""
         call, place = super().call(message), place_of(message)
         if place is None:
             return call
@@ -245,19 +245,19 @@ class SealedView(ContextView):
     def _decisions(self) -> Decisions:
         return Decisions(self._context.messages)
 
-    def _of_error(self, message: JsonObject) -> str:
-        """What may be told of an error: all of it if it was found before anything ran, else its kind."""
-        return message.get(TOLD, _FAILED) if OF in message else super()._of_error(message)
+    def _error_text(self, message: JsonObject) -> str:
+        """The text of an error that was found before anything ran, else its kind."""
+        return message.get(TOLD, _FAILED) if OF in message else super()._error_text(message)
 
     def _returned(self, message: JsonObject) -> str:
         return f"{summary(message[RETURNED])}, which is not shown"
 
     def output(self, message: JsonObject) -> str:
-        """An output of an earlier turn: it may hold anything that calls have brought."""
+        """The kind of an output of an earlier turn, which may hold anything that calls brought."""
         return f"({summary(message['output'])}, delivered)" if OF in message else super().output(message)
 
     def clipped(self, message: JsonObject) -> str:
-        """Of which kind a result is."""
+        """The kind of a result."""
         return f"({summary(numbered_value(message))}, not shown; †results.{message[NUMBER]} refers to it)"
 
     def notes(self, kind: str) -> JsonObject:
@@ -269,45 +269,45 @@ class SealedView(ContextView):
         return self._authored.value(kind, instance)
 
     def written(self, kind: str) -> Iterable[str]:
-        """What calls have written of a data kind, by path, in the order of the calls, and of which kind it is."""
-        found: dict[str, str] = {}
-        for index, message in self._left:
+        """The kinds of the values of a data kind that calls wrote, by path, in the order of the calls."""
+        summaries: dict[str, str] = {}
+        for index, message in self._brought:
             write = write_of(message, index, self._context.data_kinds)
             if write is not None and write.kind == kind:
-                found |= {at: summary(value) for at, value in self._parts(message, write)}
-        return [f"({at} is {what}, not shown)" for at, what in found.items()]
+                summaries |= {path: summary(value) for path, value in self._parts(message, write)}
+        return [f"({path} is {text}, not shown)" for path, text in summaries.items()]
 
     @cached_property
-    def _left(self) -> list[tuple[int, JsonObject]]:
-        """The messages of which calls have brought anything, each with its index, in the order of the calls."""
-        own = [(index, one) for index, one in enumerate(self._context.messages) if is_brought(one)]
-        return sorted(own, key=lambda one: _rank(place_of(one[1]), one[0]))
+    def _brought(self) -> list[tuple[int, JsonObject]]:
+        """The messages with values that calls brought, each with its index, in the order of the calls."""
+        brought = [(index, message) for index, message in enumerate(self._context.messages) if is_brought(message)]
+        return sorted(brought, key=lambda item: _rank(place_of(item[1]), item[0]))
 
     def _parts(self, message: JsonObject, write: Write) -> Iterator[tuple[str, Any]]:
-        """What a message has written, by paths that somebody declared: data may have chosen all others."""
+        """The values that a message wrote, by declared path: data may have chosen the other paths."""
         instance = instance_of(message)
         if instance is not None and instance not in self.instances:
             return
         of = "" if instance is None else f" of _instance {instance}"
         if "_call" not in message and is_list(message[BROUGHT]):  # it has crossed into here
-            for path, value in _crossed(write):
+            for path, value in _brought_parts(write):
                 yield f"{Reference(write.kind, path)}{of}", value
-        elif "_outputPath" in message or write.kind in self._known:
+        elif "_outputPath" in message or write.kind in self._declared:
             yield f"{write.reference}{of}", write.value
 
     @cached_property
-    def _known(self) -> set[str | None]:
-        own = self._authored
-        return {*self._context.data_kinds, *(own.kind_of(message) for message in own.messages)}
+    def _declared(self) -> set[str | None]:
+        view = self._authored
+        return {*self._context.data_kinds, *(view.kind_of(message) for message in view.messages)}
 
 
 def _rank(place: Place | None, index: int) -> tuple[float, ...]:
-    """Where what a call has left stands in the order of the calls; what has crossed into the run comes first."""
+    """The sort key of a message in the order of the calls; messages that crossed into the run come first."""
     return (-1, index) if place is None else (*rank_of(place), index)
 
 
-def _crossed(write: Write) -> Iterator[tuple[Path, Any]]:
-    """What calls have brought of a value that has crossed, each part at the path that somebody has written of it."""
+def _brought_parts(write: Write) -> Iterator[tuple[Path, Any]]:
+    """The parts of a crossed value that calls brought, each at the declared part of its path."""
     whole = Fold(write.value)
     parts: dict[Path, Fold] = {}
     for path, source in write.marks.items():
