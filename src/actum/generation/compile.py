@@ -93,39 +93,21 @@ def _preamble(toolset: Toolset, form: str, primer: str, types: Sequence[str]) ->
         yield Block("system", "\n".join((f"{BLOCK_SIGIL}types", *types)))
     if form:
         yield Block("system", form)
-    shown = toolset.shown()
-    yield from _prose(shown, toolset.hidden)
-    yield from _scope_hints([tool for tool in shown if toolset.is_latent(tool)])
-
-
-def _prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
-    """What the schema doesn't tell about tools: examples of calls, and the names of the hidden ones (T12)."""
-    examples = [(tool.name, example) for tool in tools for example in tool.schema.get("examples", [])]
-    lines = [f"{name} {encode(example)}" for name, example in examples]
-    if lines:
-        yield Block("system", f"{BLOCK_SIGIL}examples\n" + "\n".join(lines))
-    if hidden:
-        names = "\n".join(f"{tool.name}: {_first_line(tool.description)}" for tool in hidden)
-        yield Block("system", f"{BLOCK_SIGIL}tools, ask for the schemas of those you need\n{names}")
-
-
-def _scope_hints(latent: Sequence[Tool]) -> Iterable[Block]:
-    """The scopes of the tools whose calls the model carries out itself: a hint, not a filter (S4)."""
-    scopes = {tool.name: tool.fixed("_scopes") for tool in latent if tool.fixed("_scopes")}
-    if scopes:
+    tools = toolset.shown()
+    if lines := [f"{tool.name} {encode(example)}" for tool in tools for example in tool.schema.get("examples", [])]:
+        yield Block("system", "\n".join((f"{BLOCK_SIGIL}examples", *lines)))
+    first_lines = [(tool.name, tool.description.strip().partition("\n")[0]) for tool in toolset.hidden]
+    if lines := [f"{name}: {line[:200]}" for name, line in first_lines]:
+        yield Block("system", "\n".join((f"{BLOCK_SIGIL}tools, ask for the schemas of those you need", *lines)))
+    scopes = {tool.name: tool.fixed("_scopes") for tool in tools if toolset.is_latent(tool)}
+    if scopes := {name: kinds for name, kinds in scopes.items() if kinds}:
         yield Block("system", scope_hint(scopes))
 
 
 def scope_hint(scopes: Mapping[str, Sequence[str]]) -> str:
-    """What a model is told about the scopes of tools whose calls it carries out itself (S4)."""
-    lines = (
-        f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in tool_scopes)}" for name, tool_scopes in scopes.items()
-    )
+    """The scopes of the tools whose calls the model carries out itself: a hint, not a filter (S4)."""
+    lines = (f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in kinds)}" for name, kinds in scopes.items())
     return "\n".join((f"{BLOCK_SIGIL}scopes, what these calls are made from", *lines))
-
-
-def _first_line(text: str) -> str:
-    return text.strip().split("\n", 1)[0][:200]
 
 
 _FIRST = 0

@@ -13,7 +13,7 @@ from ..dataflow.reference import SIGIL, Path, Reference
 from ..messages.kind import Trace
 from ..protocol.applying import numbered_value, rank_of
 from ..protocol.approvals import Decisions
-from ..protocol.call import EXPECT, VALUE, Place
+from ..protocol.call import EXPECT, VALUE
 from ..protocol.context import Context, Memory
 from ..protocol.lineage import BROUGHT, marks_in, own_part
 from ..protocol.message import (
@@ -281,7 +281,8 @@ class SealedView(ContextView):
     def _brought(self) -> list[tuple[int, JsonObject]]:
         """The messages with values that calls brought, each with its index, in the order of the calls."""
         brought = [(index, message) for index, message in enumerate(self._context.messages) if is_brought(message)]
-        return sorted(brought, key=lambda item: _rank(place_of(item[1]), item[0]))
+        # Messages that crossed into the run come first.
+        return sorted(brought, key=lambda item: (-1,) if (place := place_of(item[1])) is None else rank_of(place))
 
     def _parts(self, message: JsonObject, write: Write) -> Iterator[tuple[str, Any]]:
         """The values that a message wrote, by declared path: data may have chosen the other paths."""
@@ -299,11 +300,6 @@ class SealedView(ContextView):
     def _declared(self) -> set[str | None]:
         view = self._authored
         return {*self._context.data_kinds, *(view.kind_of(message) for message in view.messages)}
-
-
-def _rank(place: Place | None, index: int) -> tuple[float, ...]:
-    """The sort key of a message in the order of the calls; messages that crossed into the run come first."""
-    return (-1, index) if place is None else (*rank_of(place), index)
 
 
 def _brought_parts(write: Write) -> Iterator[tuple[Path, Any]]:

@@ -151,11 +151,9 @@ class _Notation:
 
     def _named(self, name: str) -> str:
         definition = self._definitions.get(name, {})
-        if _TOOL in properties_of(definition) or any(
-            _TOOL in properties_of(call) for call in definition.get("anyOf", ())
-        ):
-            calls = [call["properties"][_TOOL].get("const") for call in definition.get("anyOf", [definition])]
-            return " or ".join(f"{tool}(…)" for tool in calls) if len(calls) < 4 else "a call"
+        calls = [properties_of(option) for option in definition.get("anyOf", [definition])]
+        if any(_TOOL in call for call in calls):
+            return " or ".join(f"{call[_TOOL].get('const')}(…)" for call in calls) if len(calls) < 4 else "a call"
         if "properties" not in definition and name not in self._open:
             self._open.add(name)
             shape = self.describe(definition)
