@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from actum.protocol.lineage import AUTHORED, BROUGHT, DERIVED_WHOLE, NONE, WHOLE, Marks, Source, lineage_mark, marks_in
+from actum.dataflow.reference import Path
+from actum.protocol.lineage import (
+    AUTHORED,
+    BROUGHT,
+    DERIVED_WHOLE,
+    NONE,
+    WHOLE,
+    Marks,
+    Source,
+    Trail,
+    lineage_mark,
+    marks_in,
+)
 
 pytestmark = pytest.mark.rule("S10")
 BY_CALLS = Source(is_brought=True)
@@ -33,3 +45,43 @@ def test_what_is_wholly_brought_or_wholly_authored_is_marked_in_one_word() -> No
 @pytest.mark.parametrize("mark", [[1], [{"at": "a"}], [{"at": [-1]}], [{"at": [True]}], [{}]])
 def test_what_is_no_such_mark_says_that_calls_brought_all_of_it(mark: object) -> None:
     assert marks_in({BROUGHT: mark}, {}) == DERIVED_WHOLE
+
+
+COMPUTED = Source(is_brought=True, is_derived=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "marks"),
+    [
+        ((), {("a",): BY_CALLS, ("a", "b", "c"): COMPUTED, ("l", 0): BY_CALLS}),
+        (("a",), {(): BY_CALLS, ("b", "c"): COMPUTED}),
+        (("a", "x"), {(): BY_CALLS}),
+        (("a", "x", "y"), {(): BY_CALLS}),
+        (("a", "b"), {(): BY_CALLS, ("c",): COMPUTED}),
+        (("a", "b", "c"), {(): COMPUTED}),
+        (("a", "b", "c", "d"), {(): COMPUTED}),
+        (("l", 0, "x"), {(): BY_CALLS}),
+        (("l", 1), NONE),
+        (("l", "0"), NONE),
+        (("z",), NONE),
+    ],
+    ids=str,
+)
+def test_what_stands_in_a_value_has_its_marks_unless_it_has_some_of_its_own(path: Path, marks: Marks) -> None:
+    trail = Trail()
+    trail.write(("a",), {(): BY_CALLS, ("b", "c"): COMPUTED}, None)
+    trail.write(("l", 0), {(): BY_CALLS}, None)
+    found = trail.read(path, None)
+    assert {path: one for path, one in found.items() if one != AUTHORED} == marks
+
+
+def test_marks_are_those_of_the_instance_where_it_has_written() -> None:
+    trail = Trail()
+    trail.write(("a",), {(): BY_CALLS}, None)
+    trail.write(("a", "b"), {(): COMPUTED}, "①")
+    assert [trail.read(("a", "b"), instance) for instance in (None, "①", "②")] == [
+        {(): BY_CALLS},
+        {(): COMPUTED},
+        {(): BY_CALLS},
+    ]
+    assert trail.read(("a", "c"), "①") == {(): BY_CALLS}

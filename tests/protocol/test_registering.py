@@ -117,6 +117,29 @@ def test_what_is_wrong_with_a_tool_is_told_with_its_place(schema: Any, path: str
     assert (caught.value.tool, caught.value.path) == ("t", path)
 
 
+@pytest.mark.rule("T17", "I5")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"_instance": {"type": "string"}}},
+        {"properties": {"_scopes": {"type": "array"}}},
+        {"properties": {"_scopes": {"type": "array", "items": {"type": "string"}}}},
+        {"properties": {"_scopes": {"type": "array", "items": {"const": "state"}}}},
+        {"properties": {"_delegate": {"anyOf": [{"const": "a"}, {"enum": ["b", "c"]}]}}},
+        {"properties": {"_outputPath": {"type": "string"}, "_outputMethod": {}}},
+    ],
+    ids=str,
+)
+def test_a_meta_property_may_be_left_to_the_call(schema: Json) -> None:
+    tools = Tools()
+    tools.register("t", schema)
+    found = tools.find("t")
+    assert found is not None
+    (key, *_) = schema["properties"]
+    assert key in found.meta
+    assert not found.is_fixed(key)
+
+
 SLIPS: dict[str, tuple[Callable[[Tools], object], str]] = {
     "a method": (
         lambda tools: tools.tool(Desk.look),
