@@ -56,7 +56,7 @@ def main() -> None:
     try:
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        sys.exit(f"bench: nothing was measured yet: there is no {_told(folder / 'results.json')}")
+        sys.exit(f"bench: nothing was measured yet: there is no {_shown_path(folder / 'results.json')}")
     for name, drawn in charts(results).items():
         (folder / name).write_text(drawn, encoding="utf-8")
     for page in PAGES:
@@ -67,7 +67,7 @@ def main() -> None:
 
 def _measure(options: argparse.Namespace, kept: Path) -> None:
     """Measure, and write down what is found as it comes."""
-    systems = _named(options.systems, SYSTEM_BY_NAME) or _there()
+    systems = _named(options.systems, SYSTEM_BY_NAME) or _installed()
     scenarios = _named(options.scenarios, BY_NAME) or SCENARIOS
     needed = {CORE, *(system.environment for system in systems)}
     if missing := sorted(name for name in needed if python_of(name) is None):
@@ -81,10 +81,12 @@ def _measure(options: argparse.Namespace, kept: Path) -> None:
             written.replace(kept)
     except KeyboardInterrupt:
         again = "python -m bench --quick --report makes a page of it"
-        sys.exit(f"bench: cut; what was measured is kept: {_told(kept)}; {again}" if kept.exists() else "bench: cut")
+        sys.exit(
+            f"bench: cut; what was measured is kept: {_shown_path(kept)}; {again}" if kept.exists() else "bench: cut"
+        )
 
 
-def _told(file: Path) -> str:
+def _shown_path(file: Path) -> str:
     return str(file.relative_to(ROOT))
 
 
@@ -96,7 +98,7 @@ def _named(names: str, known: Mapping[str, T]) -> list[T]:
     return [known[name] for name in chosen]
 
 
-def _there() -> list[System]:
+def _installed() -> list[System]:
     """The systems whose environments were made."""
     return [system for system in SYSTEMS if python_of(system.environment) is not None]
 
@@ -115,17 +117,19 @@ def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bo
         "systems": [system.name for system in systems],
         "ours": [system.name for system in systems if system.is_ours],
     }
-    own = [_scheduling(quick=quick)]
+    scheduling = [_scheduling(quick=quick)]
     _say("import")
     core = {"import": import_core_seconds(repeats), "count": inventory(CORE)["count"]}
-    results |= {"scheduling": own[0], "core": core}
+    results |= {"scheduling": scheduling[0], "core": core}
     yield results
     with running() as bench:
-        for found in measuring(bench, systems, scenarios, plan, _say):
-            results |= {"versions": _versions(found, systems), **found.plain()}
+        for measured in measuring(bench, systems, scenarios, plan, _say):
+            results |= {"versions": _versions(measured, systems), **measured.plain()}
             yield results
-        own.append(_scheduling(quick=quick))
-        results["installs"] = {one.name: _install(one, results["figures"], repeats) for one in _settings_once(systems)}
+        scheduling.append(_scheduling(quick=quick))
+        results["installs"] = {
+            system.name: _install(system, results["figures"], repeats) for system in _settings_once(systems)
+        }
         names = {scenario.name for scenario in scenarios}
         results["concurrent"] = {name: _concurrent(bench, systems, name) for name in AT_ONCE if name in names}
         yield results
@@ -134,24 +138,24 @@ def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bo
         }
         results["first"] = middle([_first(20 if quick else 100) for _ in range(1 if quick else 3)])
         yield results
-    own.append(_scheduling(quick=quick))
-    yield results | {"scheduling": middle(own)}
+    scheduling.append(_scheduling(quick=quick))
+    yield results | {"scheduling": middle(scheduling)}
 
 
 def _concurrent(bench: Bench, systems: list[System], scenario: str) -> dict[str, float]:
     bench.set_latency(NONE)
     _say(f"{scenario}: {AT_ONCE[scenario]} runs at once")
-    found: dict[str, float] = {}
+    speeds: dict[str, float] = {}
     for system in systems:
         (line,) = bench.order(system, scenario, concurrent=AT_ONCE[scenario], instant=True, warm=1)
-        found[system.name] = line["runs"] / line["wall"]
-    return found
+        speeds[system.name] = line["runs"] / line["wall"]
+    return speeds
 
 
 def _strip(bench: Bench, system: System, scenario: str) -> dict[str, Any]:
     bench.set_latency(REALISTIC)
-    told = {"variant": f"{system.variant}+events"} if system.is_ours else {}
-    run = bench.order(system, BY_NAME[scenario].name, warm=1, **told)[-1]
+    variant = {"variant": f"{system.variant}+events"} if system.is_ours else {}
+    run = bench.order(system, BY_NAME[scenario].name, warm=1, **variant)[-1]
     return asdict(strip(system.name, run, is_ours=system.is_ours))
 
 
@@ -163,14 +167,16 @@ def _scheduling(*, quick: bool) -> dict[str, Any]:
 
 def _first(users: int) -> dict[str, dict[str, dict[str, float]]]:
     return {
-        f"{latency.token * 1e3:.0f} ms": {way: _first_by(way, latency, users) for way in WAYS}
+        f"{latency.token * 1e3:.0f} ms": {route: _first_by(route, latency, users) for route in WAYS}
         for latency in (REALISTIC, USUAL)
     }
 
 
-def _first_by(way: str, latency: Latency, users: int) -> dict[str, float]:
-    _say(f"first instruction, {way}")
-    return json.loads(_run("-m", "bench.first_instruction", way, "--users", str(users), "--token", str(latency.token)))
+def _first_by(route: str, latency: Latency, users: int) -> dict[str, float]:
+    _say(f"first instruction, {route}")
+    return json.loads(
+        _run("-m", "bench.first_instruction", route, "--users", str(users), "--token", str(latency.token))
+    )
 
 
 def _settings_once(systems: list[System]) -> list[System]:
@@ -179,18 +185,18 @@ def _settings_once(systems: list[System]) -> list[System]:
 
 
 def _install(system: System, figures: Mapping[str, Any], repeats: int) -> dict[str, Any]:
-    there = inventory(system.environment)
+    packages = inventory(system.environment)
     peak = max(systems[system.name]["peak_mb"] for systems in figures.values())
     return {
         "import": import_seconds(system, repeats),
-        "count": there["count"],
-        "bytes": there["bytes"],
+        "count": packages["count"],
+        "bytes": packages["bytes"],
         "peak": peak,
     }
 
 
-def _versions(found: Measured, systems: list[System]) -> dict[str, str]:
-    figures = next(iter(found.figures.values()))
+def _versions(measured: Measured, systems: list[System]) -> dict[str, str]:
+    figures = next(iter(measured.figures.values()))
     return {system.distribution: figures[system.name].version for system in systems}
 
 

@@ -93,5 +93,5 @@ def told_as(answer: Json, body: Json) -> str:
 
 @functools.cache
 def _rounds(name: str) -> list[tuple[tuple[str, str], ...]]:
-    found = derived(scenarios.BY_NAME[name]).rounds
-    return [tuple((tool, compact(parameters)) for tool, parameters in calls) for calls in found]
+    rounds = derived(scenarios.BY_NAME[name]).rounds
+    return [tuple((tool, compact(parameters)) for tool, parameters in calls) for calls in rounds]

@@ -30,21 +30,21 @@ def _conformed(value: Any, schema: Json, root: Json) -> Any:
 
 def _wrapped(value: Any, schema: Json, root: Json) -> Any:
     """Return a call of which more is said as the schema wants it: inside an object that says the rest."""
-    for branch in (_followed(one, root) for one in schema.get("anyOf", ())):
+    for branch in (_followed(option, root) for option in schema.get("anyOf", ())):
         around = branch.get("properties", {}).keys() - {"_call"}
         if isinstance(value, dict) and "_call" in branch.get("properties", {}) and around & value.keys():
             members = cast("Json", value)
-            said = {key: part for key, part in members.items() if key in around}
-            return {**said, "_call": {key: part for key, part in members.items() if key not in said}}
+            outside = {key: part for key, part in members.items() if key in around}
+            return {**outside, "_call": {key: part for key, part in members.items() if key not in outside}}
     return cast("Any", value)
 
 
 def _followed(schema: Json, root: Json) -> Json:
     while "$ref" in schema:
-        found: Any = root
+        node: Any = root
         for step in schema["$ref"].removeprefix("#/").split("/"):
-            found = found[step.replace("~1", "/").replace("~0", "~")]
-        schema = found
+            node = node[step.replace("~1", "/").replace("~0", "~")]
+        schema = node
     return schema
 
 

@@ -25,10 +25,10 @@ class Derived:
     @property
     def rounds(self) -> list[list[Call]]:
         """The calls of each answer of a system whose calls can't refer to each other."""
-        found: list[list[Call]] = [[] for _ in range(max(self.levels, default=-1) + 1)]
+        rounds: list[list[Call]] = [[] for _ in range(max(self.levels, default=-1) + 1)]
         for call, level in zip(self.calls, self.levels, strict=True):
-            found[level].append(call)
-        return found
+            rounds[level].append(call)
+        return rounds
 
 
 def derived(scenario: Scenario) -> Derived:
@@ -62,9 +62,9 @@ def program(scenario: Scenario) -> str:
     levels = derived(scenario).levels
     for level in range(max(levels, default=-1) + 1):
         numbers = [number for number, its in enumerate(levels) if its == level]
-        said = [_spoken(scenario.calls[number]) for number in numbers]
+        spoken = [_spoken(scenario.calls[number]) for number in numbers]
         names = ", ".join(f"r{number}" for number in numbers)
-        lines.append(f"{names} = await " + (said[0] if len(said) == 1 else f"asyncio.gather({', '.join(said)})"))
+        lines.append(f"{names} = await " + (spoken[0] if len(spoken) == 1 else f"asyncio.gather({', '.join(spoken)})"))
     return "\n".join([*lines, _expression(scenario.answer)])
 
 

@@ -31,9 +31,9 @@ print(json.dumps({"count": len(files), "bytes": sum(files.values()), "versions":
 
 def python_of(environment: str) -> Path | None:
     """Return an environment's interpreter, None where it was not made; Actum runs in this one then."""
-    found = HERE / ".venvs" / environment / "bin" / "python"
-    if found.exists():
-        return found
+    python = HERE / ".venvs" / environment / "bin" / "python"
+    if python.exists():
+        return python
     return Path(sys.executable) if environment == "actum" else None
 
 

@@ -61,7 +61,7 @@ def _streamed(path: str, mark: bytes, body: Callable[[int], Any]) -> Callable[..
     return measure
 
 
-async def _own(_agent: Agent, client: httpx2.AsyncClient, number: int) -> float:
+async def _run_events(_agent: Agent, client: httpx2.AsyncClient, number: int) -> float:
     began, first = time.perf_counter(), 0.0
     run = (await client.post("/runs", json={"idea": "talk", "messages": [{"type": "text", "text": "Hello"}]})).json()
     async with client.stream("GET", f"/runs/{run['id']}/events", params={"live": "true"}) as answer:
@@ -75,38 +75,38 @@ WAYS: dict[str, Callable[..., Awaitable[float]]] = {
     "direct": _direct,
     "chat completions": _streamed("/v1/chat/completions", b"Good", lambda _: {**SAID, "model": "talk", "stream": True}),
     "AG-UI": _streamed("/agui/talk", b"Good", lambda number: {**SAID, "threadId": "t", "runId": f"r{number}"}),
-    "`POST /runs`, then its events": _own,
+    "`POST /runs`, then its events": _run_events,
 }
 
 
 async def measured() -> dict[str, list[float]]:
     """Seconds until the first piece of text, by way, one request at a time."""
     agent = Agent(Speaking())
-    found: dict[str, list[float]] = {way: [] for way in WAYS}
+    times: dict[str, list[float]] = {route: [] for route in WAYS}
     with tempfile.TemporaryDirectory() as folder:
         served = Served({"talk": IDEA}, agent=agent, store=Path(folder) / "runs.db")
-        own = bound("127.0.0.1", 0)
+        socket = bound("127.0.0.1", 0)
         server = HttpServer(served.app(token=TOKEN))
-        task = asyncio.create_task(server.serve(sockets=[own]))
+        task = asyncio.create_task(server.serve(sockets=[socket]))
         await server.begun.wait()
         headers = {"authorization": f"Bearer {TOKEN}"}
-        base = f"http://127.0.0.1:{own.getsockname()[1]}"
+        base = f"http://127.0.0.1:{socket.getsockname()[1]}"
         async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=60, trust_env=False) as client:
             for number in range(WARM + RUNS):
-                for way, measure in WAYS.items():
+                for route, measure in WAYS.items():
                     seconds = await measure(agent, client, number)
-                    found[way] += [seconds] if number >= WARM else []
+                    times[route] += [seconds] if number >= WARM else []
         server.should_exit = True
         await asyncio.wait([task])
-    return found
+    return times
 
 
 def main() -> None:
     """Measure and print."""
     print("| way | median | p95 |\n|---|---|---|")
-    for way, seconds in asyncio.run(measured()).items():
+    for route, seconds in asyncio.run(measured()).items():
         p95 = statistics.quantiles(seconds, n=20)[-1]
-        print(f"| {way} | {statistics.median(seconds) * 1000:.1f} ms | {p95 * 1000:.1f} ms |")
+        print(f"| {route} | {statistics.median(seconds) * 1000:.1f} ms | {p95 * 1000:.1f} ms |")
     sys.stdout.flush()
 
 

@@ -161,7 +161,7 @@ def quantile(values: list[float], share: float) -> float:
     return values[min(int(len(values) * share), len(values) - 1)]
 
 
-def late(way: str, users: int, token: float) -> list[float]:
+def late(route: str, users: int, token: float) -> list[float]:
     """How long after its closing brace each call began, or was seen, in order."""
     latency, text = Latency(token=token), compact(plan(FAN_OUT))
     speaking, spread = Speaking(latency), latency.answer(100)
@@ -173,11 +173,11 @@ def late(way: str, users: int, token: float) -> list[float]:
 
     hosting = Hosting(FAN_OUT.name, latency, handing)
     with own_clock(hosting) as runner:
-        if way == "alone":
+        if route == "alone":
             return delays(runner.run(seen(hosting.url, users, spread)), speaking.said)
         hosted = models.load("openai:gpt-4o", base_url=hosting.url, api_key="x")
-        model = speaking if way == "inside" else hosted
-        return delays(runner.run(begun(model, users, spread, tuned=way == "tuned")), speaking.said)
+        model = speaking if route == "inside" else hosted
+        return delays(runner.run(begun(model, users, spread, tuned=route == "tuned")), speaking.said)
 
 
 def main() -> None:
@@ -187,8 +187,8 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=100)
     parser.add_argument("--token", type=float, default=REALISTIC.token)
     given = parser.parse_args()
-    found = late(given.way, given.users, given.token)
-    sys.stdout.write(json.dumps({f"p{share}": quantile(found, share / 100) for share in (50, 90, 99)}) + "\n")
+    sorted_delays = late(given.way, given.users, given.token)
+    sys.stdout.write(json.dumps({f"p{share}": quantile(sorted_delays, share / 100) for share in (50, 90, 99)}) + "\n")
 
 
 if __name__ == "__main__":

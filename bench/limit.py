@@ -18,21 +18,21 @@ from .scenarios import Scenario
 
 def limit(scenario: Scenario, latency: Latency) -> float:
     """The least time in seconds that the scenario can take."""
-    return min(way(scenario, latency) for way in (one_answer, in_rounds, in_code))
+    return min(route(scenario, latency) for route in (one_answer, in_rounds, in_code))
 
 
 def one_answer(scenario: Scenario, latency: Latency) -> float:
     """All in one answer, each call starting when it is closed and what it reads is done."""
     text = compact(plan(scenario))
-    said = latency.answer(len(pieces(text)))
+    written = latency.answer(len(pieces(text)))
     if scenario.short is not None:
-        return max([said, *(latency.at(number) + scenario.seconds for number in closings(text))])
+        return max([written, *(latency.at(number) + scenario.seconds for number in closings(text))])
     done: list[float] = []
     closed = closings(text)
     for number, (_, parameters) in enumerate(scenario.calls):
         began = max([latency.at(closed[number]), *(done[index] for index in reads(parameters))])
         done.append(began + _seconds(scenario, number, latency))
-    return max([said, *done])
+    return max([written, *done])
 
 
 def in_rounds(scenario: Scenario, latency: Latency) -> float:
@@ -41,13 +41,13 @@ def in_rounds(scenario: Scenario, latency: Latency) -> float:
     total = 0.0
     numbers = [[n for n, its in enumerate(work.levels) if its == level] for level in range(len(work.rounds))]
     for calls in numbers:
-        said = 0
+        written = 0
         ended = 0.0
         for number in calls:
             name, parameters = work.calls[number]
-            said += tokens(name) + tokens(compact(parameters))
-            ended = max(ended, latency.answer(said) + _seconds(scenario, number, latency))
-        total += max(ended, latency.answer(said))
+            written += tokens(name) + tokens(compact(parameters))
+            ended = max(ended, latency.answer(written) + _seconds(scenario, number, latency))
+        total += max(ended, latency.answer(written))
     return total + latency.answer(tokens(compact(work.output)))
 
 

@@ -46,22 +46,22 @@ class Transcript:
     """What a host's model is shown and says. `tools` are as the host puts them before it."""
 
     tools: Sequence[Any]
-    said: list[Any] = field(default_factory=list[Any])
+    messages: list[Any] = field(default_factory=list[Any])
     sizes: list[int] = field(default_factory=list[int])
     written: int = 0
 
     def __post_init__(self) -> None:
-        self.said.append({"role": "user", "content": TASK})
+        self.messages.append({"role": "user", "content": TASK})
 
     def request(self, answer: Any) -> None:
         """One request, and its answer."""
-        self.sizes.append(_size(self.tools) + _size(self.said))
+        self.sizes.append(_size(self.tools) + _size(self.messages))
         self.written += _size(answer)
-        self.said.append(answer)
+        self.messages.append(answer)
 
-    def results(self, *found: Any) -> None:
+    def results(self, *results: Any) -> None:
         """What the calls of the last answer came to."""
-        self.said.extend({"role": "tool", "content": one} for one in found)
+        self.messages.extend({"role": "tool", "content": result} for result in results)
 
 
 def _size(value: Any) -> int:
@@ -89,9 +89,9 @@ class Bench:
     def listed(self) -> list[Any]:
         """All tools as hosts put them before a model: names, descriptions, parameters."""
         return [
-            {"name": f"{name}__{tool}", **{key: one.get(key) for key in ("description", "inputSchema")}}
+            {"name": f"{name}__{tool}", **{key: declaration.get(key) for key in ("description", "inputSchema")}}
             for name, connection in self.servers.connections.items()
-            for tool, one in connection.listed.items()
+            for tool, declaration in connection.listed.items()
         ]
 
     async def call(self, tool: str, **given: Any) -> Any:
@@ -109,14 +109,14 @@ class Bench:
 
 async def _in_turn(bench: Bench) -> Transcript:
     """The servers' own tools, called as the host's model asks, in parallel where it can."""
-    own = Transcript(bench.listed())
+    transcript = Transcript(bench.listed())
     listing = ("filesystem/list_directory", {"path": bench.path("notes")})
     log = ("git/git_log", {"repo_path": bench.path(), "max_count": 1})
     clock = ("time/get_current_time", {"timezone": "Europe/Lisbon"})
-    found = await _asked(bench, own, listing, log, clock)
-    names = sorted(line.removeprefix("[FILE] ") for line in found[0]["content"].splitlines())
+    results = await _asked(bench, transcript, listing, log, clock)
+    names = sorted(line.removeprefix("[FILE] ") for line in results[0]["content"].splitlines())
     texts = await _asked(
-        bench, own, *(("filesystem/read_text_file", {"path": bench.path(f"notes/{one}")}) for one in names)
+        bench, transcript, *(("filesystem/read_text_file", {"path": bench.path(f"notes/{name}")}) for name in names)
     )
     counts = {name: len(text["content"].split()) for name, text in zip(names, texts, strict=True)}
     entities = [
@@ -124,23 +124,23 @@ async def _in_turn(bench: Bench) -> Transcript:
         for name, count in counts.items()
     ]
     longest = max(counts, key=lambda name: counts[name])
-    author = found[1].partition("Author: ")[2].splitlines()[0]
-    words = f"{longest}: {counts[longest]} words; {found[2]['datetime']}; {author}"
+    author = results[1].partition("Author: ")[2].splitlines()[0]
+    words = f"{longest}: {counts[longest]} words; {results[2]['datetime']}; {author}"
     await _asked(
-        bench, own, ("memory/create_entities", {"entities": entities}), ("everything/echo", {"message": words})
+        bench, transcript, ("memory/create_entities", {"entities": entities}), ("everything/echo", {"message": words})
     )
-    own.request({"role": "assistant", "content": words})
-    return own
+    transcript.request({"role": "assistant", "content": words})
+    return transcript
 
 
-async def _asked(bench: Bench, own: Transcript, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+async def _asked(bench: Bench, transcript: Transcript, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """One request whose answer makes these calls."""
-    own.request(
+    transcript.request(
         {"role": "assistant", "calls": [{"name": name.replace("/", "__"), "arguments": given} for name, given in calls]}
     )
-    found = await asyncio.gather(*(bench.call(name, **given) for name, given in calls))
-    own.results(*found)
-    return list(found)
+    results = await asyncio.gather(*(bench.call(name, **given) for name, given in calls))
+    transcript.results(*results)
+    return list(results)
 
 
 PROGRAM = """
@@ -169,24 +169,26 @@ async def _by_code(bench: Bench, *, is_searched: bool) -> Transcript:
     search = {"name": "search_tools", "description": "Finds functions for run_code.", "inputSchema": {
         "type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}}  # fmt: skip
     if is_searched:
-        own = Transcript([run, search])
-        own.request({"role": "assistant", "calls": [{"name": "search_tools", "arguments": {"query": SEARCH}}]})
-        found = nearest(list(bench.servers.tools.values()), SEARCH)[:MOST]
-        own.results("\n".join(declared[tool.name.replace("/", "__")] for tool in found))
+        transcript = Transcript([run, search])
+        transcript.request({"role": "assistant", "calls": [{"name": "search_tools", "arguments": {"query": SEARCH}}]})
+        tools_ = nearest(list(bench.servers.tools.values()), SEARCH)[:MOST]
+        transcript.results("\n".join(declared[tool.name.replace("/", "__")] for tool in tools_))
     else:
-        own = Transcript([{**run, "description": "\n".join([words, *declared.values()])}])
+        transcript = Transcript([{**run, "description": "\n".join([words, *declared.values()])}])
     code = PROGRAM.replace("FOLDER", repr(bench.path())).replace("ROUND", repr(f"-{bench.round}"))
-    own.request({"role": "assistant", "calls": [{"name": "run_code", "arguments": {"code": code}}]})
-    own.results(await _run(bench, code))
-    own.request({"role": "assistant", "content": own.said[-1]["content"]})
-    return own
+    transcript.request({"role": "assistant", "calls": [{"name": "run_code", "arguments": {"code": code}}]})
+    transcript.results(await _run(bench, code))
+    transcript.request({"role": "assistant", "content": transcript.messages[-1]["content"]})
+    return transcript
 
 
 def _declaration(tool: Any) -> str:
     """A function as code modes declare it: typed parameters, and the whole description."""
-    own = tool["inputSchema"].get("properties", {})
+    properties = tool["inputSchema"].get("properties", {})
     required = tool["inputSchema"].get("required", [])
-    taken = ", ".join(f"{name}: {_type(schema)}{'' if name in required else ' = None'}" for name, schema in own.items())
+    taken = ", ".join(
+        f"{name}: {_type(schema)}{'' if name in required else ' = None'}" for name, schema in properties.items()
+    )
     return f'async def {tool["name"]}({taken}) -> Any:\n    """{tool["description"]}"""'
 
 
@@ -196,7 +198,7 @@ def _type(schema: Any) -> str:
         case "array":
             return f"list[{_type(schema.get('items', {}))}]"
         case "object":
-            inner = ", ".join(f"{name}: {_type(one)}" for name, one in schema.get("properties", {}).items())
+            inner = ", ".join(f"{name}: {_type(part)}" for name, part in schema.get("properties", {}).items())
             return f"{{{inner}}}"
         case kind:
             return kinds.get(str(kind), "Any")
@@ -221,14 +223,14 @@ async def _by_plan(bench: Bench) -> Transcript:
     client = bench.host
     assert client is not None
     listed = [tool.model_dump(by_alias=True, exclude_none=True) for tool in (await client.list_tools()).tools]
-    own = Transcript([{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed])
+    transcript = Transcript([{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed])
     for name, given in (("find_tools", {"query": SEARCH}), ("carry_out", _plan(bench))):
-        own.request({"role": "assistant", "calls": [{"name": name, "arguments": given}]})
+        transcript.request({"role": "assistant", "calls": [{"name": name, "arguments": given}]})
         result = await client.call_tool(name, given)
         assert not result.is_error, _text(result)
-        own.results(_text(result))
-    own.request({"role": "assistant", "content": own.said[-1]["content"]})
-    return own
+        transcript.results(_text(result))
+    transcript.request({"role": "assistant", "content": transcript.messages[-1]["content"]})
+    return transcript
 
 
 def _plan(bench: Bench) -> dict[str, Any]:
@@ -284,9 +286,9 @@ def _file(folder: Path) -> Path:
     entries["memory"]["env"] = {"MEMORY_FILE_PATH": str(folder / "memory.json")}
     entries["time"] = {"command": str(servers / "mcp-server-time"), "trusted": True}
     entries["git"] = {"command": str(servers / "mcp-server-git"), "cwd": str(folder), "trusted": True}
-    own = folder / "mcp.json"
-    own.write_text(json.dumps({"mcpServers": entries}))
-    return own
+    config = folder / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": entries}))
+    return config
 
 
 async def measured(folder: Path) -> list[str]:
@@ -311,17 +313,17 @@ async def measured(folder: Path) -> list[str]:
 async def _row(bench: Bench, way: Way) -> tuple[str, str]:
     """What one way costs, and what it came to."""
     taken: list[float] = []
-    own = Transcript([])
+    transcript = Transcript([])
     for _ in range(RUNS):
         bench.round += 1
         began = time.perf_counter()
-        own = await way.carry_out(bench)
+        transcript = await way.carry_out(bench)
         taken.append(time.perf_counter() - began)
-    tokens = [size // 4 for size in own.sizes]
+    tokens = [size // 4 for size in transcript.sizes]
     milliseconds = round(sorted(taken)[len(taken) // 2] * 1_000)
-    counts = (_size(own.tools) // 4, len(tokens), sum(tokens), tokens[-1], own.written // 4)
+    counts = (_size(transcript.tools) // 4, len(tokens), sum(tokens), tokens[-1], transcript.written // 4)
     row = f"| {way.name} | {' | '.join(f'{count:,}' for count in counts)} | {milliseconds:,} ms |"
-    return row, str(own.said[-1]["content"]).partition("beta.txt: ")[2].partition(";")[0]
+    return row, str(transcript.messages[-1]["content"]).partition("beta.txt: ")[2].partition(";")[0]
 
 
 def main() -> None:

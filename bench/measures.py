@@ -69,7 +69,7 @@ def middle(taken: Sequence[Any]) -> Any:
     first = taken[0]
     if isinstance(first, dict):
         keys = cast("dict[str, Any]", first)
-        return {key: middle([one[key] for one in taken]) for key in keys}
+        return {key: middle([run[key] for run in taken]) for key in keys}
     return statistics.median(taken)
 
 
@@ -77,7 +77,7 @@ def measuring(
     bench: Bench, systems: Sequence[System], scenarios: Sequence[Scenario], plan: Plan, say: Say
 ) -> Iterator[Measured]:
     """Measure all systems in all scenarios; what was found so far, after each of them."""
-    found = Measured(latency=plan.latency)
+    measured = Measured(latency=plan.latency)
     for scenario in scenarios:
         say(f"{scenario.name}: processor time")
         bench.set_latency(NONE)
@@ -86,10 +86,10 @@ def measuring(
         bench.set_latency(plan.latency)
         wall = _in_turns(bench, systems, scenario, min(plan.realistic, scenario.repeats))
         for system in systems:
-            found.add(_figures(system, scenario, cpu[system.name], wall[system.name]))
-            found.runs[system.name, scenario.name] = wall[system.name][-1]
-        found.limits[scenario.name] = limit(scenario, plan.latency)
-        yield found
+            measured.add(_figures(system, scenario, cpu[system.name], wall[system.name]))
+            measured.runs[system.name, scenario.name] = wall[system.name][-1]
+        measured.limits[scenario.name] = limit(scenario, plan.latency)
+        yield measured
 
 
 class Measured:
@@ -108,7 +108,8 @@ class Measured:
     def plain(self) -> dict[str, Any]:
         """The same as JSON, without the runs."""
         figures = {
-            scenario: {name: asdict(one) for name, one in systems.items()} for scenario, systems in self.figures.items()
+            scenario: {name: asdict(figures) for name, figures in systems.items()}
+            for scenario, systems in self.figures.items()
         }
         return {"latency": asdict(self.latency), "limits": self.limits, "figures": figures}
 

@@ -55,12 +55,12 @@ class Hosting(selectors.DefaultSelector):
         try:
             while True:
                 self._serve(now)
-                found = super().select(0)
-                if found or (until is not None and now >= until):
-                    return found
+                ready = super().select(0)
+                if ready or (until is not None and now >= until):
+                    return ready
                 coming = [at for at in (self._due[0][0] if self._due else None, until) if at is not None]
-                if not coming and (found := super().select(_FOR_THREADS)):
-                    return found
+                if not coming and (ready := super().select(_FOR_THREADS)):
+                    return ready
                 later = max(min(coming, default=now), now)
                 self._skipped, now = self._skipped + later - now, later
         finally:

@@ -60,7 +60,7 @@ class Stream:
     seconds: list[float] = field(default_factory=list[float])
     sizes: list[int] = field(default_factory=list[int])
 
-    def told(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """The figures."""
         return {
             "tasks": self.tasks,
@@ -105,14 +105,14 @@ async def main(families: int, inputs: int, seed: int, *, has_person: bool) -> di
     """The figures of a stream of so many families and inputs of each; `has_person` approves what is proposed."""
     with tempfile.TemporaryDirectory() as folder:
         stream = await _streamed(Path(folder), families, inputs, seed, has_person=has_person)
-        own = stream.told()
-        own["derivation of 14 runs of 10 calls, s"] = round(await _derived(Path(folder)), 2)
-        own[f"look-up among {_SHELVED:,}, ms"] = round(await _looked_up(Path(folder)) * 1000, 2)
-    return own
+        figures = stream.figures()
+        figures["derivation of 14 runs of 10 calls, s"] = round(await _derived(Path(folder)), 2)
+        figures[f"look-up among {_SHELVED:,}, ms"] = round(await _looked_up(Path(folder)) * 1000, 2)
+    return figures
 
 
 async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_person: bool) -> Stream:
-    random, found, seen = Random(seed), Stream(), Counter[int]()
+    random, stream, seen = Random(seed), Stream(), Counter[int]()
     plans = Plans(folder / "plans.db")
     jobs = [Family.drawn(seed * 1_000 + number, number) for number in range(families)]
     order = [job for job in jobs for _ in range(inputs)]
@@ -122,39 +122,42 @@ async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_
         wanted = await generated.outcome(job.truth, job.truth.plan, job.world, given)
         if wanted is None:
             continue
-        alone = found.alone
-        await _asked(found, plans, job, given, wanted, is_late=number * 2 >= len(order))
+        alone = stream.alone
+        await _asked(stream, plans, job, given, wanted, is_late=number * 2 >= len(order))
         seen[id(job)] += 1
         if seen[id(job)] == 1:
-            found.first_tasks, found.first_requests = found.first_tasks + 1, found.first_requests + found.alone - alone
+            stream.first_tasks, stream.first_requests = (
+                stream.first_tasks + 1,
+                stream.first_requests + stream.alone - alone,
+            )
         if seen[id(job)] <= (LEAST_WITH_EFFECTS if job.truth.effects else LEAST):
-            found.least += found.alone - alone
+            stream.least += stream.alone - alone
         if has_person:
             await _decided(plans, job)
-    found.sizes = [len(json.dumps(one.plan)) for one in plans.list()]
-    return found
+    stream.sizes = [len(json.dumps(plan.plan)) for plan in plans.list()]
+    return stream
 
 
 async def _decided(plans: Plans, job: Family) -> None:
     """A person approves what is proposed, and answers the questions of a family that has no plan, or one that rests."""
-    for one in plans.list():
-        if one.state == "proposed":
-            plans.approve(one.hash)
-    own, agent = Idea(context=[*job.context], schema=OBJECT), Agent(None, tools=job.tools)
-    family = await plans.family(agent, own)
+    for plan in plans.list():
+        if plan.state == "proposed":
+            plans.approve(plan.hash)
+    idea, agent = Idea(context=[*job.context], schema=OBJECT), Agent(None, tools=job.tools)
+    family = await plans.family(agent, idea)
     examples = plans.examples(family)
-    if len(examples) < LEAST or any(one.family == family and one.state == "used" for one in plans.list()):
+    if len(examples) < LEAST or any(plan.family == family and plan.state == "used" for plan in plans.list()):
         return
     with suppress(errors.RefineError):
-        found = await refine(examples, idea=own, tools=agent.tools)
-        confirm, ignore = generated.settled(job.truth, found)
+        refined = await refine(examples, idea=idea, tools=agent.tools)
+        confirm, ignore = generated.settled(job.truth, refined)
         await plans.put(
-            agent, own, family, await refine(examples, idea=own, tools=agent.tools, confirm=confirm, ignore=ignore)
+            agent, idea, family, await refine(examples, idea=idea, tools=agent.tools, confirm=confirm, ignore=ignore)
         )
 
 
 async def _asked(
-    found: Stream,
+    stream: Stream,
     plans: Plans,
     job: Family,
     given: dict[str, Any],
@@ -167,28 +170,28 @@ async def _asked(
     answers = await generated.answers_of(job.truth, job.world, given)
     model = models.Scripted(answers)
     agent = Agent(model, tools=job.tools, plans=plans)
-    found.tasks += 1
+    stream.tasks += 1
     began = time.process_time()
     try:
         result = await agent.run(job.context, OBJECT, input=given)
     except errors.PlanFailed:  # left after an effect: no model is asked, and its caller is told
-        found.alone, found.left = found.alone + len(answers), found.left + 1
+        stream.alone, stream.left = stream.alone + len(answers), stream.left + 1
         return
     took = time.process_time() - began
-    found.alone += len(answers)
-    found.requests += len(model.requests)
+    stream.alone += len(answers)
+    stream.requests += len(model.requests)
     if is_late:
-        found.late_tasks, found.late_requests = found.late_tasks + 1, found.late_requests + len(model.requests)
+        stream.late_tasks, stream.late_requests = stream.late_tasks + 1, stream.late_requests + len(model.requests)
     if result.plan is None:
         return
-    found.left += result.plan.how == "left"
+    stream.left += result.plan.how == "left"
     if result.plan.how == "hit":
-        found.hits += 1
+        stream.hits += 1
         if not model.requests:
-            found.seconds.append(took)
-        effects = sorted(repr((name, sorted(one.items()))) for name, one in job.made if name in job.truth.effects)
+            stream.seconds.append(took)
+        effects = sorted(repr((name, sorted(call.items()))) for name, call in job.made if name in job.truth.effects)
         is_same = result.output == wanted.output and Counter(effects) == Counter(wanted.effects)
-        found.wrong += not is_same
+        stream.wrong += not is_same
         if not is_same:
             print(f"wrong: {given}: {result.output}, not {wanted.output}", file=sys.stderr)
 
@@ -205,8 +208,8 @@ async def _derived(folder: Path) -> float:
         for at in range(_RUNS)
     ]
     began = time.process_time()
-    found = await refine([one for one in runs if one], idea=generated.IDEA, tools=generated.tools_of(truth, world))
-    assert found.proof.holds, found.proof.why
+    refined = await refine([run for run in runs if run], idea=generated.IDEA, tools=generated.tools_of(truth, world))
+    assert refined.proof.holds, refined.proof.why
     return time.process_time() - began
 
 
@@ -235,6 +238,6 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--alone", action="store_true", help="nobody approves plans with effects or answers questions")
     options = parser.parse_args()
-    told = asyncio.run(main(options.families, options.inputs, options.seed, has_person=not options.alone))
-    print(json.dumps(told, indent=1))
-    sys.exit(1 if told["wrong hits"] else 0)
+    figures = asyncio.run(main(options.families, options.inputs, options.seed, has_person=not options.alone))
+    print(json.dumps(figures, indent=1))
+    sys.exit(1 if figures["wrong hits"] else 0)

@@ -29,7 +29,7 @@ def goals(results: Results) -> list[Goal]:
     """All promises of which anything was measured, each judged by this measurement alone."""
     ours = OURS in results["systems"] and results.get("figures")
     beside = [*_wall(results), *_requests(results), *_cpu(results), *_tokens(results)] if ours else []
-    return [*beside, *_own(results)]
+    return [*beside, *_own_goals(results)]
 
 
 def _wall(results: Results) -> Iterable[Goal]:
@@ -46,9 +46,9 @@ def _requests(results: Results) -> Iterable[Goal]:
     dependent = [name for name in ("chain-4", "diamond", "dag-12") if name in results["figures"]]
     if not dependent:
         return
-    found = {name: results["figures"][name][OURS]["requests"] for name in dependent}
-    text = ", ".join(f"{name}: {count}" for name, count in found.items())
-    yield Goal(promise="dependent calls in one request", found=text, is_met=set(found.values()) == {1})
+    counts = {name: results["figures"][name][OURS]["requests"] for name in dependent}
+    text = ", ".join(f"{name}: {count}" for name, count in counts.items())
+    yield Goal(promise="dependent calls in one request", found=text, is_met=set(counts.values()) == {1})
 
 
 def _cpu(results: Results) -> Iterable[Goal]:
@@ -73,23 +73,25 @@ def _tokens(results: Results) -> Iterable[Goal]:
             continue
         leanest = min(_peers(results, scenario), key=lambda name: _sum(systems[name]))
         ratio = _sum(systems[OURS]) / _sum(systems[leanest])
-        closest = max(closest, (f"{scenario} ({leanest})", ratio), key=lambda one: one[1])
+        closest = max(closest, (f"{scenario} ({leanest})", ratio), key=lambda pair: pair[1])
         if ratio > 1:
             over.append(f"{scenario}: {ratio:.2f}× {leanest}")
     if not closest[0]:
         return  # there was nobody beside
-    found = "; ".join(over) or f"never more; closest {closest[1]:.2f}× in {closest[0]}"
-    yield Goal(promise="never more tokens than the leanest peer in a scenario with calls", found=found, is_met=not over)
+    verdict = "; ".join(over) or f"never more; closest {closest[1]:.2f}× in {closest[0]}"
+    yield Goal(
+        promise="never more tokens than the leanest peer in a scenario with calls", found=verdict, is_met=not over
+    )
 
 
-def _own(results: Results) -> Iterable[Goal]:
+def _own_goals(results: Results) -> Iterable[Goal]:
     if scheduling := results.get("scheduling"):
         yield from _scheduled(scheduling)
     if first := results.get("first"):
         yield Goal(
             promise="from a call's closing brace on the socket to its Activity: p99 under 2 ms, 100 runs in flight",
             found=_found_first(first),
-            is_met=all(one["actum"]["p99"] < 0.002 for one in first.values()),
+            is_met=all(ways["actum"]["p99"] < 0.002 for ways in first.values()),
         )
     if core := results.get("core"):
         with_names = results.get("installs", {}).get(OURS)
@@ -110,9 +112,9 @@ def _scheduled(scheduling: dict[str, Any]) -> Iterable[Goal]:
         found=f"{scheduling['ratio']:.1f}× ({scheduling['call'] * 1e6:.0f} µs)",
         is_met=scheduling["ratio"] <= 5,
     )
-    growth = {name: one["ratio"] for name, one in scheduling["growth"].items()}
+    growth = {name: sizes["ratio"] for name, sizes in scheduling["growth"].items()}
     worst = max(growth, key=lambda name: growth[name])
-    collected = max(one["collected"] for one in scheduling["growth"].values())
+    collected = max(sizes["collected"] for sizes in scheduling["growth"].values())
     yield Goal(
         promise="ten times the load takes about ten times as long (at most 12×)",
         found=f"at most {growth[worst]:.1f}× ({worst}); with Python's garbage collector {collected:.1f}×",
@@ -121,10 +123,12 @@ def _scheduled(scheduling: dict[str, Any]) -> Iterable[Goal]:
 
 
 def _found_first(first: dict[str, Any]) -> str:
-    late = {token: {way: f"{found['p99'] * 1e3:.1f} ms" for way, found in one.items()} for token, one in first.items()}
+    late = {
+        token: {way: f"{figures['p99'] * 1e3:.1f} ms" for way, figures in ways.items()} for token, ways in first.items()
+    }
     return "; ".join(
-        f"a token every {token}: {one['actum']}, as servers have it {one['tuned']} (no HTTP {one['inside']})"
-        for token, one in late.items()
+        f"a token every {token}: {ways['actum']}, as servers have it {ways['tuned']} (no HTTP {ways['inside']})"
+        for token, ways in late.items()
     )
 
 
@@ -140,9 +144,11 @@ def _goals(results: Results) -> str:
 
 def _by_scenario(results: Results, shown: Callable[[dict[str, Any]], str], *, limit: bool = False) -> str:
     scenarios = list(results["figures"])
-    rows = [[name, *(shown(results["figures"][one][name]) for one in scenarios)] for name in results["systems"]]
+    rows = [
+        [name, *(shown(results["figures"][scenario][name]) for scenario in scenarios)] for name in results["systems"]
+    ]
     if limit:
-        rows.insert(0, ["*physical limit*", *(f"*{results['limits'][one]:.2f}*" for one in scenarios)])
+        rows.insert(0, ["*physical limit*", *(f"*{results['limits'][scenario]:.2f}*" for scenario in scenarios)])
     return _table(["", *scenarios], [_bold(row) for row in rows])
 
 
@@ -151,42 +157,50 @@ def _beside(results: Results) -> str:
     at_once, installs = results["concurrent"], results["installs"]
     rows: list[list[str]] = []
     for name in results["systems"]:
-        speeds = [f"{one[name]:,.0f}" if name in one else "" for one in at_once.values()]
-        own = installs.get(name)
-        told = ["", "", "", ""]
-        if own is not None:
-            told = [f"{own['import']:.2f}", str(own["count"]), f"{own['bytes'] / 2**20:.0f}", f"{own['peak']:.0f}"]
-        rows.append(_bold([name, *speeds, *told]))
-    head = [f"{one}, runs/s" for one in at_once]
+        speeds = [f"{by_system[name]:,.0f}" if name in by_system else "" for by_system in at_once.values()]
+        install = installs.get(name)
+        cells = ["", "", "", ""]
+        if install is not None:
+            cells = [
+                f"{install['import']:.2f}",
+                str(install["count"]),
+                f"{install['bytes'] / 2**20:.0f}",
+                f"{install['peak']:.0f}",
+            ]
+        rows.append(_bold([name, *speeds, *cells]))
+    head = [f"{scenario}, runs/s" for scenario in at_once]
     return _table(["", *head, "import, s", "distributions", "installed, MiB", "peak memory, MiB"], rows)
 
 
 def _scheduling(results: Results) -> str:
-    own = results["scheduling"]
+    scheduling = results["scheduling"]
     rows: list[list[str]] = []
-    for name, one in own["growth"].items():
-        little = [f"{one['small']:,}", f"{one['little'] * 1e3:.1f}"]
-        rows.append([name, *little, f"{one['large']:,}", f"{one['much'] * 1e3:.1f}"])
-        rows[-1] += [f"{one['ratio']:.1f}×", f"{one['collected']:.1f}×"]
+    for name, growth in scheduling["growth"].items():
+        little = [f"{growth['small']:,}", f"{growth['little'] * 1e3:.1f}"]
+        rows.append([name, *little, f"{growth['large']:,}", f"{growth['much'] * 1e3:.1f}"])
+        rows[-1] += [f"{growth['ratio']:.1f}×", f"{growth['collected']:.1f}×"]
     return _table(["", "little", "ms", "ten times as much", "ms", "ratio", "with the collector"], rows)
 
 
 def _first(results: Results) -> str:
     rows = [
-        [f"{token}, {WAYS[way]}", *(f"{one[share] * 1e3:.2f}" for share in one)]
+        [f"{token}, {WAYS[way]}", *(f"{latencies[share] * 1e3:.2f}" for share in latencies)]
         for token, ways in results["first"].items()
-        for way, one in ways.items()
+        for way, latencies in ways.items()
     ]
     return _table(["a token every", "p50, ms", "p90, ms", "p99, ms"], rows)
 
 
 def _machine(results: Results) -> str:
-    said = results["machine"]
+    machine = results["machine"]
     used = [BY_NAME[name] for name in results["systems"]]
-    rows = [[one.name, f"{one.distribution} {results['versions'][one.distribution]}", one.note] for one in used]
+    rows = [
+        [system.name, f"{system.distribution} {results['versions'][system.distribution]}", system.note]
+        for system in used
+    ]
     latency = results["latency"]
     head = (
-        f"Measured on {results['date']}: {said['cores']} cores, {said['platform']}, Python {said['python']}. "
+        f"Measured on {results['date']}: {machine['cores']} cores, {machine['platform']}, Python {machine['python']}. "
         f"First token after {latency['first'] * 1e3:.0f} ms, then one every {latency['token'] * 1e3:.0f} ms."
     )
     return f"{head}\n\n{_table(['', 'version', 'how it is used'], rows)}"
@@ -194,10 +208,16 @@ def _machine(results: Results) -> str:
 
 _TABLES: Mapping[str, tuple[str, Callable[[Results], str]]] = {
     "goals": ("systems", _goals),
-    "wall": ("figures", lambda found: _by_scenario(found, lambda one: f"{one['wall']['median']:.2f}", limit=True)),
-    "cpu": ("figures", lambda found: _by_scenario(found, lambda one: f"{one['cpu']['median'] * 1e3:.1f}")),
-    "requests": ("figures", lambda found: _by_scenario(found, lambda one: str(one["requests"]))),
-    "tokens": ("figures", lambda found: _by_scenario(found, lambda one: f"{_sum(one):,} ({one['completion']:,})")),
+    "wall": (
+        "figures",
+        lambda figures: _by_scenario(figures, lambda figure: f"{figure['wall']['median']:.2f}", limit=True),
+    ),
+    "cpu": ("figures", lambda figures: _by_scenario(figures, lambda figure: f"{figure['cpu']['median'] * 1e3:.1f}")),
+    "requests": ("figures", lambda figures: _by_scenario(figures, lambda figure: str(figure["requests"]))),
+    "tokens": (
+        "figures",
+        lambda figures: _by_scenario(figures, lambda figure: f"{_sum(figure):,} ({figure['completion']:,})"),
+    ),
     "beside": ("concurrent", _beside),
     "scheduling": ("scheduling", _scheduling),
     "first": ("first", _first),
@@ -209,7 +229,7 @@ _TABLES: Mapping[str, tuple[str, Callable[[Results], str]]] = {
 def charts(results: Results) -> dict[str, str]:
     """The pictures of what was measured as SVG, by file name."""
     results = {"figures": {}, "concurrent": {}, "installs": {}, "strips": {}, **results}
-    found = {
+    files = {
         "wall.svg": chart(
             "Wall time", _panels(results, "wall", limits=True), lambda value: f"{value:.2f} s", "shorter is better"
         ),
@@ -243,20 +263,20 @@ def charts(results: Results) -> dict[str, str]:
         ),
     }
     for scenario, strips in results["strips"].items():
-        found[f"timeline-{scenario}.svg"] = timeline(
+        files[f"timeline-{scenario}.svg"] = timeline(
             f"One run of {scenario}",
-            [Strip(**one) for one in strips],
+            [Strip(**strip) for strip in strips],
             results["limits"][scenario],
             "light: until the first token; grey: the answer arrives; green: calls run; dashed: the physical limit",
         )
-    return found
+    return files
 
 
-def _panels(results: Results, what: str, *, limits: bool = False) -> list[Panel]:
+def _panels(results: Results, measure: str, *, limits: bool = False) -> list[Panel]:
     return [
         Panel(
             title=scenario,
-            bars=[_bar(results, name, _figure(one, what)) for name, one in systems.items()],
+            bars=[_bar(results, name, _figure(figure, measure)) for name, figure in systems.items()],
             limit=results["limits"][scenario] if limits else None,
         )
         for scenario, systems in results["figures"].items()
@@ -267,18 +287,18 @@ def _bar(results: Results, name: str, value: float) -> Bar:
     return Bar(name=name, value=value, is_ours=name in results["ours"])
 
 
-def _figure(one: dict[str, Any], what: str) -> float:
-    if what == "tokens":
-        return _sum(one)
-    return one[what]["median"] if isinstance(one[what], dict) else one[what]
+def _figure(figure: dict[str, Any], measure: str) -> float:
+    if measure == "tokens":
+        return _sum(figure)
+    return figure[measure]["median"] if isinstance(figure[measure], dict) else figure[measure]
 
 
-def _sum(one: dict[str, Any]) -> int:
-    return one["prompt"] + one["completion"]
+def _sum(figure: dict[str, Any]) -> int:
+    return figure["prompt"] + figure["completion"]
 
 
-def _of(results: Results, scenario: str, system: str, what: str) -> float:
-    return _figure(results["figures"][scenario][system], what)
+def _of(results: Results, scenario: str, system: str, measure: str) -> float:
+    return _figure(results["figures"][scenario][system], measure)
 
 
 def _peers(results: Results, scenario: str) -> list[str]:

@@ -40,14 +40,14 @@ _DONE = {
 }
 
 
-def _command(what: str, url: str, count: int) -> list[str]:
-    return [str(python_of("dbos")), str(_DBOS), what, url, str(count)]
+def _command(task: str, url: str, count: int) -> list[str]:
+    return [str(python_of("dbos")), str(_DBOS), task, url, str(count)]
 
 
-def _asked(what: str, url: str, count: int) -> list[float]:
-    done = subprocess.run(_command(what, url, count), capture_output=True, text=True, check=True, timeout=600)
-    found: list[float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+def _asked(task: str, url: str, count: int) -> list[float]:
+    done = subprocess.run(_command(task, url, count), capture_output=True, text=True, check=True, timeout=600)
+    values: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return values
 
 
 @contextmanager
@@ -85,11 +85,11 @@ async def trial(server: Server, name: str, count: int, number: int) -> dict[str,
     gauge = Gauge(url)
     before, pids = gauge.read(), gauge.postmaster
     spent, began = cpu_of(pids), time.monotonic()
-    with _serving(name, url) as own:
-        start = cpu_of([own[0].pid])
+    with _serving(name, url) as processes:
+        start = cpu_of([processes[0].pid])
         looks = await until_ended(gauge, _DONE[name], count_done)
         seconds, after = time.monotonic() - began, gauge.read()
-        carried = cpu_of([own[0].pid]) - start
+        carried = cpu_of([processes[0].pid]) - start
         spent = cpu_of(gauge.postmaster) - spent
     return {
         "runs a second": count / seconds,
@@ -104,8 +104,8 @@ async def trial(server: Server, name: str, count: int, number: int) -> dict[str,
 async def dispatched(server: Server, name: str, count: int) -> dict[str, float]:
     """How long it takes until the first step of a run begins, one run at a time."""
     if name == "Actum":
-        found = await latency_of_runs(server, count, _SLOTS)
-        return {"dispatch, p50 ms": found["p50, ms"], "dispatch, p99 ms": found["p99, ms"]}
+        latencies = await latency_of_runs(server, count, _SLOTS)
+        return {"dispatch, p50 ms": latencies["p50, ms"], "dispatch, p99 ms": latencies["p99, ms"]}
     url = made_database(server, "dispatch_dbos")
     with _dbos(url):
         waits = sorted(await asyncio.to_thread(_asked, "latency", url, count))
@@ -116,7 +116,7 @@ async def measured(rounds: int, count: int) -> dict[str, dict[str, float]]:
     """The medians of all rounds, by system."""
     import psycopg
 
-    found: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    figures: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     with running(is_synced=True) as server:
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
@@ -124,17 +124,22 @@ async def measured(rounds: int, count: int) -> dict[str, dict[str, float]]:
         for number in range(rounds):
             for name in _DONE:
                 for key, value in (await trial(server, name, count, number)).items():
-                    found[name][key].append(value)
+                    figures[name][key].append(value)
         for name in _DONE:
             for key, value in (await dispatched(server, name, 100)).items():
-                found[name][key].append(value)
-    return {name: {key: statistics.median(values) for key, values in own.items()} for name, own in found.items()}
+                figures[name][key].append(value)
+    return {
+        name: {key: statistics.median(values) for key, values in values_by_key.items()}
+        for name, values_by_key in figures.items()
+    }
 
 
-def table(found: dict[str, dict[str, float]], rounds: int, count: int) -> str:
+def table(figures: dict[str, dict[str, float]], rounds: int, count: int) -> str:
     """What was measured, as the page has it."""
-    lines = [f"| | {' | '.join(found)} |", f"|---|{'---:|' * len(found)}"]
-    lines += [f"| {key} | {' | '.join(_figure(own[key]) for own in found.values())} |" for key in found["Actum"]]
+    lines = [f"| | {' | '.join(figures)} |", f"|---|{'---:|' * len(figures)}"]
+    lines += [
+        f"| {key} | {' | '.join(_figure(values[key]) for values in figures.values())} |" for key in figures["Actum"]
+    ]
     pinned = (Path(__file__).parent / "requirements" / "dbos.txt").read_text(encoding="utf-8")
     version = re.search(r"^dbos==(\S+)", pinned, re.MULTILINE)
     assert version is not None
@@ -157,11 +162,11 @@ def main() -> None:
         make("dbos")
     except subprocess.CalledProcessError:
         sys.exit("dbos: its packages can't be installed here")
-    said = table(asyncio.run(measured(given.rounds, given.count)), given.rounds, given.count)
-    print(said)
+    rows = table(asyncio.run(measured(given.rounds, given.count)), given.rounds, given.count)
+    print(rows)
     if given.page:
         text = _PAGE.read_text(encoding="utf-8")
-        block = f"<!-- made: python -m bench.rounds --page -->\n\n{said}\n\n<!-- end rounds -->"
+        block = f"<!-- made: python -m bench.rounds --page -->\n\n{rows}\n\n<!-- end rounds -->"
         made = re.sub(
             r"<!-- made: python -m bench.rounds --page -->.*?<!-- end rounds -->",
             lambda _: block,

@@ -43,21 +43,21 @@ _TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 def tools() -> Tools:
     """What the runs call."""
-    own = Tools()
+    tools = Tools()
 
-    @own.tool
+    @tools.tool
     async def step(of: str) -> str:
         """Take a step that costs nothing."""
         return f"{of}."
 
-    @own.tool
+    @tools.tool
     async def begun(of: str) -> float:
         """Say when it was begun."""
         del of
         return time.time()
 
     assert (step.name, begun.name) == ("step", "begun")
-    return own
+    return tools
 
 
 async def work(url: str, slots: int) -> None:
@@ -94,16 +94,16 @@ def _engine(url: str) -> Any:
 def workers(kind: str, url: str, count: int, slots: int) -> Generator[list[subprocess.Popen[bytes]]]:
     """Workers as processes, as long as the block; they are asked to end."""
     command = [sys.executable, "-m", "bench.runs", "--worker", kind, "--url", url, "--slots", str(slots)]
-    own = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
     try:
-        for process in own:
+        for process in processes:
             assert process.stdout is not None
             process.stdout.readline()
-        yield own
+        yield processes
     finally:
-        for process in own:
+        for process in processes:
             process.send_signal(signal.SIGTERM)
-        for process in own:
+        for process in processes:
             process.wait(60)
 
 
@@ -127,38 +127,40 @@ class Gauge:
 
         self._connection: Any = psycopg.connect(url, autocommit=True)
 
-    def one(self, query: str) -> Any:
+    def value(self, query: str) -> Any:
         """The one value of a query."""
-        found: Any = self._connection.execute(query).fetchone()
-        assert found is not None
-        return found[0]
+        row: Any = self._connection.execute(query).fetchone()
+        assert row is not None
+        return row[0]
 
     def read(self) -> dict[str, float]:
         """Statements, transactions and bytes of the log so far."""
         statements = "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements"
         commits = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
         return {
-            "statements": float(self.one(statements)),
-            "transactions": float(self.one(commits)),
-            "log": float(self.one("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")),
+            "statements": float(self.value(statements)),
+            "transactions": float(self.value(commits)),
+            "log": float(self.value("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")),
         }
 
     @property
     def rows(self) -> float:
         """The bytes of the tables of runs, their indexes included."""
-        return float(self.one("SELECT pg_total_relation_size('actum_runs') + pg_total_relation_size('actum_entries')"))
+        return float(
+            self.value("SELECT pg_total_relation_size('actum_runs') + pg_total_relation_size('actum_entries')")
+        )
 
     @property
     def done(self) -> int:
         """How many runs are done."""
-        return int(self.one("SELECT count(*) FROM actum_runs WHERE state = 'done' AND ended IS NOT NULL"))
+        return int(self.value("SELECT count(*) FROM actum_runs WHERE state = 'done' AND ended IS NOT NULL"))
 
     @property
     def postmaster(self) -> list[int]:
         """The processes of the server: what those have used that have ended is counted for the first."""
-        own = Path(f"/proc/{self.one('SELECT pg_backend_pid()')}/stat").read_text().rpartition(")")[2].split()[1]
-        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
-        return [int(own), *map(int, children)]
+        backend = Path(f"/proc/{self.value('SELECT pg_backend_pid()')}/stat").read_text().rpartition(")")[2].split()[1]
+        children = Path(f"/proc/{backend}/task/{backend}/children").read_text().split()
+        return [int(backend), *map(int, children)]
 
 
 async def submitted(runs: Runs, count: int, idea: Any = None) -> float:
@@ -180,7 +182,7 @@ async def until_done(gauge: Gauge, count: int) -> float:
 async def until_ended(gauge: Gauge, query: str, count: int) -> int:
     """Wait until a query says so many; how often it was asked."""
     looks = 1
-    while int(gauge.one(query)) < count:
+    while int(gauge.value(query)) < count:
         await asyncio.sleep(0.1)
         looks += 1
     return looks
@@ -194,14 +196,14 @@ async def carried(server: Server, count: int, most: int, slots: int) -> dict[str
         gauge = Gauge(url)
         rate = await submitted(runs, count)
         queued = gauge.rows
-        with workers("runs", url, most, slots) as own:
+        with workers("runs", url, most, slots) as processes:
             before, pids = gauge.read(), gauge.postmaster
-            spent = cpu_of([one.pid for one in own]), cpu_of(pids)
+            spent = cpu_of([process.pid for process in processes]), cpu_of(pids)
             seconds = await until_done(gauge, count)
             after = gauge.read()
-            spent = cpu_of([one.pid for one in own]) - spent[0], cpu_of(gauge.postmaster) - spent[1]
-        outputs = gauge.one(f"SELECT count(*) FROM actum_runs WHERE state = 'done' AND output = '\"{RIGHT}\"'")
-        twice = gauge.one("SELECT count(*) FROM actum_runs WHERE lease > 1")
+            spent = cpu_of([process.pid for process in processes]) - spent[0], cpu_of(gauge.postmaster) - spent[1]
+        outputs = gauge.value(f"SELECT count(*) FROM actum_runs WHERE state = 'done' AND output = '\"{RIGHT}\"'")
+        twice = gauge.value("SELECT count(*) FROM actum_runs WHERE lease > 1")
         return {
             "runs": count,
             "lost or wrong": count - int(outputs),
@@ -227,15 +229,15 @@ async def idle(server: Server, count: int, most: int, slots: int) -> dict[str, A
         await app.schema_manager.apply_schema_async()
         task, gauge = app.tasks["bench.idle"], Gauge(url)
         await task.batch_defer_async(*({"number": number} for number in range(count)))
-        with workers("idle", url, most, slots) as own:
+        with workers("idle", url, most, slots) as processes:
             before = gauge.read()
-            spent = cpu_of([one.pid for one in own]), cpu_of(gauge.postmaster)
+            spent = cpu_of([process.pid for process in processes]), cpu_of(gauge.postmaster)
             began = time.monotonic()
-            while gauge.one("SELECT count(*) FROM procrastinate_jobs"):  # noqa: ASYNC110 -- other processes
+            while gauge.value("SELECT count(*) FROM procrastinate_jobs"):  # noqa: ASYNC110 -- other processes
                 await asyncio.sleep(0.05)
             seconds = time.monotonic() - began
             after = gauge.read()
-            spent = cpu_of([one.pid for one in own]) - spent[0], cpu_of(gauge.postmaster) - spent[1]
+            spent = cpu_of([process.pid for process in processes]) - spent[0], cpu_of(gauge.postmaster) - spent[1]
     return {
         "jobs": count,
         "jobs a second": count / seconds,
@@ -267,15 +269,15 @@ async def growth(server: Server, queued: Sequence[int], most: int, slots: int) -
 
     All slots together are far fewer than 100: where more than that are under way, the first 100 wait for the others.
     """
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for count in queued:
         url = made_database(server, f"growth{count}")
         async with Runs(url) as runs:
             await submitted(runs, count)
             gauge = Gauge(url)
             with workers("runs", url, most, slots):
-                found[f"{count:,} queued: runs a second of the first 100"] = 100 / await until_done(gauge, 100)
-    return found
+                figures[f"{count:,} queued: runs a second of the first 100"] = 100 / await until_done(gauge, 100)
+    return figures
 
 
 def made_database(server: Server, name: str) -> str:
@@ -303,7 +305,7 @@ async def measured(count: int, most: int, slots: int) -> dict[str, Any]:
             "runs of six calls": await carried(server, count, most, slots),
             "the engine by itself": await idle(server, count, most, slots),
             "dispatch": await latency(server, 200, slots),
-            "growth": await growth(server, [one for one in QUEUED if one <= count], most, min(slots, 6)),
+            "growth": await growth(server, [size for size in QUEUED if size <= count], most, min(slots, 6)),
             "load after": os.getloadavg()[0],
         }
 
@@ -321,8 +323,8 @@ def main() -> None:
     if given.worker is not None:
         asyncio.run((work if given.worker == "runs" else work_idle)(given.url, given.slots))
         return
-    found = asyncio.run(measured(given.count, given.workers, given.slots))
-    for name, values in found.items():
+    figures = asyncio.run(measured(given.count, given.workers, given.slots))
+    for name, values in figures.items():
         if isinstance(values, float):
             print(f"{name}: {values:.1f}")
             continue
@@ -330,7 +332,7 @@ def main() -> None:
         for key, value in values.items():
             print(f"| {key} | {value:,.1f} |" if isinstance(value, float) else f"| {key} | {value:,} |")
     if given.json is not None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+        given.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

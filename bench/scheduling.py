@@ -74,10 +74,10 @@ def calls(count: int) -> Callable[[], None]:
 
 def tools(count: int) -> Callable[[], None]:
     """One run with so many tools offered, all schemas of them."""
-    own = Tools()
+    tools = Tools()
     for n in range(count):
-        own.register(f"t{n}", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}})
-    agent = _agent({"calls": [], "output": 1}, own, tool_budget=10**9)
+        tools.register(f"t{n}", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}})
+    agent = _agent({"calls": [], "output": 1}, tools, tool_budget=10**9)
     return lambda: _run(agent)
 
 
@@ -113,13 +113,13 @@ def measure(repeats: int) -> Json:
     """Take all loads."""
     count = 1_000
     pairs = [(seconds(bare_tasks, count, 1), seconds(calls, count, 1)) for _ in range(3 * repeats)]
-    task, call = (statistics.median(one[which] for one in pairs) for which in (0, 1))
+    task, call = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
     ratio = statistics.median(call / task for task, call in pairs)
     growth: Json = {}
     for name, (load, small) in GROWING.items():
         # In pairs: a machine's speed wavers, but seldom between one and the next.
         sizes = [tuple(seconds(load, size, 1, collects=False) for size in (small, 10 * small)) for _ in range(repeats)]
-        little, much = (statistics.median(pair[which] for pair in sizes) for which in (0, 1))
+        little, much = (statistics.median(pair[side] for pair in sizes) for side in (0, 1))
         times = statistics.median(much / little for little, much in sizes)
         growth[name] = {"small": small, "little": little, "large": 10 * small, "much": much, "ratio": times}
         growth[name]["collected"] = seconds(load, 10 * small, repeats) / seconds(load, small, repeats)
@@ -148,8 +148,8 @@ def profile(count: int = 2_000) -> str:
         gc.enable()
     shares: dict[str, tuple[float, int]] = {}
     stats: Any = pstats.Stats(profiler)
-    found: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = stats.stats
-    for (file, _, _), (_, times, own, _, _) in found.items():
+    profiled: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = stats.stats
+    for (file, _, _), (_, times, own, _, _) in profiled.items():
         module = file.rpartition("/actum/")[2] if "/actum/" in file else ""
         part = next((name for name, begins in _PARTS.items() if module.startswith(begins)), "Python and asyncio")
         before = shares.get(part, (0.0, 0))

@@ -32,7 +32,7 @@ def strip(name: str, run: dict[str, Any], *, is_ours: bool = False) -> Strip:
     requests = [
         (entry["arrived"] - began, entry["tokens"][0] - began, entry["ended"] - began) for entry in run["requests"]
     ]
-    calls = _told(run["events"]) if run["events"] else [(name, start, end) for name, start, end in run["marks"]]
+    calls = _calls(run["events"]) if run["events"] else [(name, start, end) for name, start, end in run["marks"]]
     placed = [(name, start - began, end - began) for name, start, end in calls]
     return Strip(name=name, total=run["wall"], requests=requests, calls=sorted(placed, key=_start), is_ours=is_ours)
 
@@ -40,13 +40,13 @@ def strip(name: str, run: dict[str, Any], *, is_ours: bool = False) -> Strip:
 def timeline(title: str, strips: Sequence[Strip], limit: float | None = None, note: str = "") -> str:
     """Draw strips below each other as SVG."""
     canvas = Canvas(title)
-    longest = max([one.total for one in strips] + [limit or 0])
+    longest = max([strip.total for strip in strips] + [limit or 0])
     scale = (WIDTH - _NAMES - 70) / longest
     y = 50.0
     canvas.text(16, 44, note, "quiet")
     tops = y + 10
-    for one in strips:
-        y = _draw(canvas, one, y + 16, scale)
+    for strip in strips:
+        y = _draw(canvas, strip, y + 16, scale)
     for second in range(int(longest * 2) + 1):
         x = _NAMES + second / 2 * scale
         canvas.line((x, tops), (x, y + 4), "grid")
@@ -68,22 +68,22 @@ def lanes(calls: Sequence[tuple[str, float, float]]) -> list[int]:
     return placed
 
 
-def _draw(canvas: Canvas, one: Strip, y: float, scale: float) -> float:
-    canvas.text(_NAMES - 8, y + 9, one.name, "end ours-text" if one.is_ours else "end")
-    for sent, first, last in one.requests:
+def _draw(canvas: Canvas, strip: Strip, y: float, scale: float) -> float:
+    canvas.text(_NAMES - 8, y + 9, strip.name, "end ours-text" if strip.is_ours else "end")
+    for sent, first, last in strip.requests:
         canvas.bar(_NAMES + sent * scale, y, (first - sent) * scale, 10, "waiting", "until the first token")
         canvas.bar(_NAMES + first * scale, y, (last - first) * scale, 10, "stream", "the answer arrives")
-    placed = lanes(one.calls)
-    for (name, start, end), lane in zip(one.calls, placed, strict=True):
+    placed = lanes(strip.calls)
+    for (name, start, end), lane in zip(strip.calls, placed, strict=True):
         top = y + 13 + lane * _LANE
         canvas.bar(
             _NAMES + start * scale, top, (end - start) * scale, _LANE - 2, "call", f"{name}: {end - start:.3f} s"
         )
-    canvas.text(_NAMES + one.total * scale + 5, y + 9, f"{one.total:.2f} s", "quiet")
+    canvas.text(_NAMES + strip.total * scale + 5, y + 9, f"{strip.total:.2f} s", "quiet")
     return y + 13 + (max(placed, default=-1) + 1) * _LANE
 
 
-def _told(events: list[dict[str, Any]]) -> list[tuple[str, float, float]]:
+def _calls(events: list[dict[str, Any]]) -> list[tuple[str, float, float]]:
     began: dict[tuple[int, int], float] = {}
     calls: list[tuple[str, float, float]] = []
     for event in events:

@@ -58,7 +58,7 @@ class Desk(Server):
         self, writer: asyncio.StreamWriter, system: str, scenario: str, raw: bytes, arrived: float
     ) -> None:
         body = json.loads(raw)
-        answer, prompt = _said(body), prompt_tokens(body)
+        answer, prompt = _turn(body), prompt_tokens(body)
         entry = Entry(
             system=system,
             scenario=scenario,
@@ -77,7 +77,7 @@ class Desk(Server):
         entry.ended = time.monotonic()
 
 
-def _said(body: dict[str, Any]) -> Said:
+def _turn(body: dict[str, Any]) -> Said:
     city = _ASKED.findall("\n".join(map(text_of, body["messages"])))[-1]
     if is_composed(body):
         plan = {
@@ -105,7 +105,7 @@ async def _actum(url: str, *, is_known: bool) -> list[str]:
 
 
 async def _peer(url: str) -> list[str]:
-    said: list[str] = []
+    outputs: list[str] = []
     history: list[Any] = []
     async with AsyncClient() as client:
         provider = OpenAIProvider(base_url=url, api_key="x", http_client=client)
@@ -113,8 +113,8 @@ async def _peer(url: str) -> list[str]:
         for city in CITIES:
             result = await agent.run(f"How warm is it in {city}?", message_history=history)
             history = result.all_messages()
-            said.append(result.output)
-    return said
+            outputs.append(result.output)
+    return outputs
 
 
 SYSTEMS: Mapping[str, Callable[[str], Awaitable[list[str]]]] = {
@@ -126,32 +126,34 @@ SYSTEMS: Mapping[str, Callable[[str], Awaitable[list[str]]]] = {
 
 async def measured() -> dict[str, Chat]:
     """Hold the chat with each system."""
-    found: dict[str, Chat] = {}
+    chats: dict[str, Chat] = {}
     expected = [f"In {city} it is {forecast(city):g} degrees." for city in CITIES]
     async with Desk().running() as desk:
         for name, chat in SYSTEMS.items():
-            said = await chat(f"{desk.url}/{name.strip('*').partition(' ')[0]}/turns/v1")
-            assert said == expected, f"{name}: {said}"
+            outputs = await chat(f"{desk.url}/{name.strip('*').partition(' ')[0]}/turns/v1")
+            assert outputs == expected, f"{name}: {outputs}"
             log, desk.log = desk.log, []
-            found[name] = Chat(len(log), sum(one.prompt for one in log), sum(one.completion for one in log))
-    return found
+            chats[name] = Chat(
+                len(log), sum(request.prompt for request in log), sum(request.completion for request in log)
+            )
+    return chats
 
 
-def table(found: Mapping[str, Chat]) -> str:
+def table(chats: Mapping[str, Chat]) -> str:
     """The chats as a table."""
     rows = [
-        f"| {name} | {one.requests} | {one.prompt:,} | {one.completion:,} | {one.usd:.4f} |"
-        for name, one in found.items()
+        f"| {name} | {chat.requests} | {chat.prompt:,} | {chat.completion:,} | {chat.usd:.4f} |"
+        for name, chat in chats.items()
     ]
     return "\n".join(["| | requests | tokens of prompts | of answers | $ |", "|---|---:|---:|---:|---:|", *rows]) + "\n"
 
 
 def main() -> None:
     """Measure, and write the table into the page."""
-    told = table(asyncio.run(measured()))
+    rows = table(asyncio.run(measured()))
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_BLOCK.sub(lambda block: f"{block[1]}\n{told}\n{block[2]}", page), encoding="utf-8")
-    print(told)
+    PAGE.write_text(_BLOCK.sub(lambda block: f"{block[1]}\n{rows}\n{block[2]}", page), encoding="utf-8")
+    print(rows)
 
 
 if __name__ == "__main__":

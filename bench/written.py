@@ -29,11 +29,11 @@ _ALIGNED = 8
 
 def _dumped(folder: str, start: str, end: str) -> Counter[str]:
     """The bytes of the log between two places, by the file of what they are about; "" is of none."""
-    found = shutil.which("pg_waldump") or str(max(Path("/usr/lib/postgresql").glob("*/bin/pg_waldump")))
-    command = [found, "-p", f"{folder}/pg_wal", "-s", start, "-e", end]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    program = shutil.which("pg_waldump") or str(max(Path("/usr/lib/postgresql").glob("*/bin/pg_waldump")))
+    command = [program, "-p", f"{folder}/pg_wal", "-s", start, "-e", end]
+    dump = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     written = Counter[str]()
-    for size, file in _RECORD.findall(told):
+    for size, file in _RECORD.findall(dump):
         written[file] += -(-int(size) // _ALIGNED) * _ALIGNED
     return written
 
@@ -48,22 +48,22 @@ async def measured(count: int) -> dict[str, Counter[str]]:
         async with Runs(url) as runs:
             await runs.list(most=1)
             gauge = Gauge(url)
-            folder = gauge.one("SHOW data_directory")
-            at = [gauge.one("SELECT pg_current_wal_lsn()::text")]
+            folder = gauge.value("SHOW data_directory")
+            at = [gauge.value("SELECT pg_current_wal_lsn()::text")]
             await submitted(runs, count)
-            at.append(gauge.one("SELECT pg_current_wal_lsn()::text"))
+            at.append(gauge.value("SELECT pg_current_wal_lsn()::text"))
             with workers("runs", url, 1, 50):
                 await until_done(gauge, count)
-                at.append(gauge.one("SELECT pg_current_wal_lsn()::text"))
+                at.append(gauge.value("SELECT pg_current_wal_lsn()::text"))
         with psycopg.connect(url) as connection:
             files: Any = connection.execute("SELECT relfilenode::text, relname FROM pg_class").fetchall()
         names = {"": "commits", **dict(files)}
-        found: dict[str, Counter[str]] = {}
-        for what, start, end in (("submitted", *at[:2]), ("carried out", *at[1:])):
-            own = found[what] = Counter[str]()
+        written: dict[str, Counter[str]] = {}
+        for phase, start, end in (("submitted", *at[:2]), ("carried out", *at[1:])):
+            sizes = written[phase] = Counter[str]()
             for file, size in _dumped(folder, start, end).items():
-                own[names.get(file, "others")] += size
-        return found
+                sizes[names.get(file, "others")] += size
+        return written
 
 
 def main() -> None:
@@ -71,8 +71,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.written", description=__doc__)
     parser.add_argument("--count", type=int, default=400)
     count = parser.parse_args().count
-    for what, written in asyncio.run(measured(count)).items():
-        print(f"\n| bytes a run, {what} | {written.total() / count:,.0f} |\n|---|---:|")
+    for phase, written in asyncio.run(measured(count)).items():
+        print(f"\n| bytes a run, {phase} | {written.total() / count:,.0f} |\n|---|---:|")
         for name, size in written.most_common(20):
             print(f"| {name} | {size / count:,.0f} |")
 

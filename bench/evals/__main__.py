@@ -41,14 +41,14 @@ def lines_of(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines())
-    found: set[int] = set()
+    lines: set[int] = set()
     before = tokenize.NEWLINE
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         is_docstring = token.type == tokenize.STRING and before in {tokenize.NEWLINE, tokenize.INDENT, tokenize.NL}
         if token.type not in {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}:
-            found |= set() if is_docstring else {*range(token.start[0], token.end[0] + 1)}
+            lines |= set() if is_docstring else {*range(token.start[0], token.end[0] + 1)}
         before = token.type if token.type != tokenize.COMMENT else before
-    return len(found) - 1  # that of the end
+    return len(lines) - 1  # that of the end
 
 
 def measured(suite: Suite) -> dict[str, Any]:
@@ -57,10 +57,10 @@ def measured(suite: Suite) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"bench: {suite.name}: {done.stderr[-2000:]}")
-    told = json.loads(done.stdout.splitlines()[-1])
-    if told["passed"] != told["verdicts"]:
-        sys.exit(f"bench: {suite.name}: {told['passed']} of {told['verdicts']} verdicts passed")
-    return told
+    counts = json.loads(done.stdout.splitlines()[-1])
+    if counts["passed"] != counts["verdicts"]:
+        sys.exit(f"bench: {suite.name}: {counts['passed']} of {counts['verdicts']} verdicts passed")
+    return counts
 
 
 def main() -> None:
@@ -72,9 +72,9 @@ def main() -> None:
     for suite in SUITES:
         if suite.environment != "actum":
             make(suite.environment)
-        told = measured(suite)
+        counts = measured(suite)
         version = inventory(suite.environment)["versions"][suite.package]
-        steps = " | ".join(f"{told[step][0]}, {told[step][1]}" for step in STEPS)
+        steps = " | ".join(f"{counts[step][0]}, {counts[step][1]}" for step in STEPS)
         rows.append(f"| {suite.name} {version} | {lines_of(HERE / suite.file)} | {steps} |")
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)

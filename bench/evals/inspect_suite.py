@@ -23,10 +23,13 @@ def mean() -> Scorer:
 def calls() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         made = [
-            call for one in state.messages if isinstance(one, ChatMessageAssistant) for call in one.tool_calls or []
+            call
+            for message in state.messages
+            if isinstance(message, ChatMessageAssistant)
+            for call in message.tool_calls or []
         ]
-        results = [one for one in state.messages if isinstance(one, ChatMessageTool)]
-        cities = [json.loads(one.text)["city"] for one in results if one.function == "find_customer"]
+        results = [message for message in state.messages if isinstance(message, ChatMessageTool)]
+        cities = [json.loads(message.text)["city"] for message in results if message.function == "find_customer"]
         is_wanted = any(call.arguments["city"] in cities for call in made if call.function == "weather")
         return Score(value=is_wanted and not any(call.function == "refund" for call in made))
 
@@ -36,7 +39,7 @@ def calls() -> Scorer:
 @scorer(metrics=[accuracy()])
 def requests() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
-        return Score(value=sum(isinstance(one, ChatMessageAssistant) for one in state.messages) <= 3)
+        return Score(value=sum(isinstance(message, ChatMessageAssistant) for message in state.messages) <= 3)
 
     return score
 

@@ -26,10 +26,10 @@ class Mean(Evaluator[str, Ran]):
 @dataclass
 class Calls(Evaluator[str, Ran]):
     def evaluate(self, ctx: EvaluatorContext[str, Ran]) -> bool:
-        cities = [one.content["city"] for one in ctx.output.results if one.tool_name == "find_customer"]
-        asked = [one.args_as_dict()["city"] for one in ctx.output.calls if one.tool_name == "weather"]
+        cities = [result.content["city"] for result in ctx.output.results if result.tool_name == "find_customer"]
+        asked = [call.args_as_dict()["city"] for call in ctx.output.calls if call.tool_name == "weather"]
         is_wanted = any(city in cities for city in asked)
-        return is_wanted and not any(one.tool_name == "refund" for one in ctx.output.calls)
+        return is_wanted and not any(call.tool_name == "refund" for call in ctx.output.calls)
 
 
 @dataclass

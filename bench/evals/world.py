@@ -30,6 +30,6 @@ def refunded(order: str) -> str:
 
 def counted() -> list[int]:
     """How many requests and calls there were since this was last asked."""
-    found = [COUNT["requests"], COUNT["calls"]]
+    counts = [COUNT["requests"], COUNT["calls"]]
     COUNT.update(requests=0, calls=0)
-    return found
+    return counts

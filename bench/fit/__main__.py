@@ -68,8 +68,8 @@ async def lanes(options: argparse.Namespace) -> int:
     named = "" if options.suite == DEFAULT else options.suite
 
     def worlds() -> tuple[Any, Any]:
-        found = suite.worlds()  # seconds of imports: only once it is clear that a world is needed
-        return found.tasks, found.opening
+        worlds = suite.worlds()  # seconds of imports: only once it is clear that a world is needed
+        return worlds.tasks, worlds.opening
 
     code = await carried_out(Bench(LANES, worlds, sys.stdin, sys.stdout, sys.stderr, named), options)
     if options.command == "report" and options.record and not code:
@@ -85,15 +85,15 @@ async def golden(options: argparse.Namespace, suite: Suite) -> int:
     from .tasks import chosen
 
     worlds = suite.worlds()
-    found = await gold.measured(worlds, chosen(options.tasks or ["20"], worlds.tasks, options.seed), sys.stdout)
-    sys.stdout.write(f"{gold.table(suite.title, found.to_dict()['rows'])}\n")
+    measured = await gold.measured(worlds, chosen(options.tasks or ["20"], worlds.tasks, options.seed), sys.stdout)
+    sys.stdout.write(f"{gold.table(suite.title, measured.to_dict()['rows'])}\n")
     path = page.RESULTS / f"{options.suite}-gold.json"
     if options.record:
-        path.write_text(json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(measured.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         return 0
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    wrong = gold.unexpected(found, known)
-    sys.stdout.writelines(f"not as recorded: {one}\n" for one in wrong)
+    wrong = gold.unexpected(measured, known)
+    sys.stdout.writelines(f"not as recorded: {line}\n" for line in wrong)
     return 1 if wrong else 0
 
 
@@ -156,7 +156,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _parsers() -> dict[str, argparse.ArgumentParser]:
-    said = {
+    purposes = {
         "run": "let a model carry out the tasks of a lane, and report",
         "turn": "show the next request of a lane, or take the answer to it and go on",
         "report": "write the report of a lane as far as it has come",
@@ -166,7 +166,9 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
         "attacks": "the plans in sealed runs, under each attack, with readers that lie; a loop that obeys beside them",
         "record": "write down what the tests replay",
     }
-    parsers = {name: argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=text) for name, text in said.items()}
+    parsers = {
+        name: argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=text) for name, text in purposes.items()
+    }
     parsers["run"].add_argument("model", help="as actum.models takes it (openai:…), a program, turn, scripted, or gold")
     parsers["run"].add_argument("--record", action="store_true", help="keep what gold came to in bench/results")
     parsers["run"].add_argument("--lane", help="its name; without it, that of the model")

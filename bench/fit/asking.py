@@ -113,7 +113,7 @@ class Program:
         except OSError as error:
             raise errors.ModelError(f"{self.name} can't be started: {error.strerror}", code="model_program") from error
         try:
-            said, _ = await process.communicate(asked)
+            answer, _ = await process.communicate(asked)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -123,7 +123,7 @@ class Program:
                 f"{self.name} ended with exit code {process.returncode}; no answer was taken", code="model_program"
             )
         try:
-            return said.decode()
+            return answer.decode()
         except UnicodeDecodeError as error:
             raise errors.ModelError(f"{self.name} wrote what is not UTF-8", code="model_program") from error
 

@@ -49,11 +49,11 @@ class Coding:
         self._model = model
         self._requests = 0
         self._history: list[ModelMessage] = []
-        tools = [self._tool(one) for one in task.functions()]
-        own = FunctionModel(self._answer)
-        self._agent = Agent(own, instructions=task.instructions, tools=tools, capabilities=[CodeMode()])
+        tools = [self._tool(function) for function in task.functions()]
+        model = FunctionModel(self._answer)
+        self._agent = Agent(model, instructions=task.instructions, tools=tools, capabilities=[CodeMode()])
 
-    async def turn(self, said: str) -> str | None:
+    async def turn(self, text: str) -> str | None:
         """What the model says to the user; None if it ended otherwise.
 
         Raises:
@@ -61,7 +61,7 @@ class Coding:
         """
         try:
             limits = UsageLimits(request_limit=MOST_ROUNDS, tool_calls_limit=None)
-            run = await self._agent.run(said, message_history=self._history, usage_limits=limits)
+            run = await self._agent.run(text, message_history=self._history, usage_limits=limits)
         except Unusable:
             self.came.ended = errors.SolutionError.code
             return None
@@ -89,7 +89,7 @@ class Coding:
         return tool
 
     async def _answer(self, history: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        messages = [message("system", _told(info)), *(message(*one) for one in _said(history))]
+        messages = [message("system", _system_text(info)), *(message(*turn) for turn in _transcript(history))]
         for attempt in range(RETRIES + 1):
             self._requests += 1
             text = await asked(self._model, ModelRequest(messages=tuple(messages), schema=_SCHEMA, mode="prompted"))
@@ -105,31 +105,31 @@ class Coding:
 
 
 def _response(text: str) -> ModelResponse:
-    code, said = program_of(text)
-    return ModelResponse(parts=[TextPart(said) if code is None else ToolCallPart(_TOOL, {"code": code})])
+    code, words = program_of(text)
+    return ModelResponse(parts=[TextPart(words) if code is None else ToolCallPart(_TOOL, {"code": code})])
 
 
-def _told(info: AgentInfo) -> str:
-    described = "\n".join(one.description or "" for one in info.function_tools)
+def _system_text(info: AgentInfo) -> str:
+    described = "\n".join(tool.description or "" for tool in info.function_tools)
     return f"{info.instructions or ''}\n\n{_FORM}\n{described}"
 
 
-def _said(history: Sequence[ModelMessage]) -> list[tuple[str, str]]:
+def _transcript(history: Sequence[ModelMessage]) -> list[tuple[str, str]]:
     """The conversation as roles and texts."""
-    found: list[tuple[str, str]] = []
-    for one in history:
-        for part in one.parts:
+    turns: list[tuple[str, str]] = []
+    for entry in history:
+        for part in entry.parts:
             match part:
                 case UserPromptPart():
-                    found.append(("user", str(part.content)))
+                    turns.append(("user", str(part.content)))
                 case ToolReturnPart():
-                    found.append(("user", f"Result of the program:\n{part.model_response_str()}"))
+                    turns.append(("user", f"Result of the program:\n{part.model_response_str()}"))
                 case RetryPromptPart():
-                    found.append(("user", f"Error of the program:\n{part.model_response()}"))
+                    turns.append(("user", f"Error of the program:\n{part.model_response()}"))
                 case ToolCallPart():
-                    found.append(("assistant", encode(part.args_as_dict())))
+                    turns.append(("assistant", encode(part.args_as_dict())))
                 case TextPart():
-                    found.append(("assistant", encode({"text": part.content})))
+                    turns.append(("assistant", encode({"text": part.content})))
                 case _:
                     pass
-    return found
+    return turns

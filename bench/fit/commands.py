@@ -17,7 +17,7 @@ from .lane import Lane, LaneError, Standing, advanced, begun_anew, existing, nam
 from .ordinary import Unusable, decoded
 from .scripting import SCRIPTED, planned, scripted
 from .tasks import Name, Opening, chosen, spread
-from .telling import complaint, told
+from .telling import complaint, request_text
 from .trial import LOOPS, Loop
 
 MOST, MOST_SCRIPTED = 20, 10
@@ -79,11 +79,11 @@ async def run(bench: Bench, options: argparse.Namespace) -> int:
             if lane.next(loop) is None:
                 bench.say(f"{lane.name}, {loop}: all tasks were finished before; --anew carries them out again")
             while (task := lane.next(loop)) is not None:
-                own = model or await scripted(loop, planned()[task], opening)
-                await advanced(lane, loop, task, opening, own)
+                answerer = model or await scripted(loop, planned()[task], opening)
+                await advanced(lane, loop, task, opening, answerer)
                 _tell(bench, lane, loop, task)
         _report(bench, lane)
-    is_right = all(one.solved for loop in loops for one in lane.outcomes(loop))
+    is_right = all(outcome.solved for loop in loops for outcome in lane.outcomes(loop))
     return FAILED if options.model == SCRIPTED and not is_right else OK
 
 
@@ -105,7 +105,7 @@ async def turn(bench: Bench, options: argparse.Namespace) -> int:
                 continue
             waiting.append(Standing(task=task, number=asked.number))
             lane.stand(loop, waiting)
-            bench.say(told(lane, loop, task, asked, _command(bench, lane, loop, ahead)))
+            bench.say(request_text(lane, loop, task, asked, _command(bench, lane, loop, ahead)))
             if len(waiting) == ahead:
                 break
         if waiting:
@@ -122,8 +122,8 @@ async def again(bench: Bench, options: argparse.Namespace) -> int:
     """Write the report of a lane as far as it has come."""
     lane = existing(bench.root, options.lane)
     if lane is None:
-        there = ", ".join(sorted(path.parent.name for path in bench.root.glob("*/lane.json"))) or "none"
-        raise LaneError(f"there is no lane {options.lane!r}; there are: {there}")
+        lanes = ", ".join(sorted(path.parent.name for path in bench.root.glob("*/lane.json"))) or "none"
+        raise LaneError(f"there is no lane {options.lane!r}; there are: {lanes}")
     _report(bench, lane)
     return OK
 
@@ -156,21 +156,21 @@ def _take(bench: Bench, name: str, loop: Loop, answer: str, *, is_by_task: bool)
     if lane is None:
         raise LaneError(f"there is no lane {name!r} yet: see its first request before you answer it")
     with lane.locked():
-        waiting = {str(one.task): one for one in lane.standing(loop)}
+        waiting = {str(standing.task): standing for standing in lane.standing(loop)}
         if not waiting:
             raise LaneError(f"no request of the lane {name!r} waits for an answer: see the next one first")
         text = _text_of(bench, answer)
         given = _by_task(text, waiting) if is_by_task else {next(iter(waiting)): text}
         shown = _command(bench, lane, loop, len(waiting))
-        for task, said in given.items():
+        for task, content in given.items():
             standing = waiting[task]
             exchange = lane.exchange(loop, standing.task)
-            problem = complaint(loop, exchange.of(standing.number), said)
+            problem = complaint(loop, exchange.of(standing.number), content)
             if problem is not None:
                 lane.count_malformed(loop, standing.task)
                 still = f"Request {standing.number} still waits; see it by {shown}"
                 raise LaneError(f"this is no answer{f' to {task}' * is_by_task}: {problem}. {still}")
-            exchange.take(standing.number, said)
+            exchange.take(standing.number, content)
             del waiting[task]
             lane.stand(loop, list(waiting.values()))
 
@@ -187,7 +187,7 @@ def _by_task(text: str, waiting: Collection[str]) -> dict[str, str]:
         raise LaneError(f"the answers can't be read: {error}; write an object with a task's name for each") from None
     if strange := next((task for task in given if task not in waiting), None):
         raise LaneError(f"no request of {strange!r} waits; there wait: {', '.join(waiting)}")
-    return {task: said if isinstance(said, str) else encode(said) for task, said in given.items()}
+    return {task: answer if isinstance(answer, str) else encode(answer) for task, answer in given.items()}
 
 
 def _text_of(bench: Bench, answer: str) -> str:
@@ -220,9 +220,9 @@ def _report(bench: Bench, lane: Lane) -> None:
 
 def _write(lane: Lane) -> str:
     """Write the report as JSON and as a page, and return the page."""
-    found = report(lane)
-    page = markdown(found)
-    lane.write("report.json", found)
+    figures = report(lane)
+    page = markdown(figures)
+    lane.write("report.json", figures)
     lane.write(REPORT, page)
     return page
 

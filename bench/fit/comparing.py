@@ -33,19 +33,20 @@ _SEED = 0
 
 def report(lane: Lane) -> dict[str, Any]:
     """What a lane came to so far, as JSON: `loops` with their worlds and tasks; `beside`, only what all have done."""
-    outcomes: dict[Loop, list[Outcome]] = {loop: found for loop in LOOPS if (found := lane.outcomes(loop))}
-    done = [{Name(one.world, one.task) for one in found} for found in outcomes.values()]
+    outcomes: dict[Loop, list[Outcome]] = {loop: done_tasks for loop in LOOPS if (done_tasks := lane.outcomes(loop))}
+    done = [{Name(outcome.world, outcome.task) for outcome in done_tasks} for done_tasks in outcomes.values()]
     both = set[Name]().union(*done).intersection(*done) if len(done) > 1 else set[Name]()
     return {
         "lane": lane.name,
         "model": lane.model,
         "tasks": len(lane.tasks),
         "loops": {
-            loop: {"worlds": by_world(found), "tasks": [one.to_dict() for one in found]}
-            for loop, found in outcomes.items()
+            loop: {"worlds": by_world(done_tasks), "tasks": [outcome.to_dict() for outcome in done_tasks]}
+            for loop, done_tasks in outcomes.items()
         },
         "beside": {
-            loop: by_world([one for one in found if (one.world, one.task) in both]) for loop, found in outcomes.items()
+            loop: by_world([outcome for outcome in done_tasks if (outcome.world, outcome.task) in both])
+            for loop, done_tasks in outcomes.items()
         }
         if both
         else {},
@@ -54,38 +55,38 @@ def report(lane: Lane) -> dict[str, Any]:
 
 def by_world(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The sums of each world, and of all."""
-    worlds = dict.fromkeys(one.world for one in outcomes)
-    sums = {world: summed([one for one in outcomes if one.world == world]) for world in worlds}
+    worlds = dict.fromkeys(outcome.world for outcome in outcomes)
+    sums = {world: summed([outcome for outcome in outcomes if outcome.world == world]) for world in worlds}
     return sums | {ALL: summed(outcomes)}
 
 
 def summed(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What some tasks came to together."""
-    mended = [turns for one in outcomes for turns in one.mended]
+    mended = [turns for outcome in outcomes for turns in outcome.mended]
     return {
         "tasks": len(outcomes),
-        "solved": sum(one.solved for one in outcomes),
-        "requests": sum(one.requests for one in outcomes),
-        "reader_requests": sum(one.reader_requests for one in outcomes),
-        "in_one_request": sum(one.requests == 1 for one in outcomes),
-        "calls": sum(len(one.calls) for one in outcomes),
-        "references": sum(one.references for one in outcomes),
-        "expressions": sum(one.expressions for one in outcomes),
-        "refused": _counted(refusal.rule or refusal.code for one in outcomes for refusal in one.refused),
+        "solved": sum(outcome.solved for outcome in outcomes),
+        "requests": sum(outcome.requests for outcome in outcomes),
+        "reader_requests": sum(outcome.reader_requests for outcome in outcomes),
+        "in_one_request": sum(outcome.requests == 1 for outcome in outcomes),
+        "calls": sum(len(outcome.calls) for outcome in outcomes),
+        "references": sum(outcome.references for outcome in outcomes),
+        "expressions": sum(outcome.expressions for outcome in outcomes),
+        "refused": _counted(refusal.rule or refusal.code for outcome in outcomes for refusal in outcome.refused),
         "mended": _counted("never" if turns is None else str(turns) for turns in mended),
-        "failed": sum(one.failed for one in outcomes),
-        "malformed": sum(one.malformed for one in outcomes),
-        "tokens_in": sum(one.tokens_in for one in outcomes),
-        "tokens_out": sum(one.tokens_out for one in outcomes),
-        "reader_tokens_in": sum(one.reader_tokens_in for one in outcomes),
-        "reader_tokens_out": sum(one.reader_tokens_out for one in outcomes),
-        "bytes_in": sum(one.bytes_in for one in outcomes),
-        "user_requests": sum(one.user_requests for one in outcomes),
-        "given": sum(one.given for one in outcomes),
-        "brought": sum(one.brought for one in outcomes),
-        "wrote": sum(one.wrote for one in outcomes),
-        "usd": sum(_usd(one) for one in outcomes),
-        "seconds": sum(_seconds(one) for one in outcomes),
+        "failed": sum(outcome.failed for outcome in outcomes),
+        "malformed": sum(outcome.malformed for outcome in outcomes),
+        "tokens_in": sum(outcome.tokens_in for outcome in outcomes),
+        "tokens_out": sum(outcome.tokens_out for outcome in outcomes),
+        "reader_tokens_in": sum(outcome.reader_tokens_in for outcome in outcomes),
+        "reader_tokens_out": sum(outcome.reader_tokens_out for outcome in outcomes),
+        "bytes_in": sum(outcome.bytes_in for outcome in outcomes),
+        "user_requests": sum(outcome.user_requests for outcome in outcomes),
+        "given": sum(outcome.given for outcome in outcomes),
+        "brought": sum(outcome.brought for outcome in outcomes),
+        "wrote": sum(outcome.wrote for outcome in outcomes),
+        "usd": sum(_usd(outcome) for outcome in outcomes),
+        "seconds": sum(_seconds(outcome) for outcome in outcomes),
     }
 
 
@@ -94,16 +95,16 @@ def judged(outcomes: Mapping[str, Sequence[Outcome]]) -> Report:
     return Report(
         rows=[
             Judgement(
-                case=f"{one.world} {one.task}",
-                identity=f"{one.world} {one.task}",
+                case=f"{outcome.world} {outcome.task}",
+                identity=f"{outcome.world} {outcome.task}",
                 cell=way,
                 repeat=0,
                 check=SOLVED,
-                verdict=Verdict.of(one.solved),
-                spending={"requests": one.requests, "usd": _usd(one)},
+                verdict=Verdict.of(outcome.solved),
+                spending={"requests": outcome.requests, "usd": _usd(outcome)},
             )
-            for way, found in outcomes.items()
-            for one in found
+            for way, outcomes_of_way in outcomes.items()
+            for outcome in outcomes_of_way
         ],
         seed=_SEED,
     )
@@ -130,8 +131,8 @@ _COLUMNS: Mapping[str, Shown] = {
     "in one request": lambda row: str(row["in_one_request"]),
     "references": lambda row: str(row["references"]),
     "expressions": lambda row: str(row["expressions"]),
-    "refused, by rule": lambda row: _told(row["refused"]),
-    "mended after turns": lambda row: _told(row["mended"]),
+    "refused, by rule": lambda row: _counts(row["refused"]),
+    "mended after turns": lambda row: _counts(row["mended"]),
     "failed in a tool": lambda row: str(row["failed"]),
     "tokens in": lambda row: f"{row['tokens_in']:,}",
     "tokens out": lambda row: f"{row['tokens_out']:,}",
@@ -143,64 +144,65 @@ _OF_A_LOOP = {"tools": _OF_ACTUM, "code": _OF_ACTUM}
 """The columns that other ways have no numbers for."""
 
 
-def markdown(found: Mapping[str, Any]) -> str:
+def markdown(report: Mapping[str, Any]) -> str:
     """The report as a page."""
-    parts = [f"# The lane {found['lane']}: {found['model']}"]
+    parts = [f"# The lane {report['lane']}: {report['model']}"]
     for loop, title in TITLES.items():
-        if loop in found["loops"]:
+        if loop in report["loops"]:
             parts += [
                 f"## {title[0].upper()}{title[1:]}",
-                _table(loop, found),
-                _unsolved(found["loops"][loop]["tasks"]),
+                _table(loop, report),
+                _unsolved(report["loops"][loop]["tasks"]),
             ]
-    if found["beside"]:
-        parts += ["## The same tasks beside each other", beside(found)]
+    if report["beside"]:
+        parts += ["## The same tasks beside each other", beside(report)]
     parts.append(
         "A token is four bytes of UTF-8, of the messages and of a schema that is sent beside them. *Refused* are"
         " elements of answers, and whole answers, that were wrong, by the rules that refuse them (E: an expression);"
         " *mended* says after how many turns an answer had nothing refused, and how often."
     )
-    if malformed := sum(loop["worlds"][ALL]["malformed"] for loop in found["loops"].values()):
+    if malformed := sum(loop["worlds"][ALL]["malformed"] for loop in report["loops"].values()):
         parts.append(f"{malformed} texts were no answers at all; they were given back unread, and are counted nowhere.")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table(loop: str, found: Mapping[str, Any]) -> str:
+def _table(loop: str, report: Mapping[str, Any]) -> str:
     left_out = _OF_A_LOOP.get(loop, set[str]())
     columns = {name: shown for name, shown in _COLUMNS.items() if name not in left_out}
     rows = [
-        [world, *(shown(row) for shown in columns.values())] for world, row in found["loops"][loop]["worlds"].items()
+        [world, *(shown(row) for shown in columns.values())] for world, row in report["loops"][loop]["worlds"].items()
     ]
-    left = found["tasks"] - len(found["loops"][loop]["tasks"])
+    left = report["tasks"] - len(report["loops"][loop]["tasks"])
     return _rows(["world", *columns], rows) + (
-        f"\n\n{left} of {found['tasks']} tasks are not finished." if left else ""
+        f"\n\n{left} of {report['tasks']} tasks are not finished." if left else ""
     )
 
 
 def _unsolved(tasks: Iterable[Mapping[str, Any]]) -> str:
     names = [
-        f"{one['world']} {one['task']}" + f" ({one['ended']})" * bool(one["ended"])
-        for one in tasks
-        if not one["solved"]
+        f"{task['world']} {task['task']}" + f" ({task['ended']})" * bool(task["ended"])
+        for task in tasks
+        if not task["solved"]
     ]
     return f"Not solved: {', '.join(names)}." if names else ""
 
 
-def beside(found: Mapping[str, Any]) -> str:
+def beside(report: Mapping[str, Any]) -> str:
     """What each way needed for the tasks that all have finished, and how it differs from Actum in what it solves."""
-    ways: Mapping[str, Any] = found["beside"]
+    loops: Mapping[str, Any] = report["beside"]
     done = {
-        way: [Outcome.of(one) for one in found["loops"][way]["tasks"] if _name(one) in _common(found)] for way in ways
+        loop: [Outcome.of(task) for task in report["loops"][loop]["tasks"] if _name(task) in _common(report)]
+        for loop in loops
     }
     verdicts = judged(done)
     rows: list[list[str]] = []
-    for way in ways:
-        sums = ways[way][ALL]
-        rate = verdicts.named(way).rate(SOLVED)
-        compared = "" if way == "actum" or "actum" not in ways else _difference(verdicts, way)
+    for loop in loops:
+        sums = loops[loop][ALL]
+        rate = verdicts.named(loop).rate(SOLVED)
+        compared = "" if loop == "actum" or "actum" not in loops else _difference(verdicts, loop)
         rows.append(
             [
-                TITLES[way],
+                TITLES[loop],
                 f"{rate} ({rate.interval.low:.0%} to {rate.interval.high:.0%})",
                 compared or "–",
                 f"{sums['requests']:,}" + (f" + {sums['reader_requests']:,}" if sums["reader_requests"] else ""),
@@ -226,12 +228,12 @@ def beside(found: Mapping[str, Any]) -> str:
 
 
 def _difference(verdicts: Report, way: str) -> str:
-    found = verdicts.compare("actum", way)[SOLVED]
-    return f"{found.better} better, {found.worse} worse (p {found.p:.2f})"
+    comparison = verdicts.compare("actum", way)[SOLVED]
+    return f"{comparison.better} better, {comparison.worse} worse (p {comparison.p:.2f})"
 
 
-def _common(found: Mapping[str, Any]) -> set[tuple[str, int]]:
-    done = [{_name(one) for one in loop["tasks"]} for loop in found["loops"].values()]
+def _common(report: Mapping[str, Any]) -> set[tuple[str, int]]:
+    done = [{_name(task) for task in loop["tasks"]} for loop in report["loops"].values()]
     return set(done[0]).intersection(*done) if done else set()
 
 
@@ -248,5 +250,5 @@ def _counted(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items()))
 
 
-def _told(counts: Mapping[str, int]) -> str:
+def _counts(counts: Mapping[str, int]) -> str:
     return "; ".join(f"{word}: {count}" for word, count in counts.items()) or "–"

@@ -54,5 +54,10 @@ def plans() -> list[Plan]:
 def tool_schema(parameters: dict[str, Any], returns: dict[str, Any] | None, description: str = "") -> dict[str, Any]:
     """A tool's schema from that of its parameters and that of its result, None if it has none."""
     parts, definitions = gathered({"parameters": parameters} | ({} if returns is None else {"_output": returns}))
-    own = parts.pop("parameters")
-    return {**own, "description": description, "properties": {**own["properties"], **parts}, "$defs": definitions}
+    parameters = parts.pop("parameters")
+    return {
+        **parameters,
+        "description": description,
+        "properties": {**parameters["properties"], **parts},
+        "$defs": definitions,
+    }

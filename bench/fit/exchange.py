@@ -43,12 +43,14 @@ class Asked:
     @property
     def tokens_in(self) -> int:
         """The tokens of what is sent."""
-        return sum(tokens(one["content"]) for one in self.messages) + (tokens(self.schema) if self.is_beside else 0)
+        return sum(tokens(message["content"]) for message in self.messages) + (
+            tokens(self.schema) if self.is_beside else 0
+        )
 
     @property
     def bytes_in(self) -> int:
         """The bytes of what is sent."""
-        sent = [one["content"] for one in self.messages] + ([self.schema] if self.is_beside else [])
+        sent = [message["content"] for message in self.messages] + ([self.schema] if self.is_beside else [])
         return sum(len(text.encode()) for text in sent)
 
     @property
@@ -74,7 +76,7 @@ class Exchange:
     def ask(self, request: ModelRequest) -> Asked:
         """What is known of a request; the same one asked for the k-th time is the k-th of those that are the same."""
         key = _key(request)
-        same = [one for one in self._asked.values() if one.key == key]
+        same = [asked for asked in self._asked.values() if asked.key == key]
         nth = self._met[key]
         self._met[key] += 1
         asked = same[nth] if nth < len(same) else self._write(request, key)
@@ -101,7 +103,7 @@ class Exchange:
     @property
     def made(self) -> list[Asked]:
         """The requests that were reached and answered, in the order in which they were asked."""
-        return [one for number in self.reached if (one := self._asked[number]).answer is not None]
+        return [asked for number in self.reached if (asked := self._asked[number]).answer is not None]
 
     def _write(self, request: ModelRequest, key: str) -> Asked:
         number = max(self._asked, default=0) + 1

@@ -66,17 +66,17 @@ class Found:
 
 async def measured(worlds: Worlds, tasks: Sequence[Name], out: TextIO) -> Found:
     """Carry out the suite's own answers to these tasks, and say which were not solved."""
-    found = Found()
+    gold = Found()
     for name in tasks:
-        row = found.rows.setdefault(name.world, Row())
+        row = gold.rows.setdefault(name.world, Row())
         row.tasks += 1
         for way in WAYS:
             why = await _tried(worlds, name, way, row)
             if why:
-                found.unsolved.setdefault(str(name), {})[way] = why
+                gold.unsolved.setdefault(str(name), {})[way] = why
                 out.write(f"{name}, {way}: {why}\n")
                 out.flush()
-    return found
+    return gold
 
 
 async def _tried(worlds: Worlds, name: Name, way: Loop, row: Row) -> str:
@@ -98,14 +98,16 @@ async def _tried(worlds: Worlds, name: Name, way: Loop, row: Row) -> str:
         row.only_there += arguments.only_there
     if outcome.solved and (way != "actum" or outcome.requests == 1):
         return ""
-    return "; ".join(one.message or one.code for one in outcome.refused)[:200] or outcome.ended or "not solved"
+    return (
+        "; ".join(refusal.message or refusal.code for refusal in outcome.refused)[:200] or outcome.ended or "not solved"
+    )
 
 
-def unexpected(found: Found, known: Mapping[str, Any]) -> list[str]:
+def unexpected(gold: Found, known: Mapping[str, Any]) -> list[str]:
     """The tasks that were not solved though the record says that they are."""
     return [
         f"{task}, {way}: {why}"
-        for task, ways in found.unsolved.items()
+        for task, ways in gold.unsolved.items()
         for way, why in ways.items()
         if way not in known.get("unsolved", {}).get(task, {})
     ]

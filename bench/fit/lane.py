@@ -76,7 +76,7 @@ class Lane:
 
     def outcomes(self, loop: Loop) -> list[Outcome]:
         """What came of the tasks that are finished."""
-        return [one for task in self.tasks if (one := self.outcome(loop, task)) is not None]
+        return [outcome for task in self.tasks if (outcome := self.outcome(loop, task)) is not None]
 
     def next(self, loop: Loop) -> Name | None:
         """The first task that isn't finished, None if all are."""
@@ -94,11 +94,11 @@ class Lane:
         """The requests that were shown last and haven't been answered."""
         path = self._standing(loop)
         kept: list[Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        return [Standing(task=Name(*one["task"]), number=one["number"]) for one in kept]
+        return [Standing(task=Name(*entry["task"]), number=entry["number"]) for entry in kept]
 
     def stand(self, loop: Loop, standing: Sequence[Standing]) -> None:
         """Keep which requests wait."""
-        written(self._standing(loop), _text([{"task": one.task, "number": one.number} for one in standing]))
+        written(self._standing(loop), _text([{"task": waiting.task, "number": waiting.number} for waiting in standing]))
 
     def malformed(self, loop: Loop, task: Name) -> int:
         """How many texts were given back in a task because they were no answers."""
@@ -130,7 +130,7 @@ async def advanced(lane: Lane, loop: Loop, task: Name, opening: Opening, model: 
     exchange = lane.exchange(loop, task)
     outcome = await carried_out(loop, task, opening(task), exchange, model)
     if outcome is None:
-        return next(one for number in exchange.reached if (one := exchange.of(number)).answer is None)
+        return next(asked for number in exchange.reached if (asked := exchange.of(number)).answer is None)
     lane.keep(loop, task, replace(outcome, malformed=lane.malformed(loop, task)))
     return None
 

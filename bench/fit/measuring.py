@@ -61,15 +61,15 @@ class Table:
 
     def tell(self, name: str, outcome: Outcome, verdict: str) -> None:
         """Say of a plan that something went wrong."""
-        told = "; ".join(map(str, outcome.problems)) or repr(outcome.output)
-        self.out.write(f"{name}: {verdict}, {outcome.requests} requests: {told}\n")
+        reasons = "; ".join(map(str, outcome.problems)) or repr(outcome.output)
+        self.out.write(f"{name}: {verdict}, {outcome.requests} requests: {reasons}\n")
 
     def shown(self) -> Row:
         """Write the table; the sums of all worlds."""
         self.out.write(f"| {self.title} | {' | '.join(_COLUMNS)} |\n|---|{'---|' * len(_COLUMNS)}\n")
         total = _sum(self.rows.values())
         for name, row in [*self.rows.items(), ("all", total)]:
-            shown = (name, *(getattr(row, one) for one in Row.__slots__))
+            shown = (name, *(getattr(row, column) for column in Row.__slots__))
             self.out.write(f"| {' | '.join(map(str, shown))} |\n")
         return total
 
@@ -81,8 +81,8 @@ async def clean(out: TextIO) -> bool:
 
 async def under_attack(out: TextIO) -> bool:
     """The plans without readers with each attack planted in their worlds; whether all went right."""
-    own = (plan for plan in plans() if not plan.has_readers)
-    return (await _measured(out, "attacked", _attacked(own))).is_whole
+    without_readers = (plan for plan in plans() if not plan.has_readers)
+    return (await _measured(out, "attacked", _attacked(without_readers))).is_whole
 
 
 async def _measured(out: TextIO, title: str, pairs: Iterable[tuple[Plan, str | None]]) -> Row:
@@ -131,10 +131,10 @@ async def with_liars(out: TextIO) -> bool:
     return not (total.outside or total.seen)
 
 
-def _attacked(own: Iterable[Plan]) -> Iterator[tuple[Plan, str]]:
-    return ((plan, attack) for plan in own for attack in attacks(plan.world))
+def _attacked(plans: Iterable[Plan]) -> Iterator[tuple[Plan, str]]:
+    return ((plan, attack) for plan in plans for attack in attacks(plan.world))
 
 
 def _sum(rows: Iterable[Row]) -> Row:
-    found = list(rows)
-    return Row(*(sum(getattr(row, name) for row in found) for name in Row.__slots__))
+    listed = list(rows)
+    return Row(*(sum(getattr(row, name) for row in listed) for name in Row.__slots__))

@@ -85,16 +85,16 @@ class World:
         self._part = name.world
         self._kinds: tuple[Collection[str], Collection[str]] = (_TYPES, _TYPES) if typed else ((), _HOLDING)
         self._catalog = _catalog(name.world)
-        told = _raw(name.world)[name.number]
-        self.prompt: str = told["input"].strip()
-        self.gold = SequencingData.model_validate(told)
+        raw = _raw(name.world)[name.number]
+        self.prompt: str = raw["input"].strip()
+        self.gold = SequencingData.model_validate(raw)
 
     @property
     def forms(self) -> Mapping[str, Path]:
         """Of each variable of the suite's answer, where in a recorded answer the suite begins to read."""
         return {step.label or "": _start(_answer(step)) for step in self.gold.output}
 
-    async def reply(self, said: str, model: Model) -> None:
+    async def reply(self, text: str, model: Model) -> None:
         """Nobody is there to answer."""
 
     def tools(self) -> Tools:
@@ -125,9 +125,9 @@ class World:
         Raises:
             RefusedByTool: an answer would have to be recorded, and is not for these arguments.
         """
-        own = json.loads(json.dumps(arguments))
-        answer = self._recorded(name, own) if self._is_recorded else _made_up(self._part, name, own, self._kinds[1])
-        self.made.append(Made(name, own, answer))
+        sent = json.loads(json.dumps(arguments))
+        answer = self._recorded(name, sent) if self._is_recorded else _made_up(self._part, name, sent, self._kinds[1])
+        self.made.append(Made(name, sent, answer))
         return answer
 
     def is_useful(self, output: str) -> bool:
@@ -137,11 +137,11 @@ class World:
         except (KeyError, IndexError, TypeError):
             return False  # its answer refers to what isn't there, so nothing can be compared with it
         steps = [
-            {"name": _spec(self._part)[one.tool]["name"], "arguments": one.arguments, "label": f"var{number}"}
-            for number, one in enumerate(self.made, 1)
+            {"name": _spec(self._part)[call.tool]["name"], "arguments": call.arguments, "label": f"var{number}"}
+            for number, call in enumerate(self.made, 1)
         ]
-        own = SequencingData(output=[SequenceStep.model_validate(step) for step in steps])
-        return own.is_same_as(wanted, self._catalog, check_values=True)
+        sequence = SequencingData(output=[SequenceStep.model_validate(step) for step in steps])
+        return sequence.is_same_as(wanted, self._catalog, check_values=True)
 
     def resolved(self) -> SequencingData:
         """The suite's answer with the values that its variables stand for.
@@ -165,9 +165,9 @@ class World:
         return self._part == DataID.COMPLEXFUNCBENCH
 
     def _recorded(self, name: str, arguments: JsonObject) -> Any:
-        told = sorted((key, str(value)) for key, value in arguments.items())
+        pairs = sorted((key, str(value)) for key, value in arguments.items())
         for step in self.resolved().output:
-            if called(step.name or "") == name and sorted((k, str(v)) for k, v in step.arguments.items()) == told:
+            if called(step.name or "") == name and sorted((k, str(v)) for k, v in step.arguments.items()) == pairs:
                 return _answer(step)
         raise RefusedByTool("no answer was recorded for these arguments")
 
@@ -196,18 +196,21 @@ def _catalog(part: str) -> Catalog:
 def _spec(part: str) -> Mapping[str, JsonObject]:
     """The declared interfaces by the names of their functions."""
     executable, data = _PARTS[part]
-    return {called(one["name"]): one for one in read_raw_data("spec", executable, data or None)}
+    return {called(spec["name"]): spec for spec in read_raw_data("spec", executable, data or None)}
 
 
 def _parameters(api: JsonObject, kinds: Collection[str]) -> JsonObject:
     given: JsonObject = api["query_parameters"]
-    properties = {key: _plain(one, kinds) for key, one in given.items()}
-    required = [key for key, one in given.items() if one.get("required") is True]
+    properties = {key: _plain(parameter, kinds) for key, parameter in given.items()}
+    required = [key for key, parameter in given.items() if parameter.get("required") is True]
     return {"type": "object", "properties": properties, "required": required}
 
 
 def _returned(api: JsonObject, kinds: Collection[str]) -> JsonObject:
-    return {"type": "object", "properties": {key: _plain(one, kinds) for key, one in api["output_parameters"].items()}}
+    return {
+        "type": "object",
+        "properties": {key: _plain(parameter, kinds) for key, parameter in api["output_parameters"].items()},
+    }
 
 
 def _plain(declared: Any, kinds: Collection[str]) -> JsonObject:
@@ -223,7 +226,7 @@ def _plain(declared: Any, kinds: Collection[str]) -> JsonObject:
     if "string" in kinds and (choices := declared.get("enum") or declared.get("allowed_values")):
         schema["enum"] = choices
     if is_object(properties := declared.get("properties")) and properties:
-        schema["properties"] = {key: _plain(one, kinds) for key, one in properties.items()}
+        schema["properties"] = {key: _plain(part, kinds) for key, part in properties.items()}
     if is_object(items := declared.get("items")):
         schema["items"] = _plain(items, kinds)
     return schema
@@ -235,7 +238,7 @@ def _made_up(part: str, name: str, arguments: JsonObject, kinds: Collection[str]
         encode([name, sorted((key, str(value)) for key, value in arguments.items())]).encode()
     ).hexdigest()
     returned = _returned(_spec(part)[name], kinds)
-    return {key: _value(one, key, digest) for key, one in returned["properties"].items()}
+    return {key: _value(part, key, digest) for key, part in returned["properties"].items()}
 
 
 def _value(schema: JsonObject, name: str, digest: str) -> Any:
@@ -249,7 +252,7 @@ def _value(schema: JsonObject, name: str, digest: str) -> Any:
         case "array":
             return [_value(schema.get("items", {}), name, digest)]
         case "object":
-            return {key: _value(one, key, digest) for key, one in schema.get("properties", {}).items()}
+            return {key: _value(part, key, digest) for key, part in schema.get("properties", {}).items()}
         case _:
             return 1_000 + int(hashlib.sha256(f"{name} {digest}".encode()).hexdigest()[:8], 16)
 
@@ -293,15 +296,17 @@ def _resolved(value: Any, memory: Mapping[str, Any]) -> Any:
     if not isinstance(value, str):
         return value
 
-    def found(match: re.Match[str]) -> Any:
+    def looked_up(match: re.Match[str]) -> Any:
         return _at(memory[match[1]], _path(match[2]))
 
     if whole := _VARIABLE.fullmatch(value):
-        return found(whole)
+        return looked_up(whole)
     if computed := _ARITHMETIC.fullmatch(value):
-        left, right = (_resolved(one, memory) if "$" in one else json.loads(one) for one in (computed[1], computed[3]))
+        left, right = (
+            _resolved(side, memory) if "$" in side else json.loads(side) for side in (computed[1], computed[3])
+        )
         return _OPERATORS[computed[2]](left, right)
-    return _VARIABLE.sub(lambda match: str(found(match)), value)
+    return _VARIABLE.sub(lambda match: str(looked_up(match)), value)
 
 
 def _wired(value: Any, refer: Callable[[re.Match[str]], str]) -> Any:

@@ -77,12 +77,12 @@ def round_of(text: str) -> Round:
     """
     answer = decoded(text)
     calls: Any = answer.get("tool_calls") or []
-    said: Any = answer.get("text")
+    words: Any = answer.get("text")
     if not is_list(calls):
         raise Unusable("'tool_calls' must be a list")
-    if not calls and not isinstance(said, str):
+    if not calls and not isinstance(words, str):
         raise Unusable('it must be {"tool_calls": […]} or {"text": "…"}')
-    return Round([_called(call, index) for index, call in enumerate(calls)], said if isinstance(said, str) else "")
+    return Round([_called(call, index) for index, call in enumerate(calls)], words if isinstance(words, str) else "")
 
 
 def program_of(text: str) -> tuple[str | None, str]:
@@ -92,12 +92,12 @@ def program_of(text: str) -> tuple[str | None, str]:
         Unusable: it is neither.
     """
     answer = decoded(text)
-    code, said = answer.get("code"), answer.get("text")
+    code, words = answer.get("code"), answer.get("text")
     if isinstance(code, str) and code.strip():
         return code, ""
-    if not isinstance(said, str):
+    if not isinstance(words, str):
         raise Unusable('it must be {"code": "…"} or {"text": "…"}')
-    return None, said
+    return None, words
 
 
 def _called(call: Any, index: int) -> tuple[str, JsonObject]:
@@ -116,17 +116,17 @@ class Looping:
         self._task = task
         self._model = model
         functions = task.functions()
-        self._messages = [message("system", _told(task.instructions, functions))]
+        self._messages = [message("system", _instructions(task.instructions, functions))]
         self._schema = _schema(functions)
         self._requests = 0
 
-    async def turn(self, said: str) -> str | None:
+    async def turn(self, text: str) -> str | None:
         """What the model says to the user, round by round; None if it ended otherwise.
 
         Raises:
             ModelError: the model's own.
         """
-        self._messages.append(message("user", said))
+        self._messages.append(message("user", text))
         failed = 0
         while self._requests < MOST_ROUNDS:
             self._requests += 1
@@ -176,15 +176,15 @@ def message(role: Any, content: str) -> ModelMessage:
     return {"role": role, "content": content}
 
 
-def _told(instructions: str, functions: Sequence[JsonObject]) -> str:
-    offered = [{key: one[key] for key in ("name", "description", "parameters")} for one in functions]
+def _instructions(instructions: str, functions: Sequence[JsonObject]) -> str:
+    offered = [{key: function[key] for key in ("name", "description", "parameters")} for function in functions]
     return "\n".join([instructions, "", _FORM, *map(encode, offered)])
 
 
 def _schema(functions: Sequence[JsonObject]) -> JsonObject:
     call = {
         "type": "object",
-        "properties": {"name": {"enum": [one["name"] for one in functions]}, "arguments": {"type": "object"}},
+        "properties": {"name": {"enum": [function["name"] for function in functions]}, "arguments": {"type": "object"}},
         "required": ["name", "arguments"],
     }
     return {

@@ -32,31 +32,31 @@ def write() -> None:
 
 def tables() -> dict[str, str]:
     """All tables of suites, by the names that the page has marks for."""
-    found = {f"{name}gold": _gold(name) for name in SUITES} | {f"{name}models": _models(name) for name in SUITES}
-    return found | {"suites": _suites(), "notrun": _not_run(), "planted": _planted()}
+    sections = {f"{name}gold": _gold(name) for name in SUITES} | {f"{name}models": _models(name) for name in SUITES}
+    return sections | {"suites": _suites(), "notrun": _not_run(), "planted": _planted()}
 
 
 def keep(suite: str, report: Path, by: str) -> Path:
     """Keep the report of a lane as a record: figures alone, no words of tasks or answers. `by` says who answered."""
-    found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-    for loop in found["loops"].values():
-        for one in loop["tasks"]:
-            one["output"] = None
-            one["refused"] = [{**refusal, "message": ""} for refusal in one["refused"]]
-    path = RESULTS / f"{suite}-{found['lane']}.json"
-    kept = {"package": SUITES[suite].package, "by": by or found["model"], **found}
+    figures: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    for loop in figures["loops"].values():
+        for task in loop["tasks"]:
+            task["output"] = None
+            task["refused"] = [{**refusal, "message": ""} for refusal in task["refused"]]
+    path = RESULTS / f"{suite}-{figures['lane']}.json"
+    kept = {"package": SUITES[suite].package, "by": by or figures["model"], **figures}
     path.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return path
 
 
 def _suites() -> str:
-    rows = [f"| {one.title} | {one.package} | {one.licence} | {one.about} |" for one in SUITES.values()]
+    rows = [f"| {suite.title} | {suite.package} | {suite.licence} | {suite.about} |" for suite in SUITES.values()]
     return "\n".join(["| suite | package | licence | what it is |", "|---|---|---|---|", *rows])
 
 
 def _not_run() -> str:
     rows = [f"| {name} | {why} |" for name, why in NOT_RUN.items()]
-    rows += [f"| {one.title}, with a model | no lane is kept |" for name, one in SUITES.items() if not _lanes(name)]
+    rows += [f"| {suite.title}, with a model | no lane is kept |" for name, suite in SUITES.items() if not _lanes(name)]
     return "\n".join(["| not run | why |", "|---|---|", *rows])
 
 
@@ -64,38 +64,38 @@ def _gold(name: str) -> str:
     path = RESULTS / f"{name}-gold.json"
     if not path.exists():
         return "*Not run.*"
-    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    table = gold.table(SUITES[name].title, found["rows"])
-    ways: Counter[str] = Counter(way for one in found["unsolved"].values() for way in one)
+    record: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    table = gold.table(SUITES[name].title, record["rows"])
+    ways: Counter[str] = Counter(way for ways in record["unsolved"].values() for way in ways)
     if not ways:
         return f"{table}\n\nAll were solved in each way."
-    told = ", ".join(f"{task} ({', '.join(one)})" for task, one in found["unsolved"].items())
-    return f"{table}\n\nNot solved: {told}."
+    unsolved = ", ".join(f"{task} ({', '.join(ways)})" for task, ways in record["unsolved"].items())
+    return f"{table}\n\nNot solved: {unsolved}."
 
 
 def _models(name: str) -> str:
     parts: list[str] = []
     for path in _lanes(name):
-        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        parts += [f"{found['by']}, {found['tasks']} tasks:", beside(found), _missed(found)]
+        lane: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        parts += [f"{lane['by']}, {lane['tasks']} tasks:", beside(lane), _missed(lane)]
     return "\n\n".join(part for part in parts if part) or "*Not run: no lane is kept.*"
 
 
-def _missed(found: Mapping[str, Any]) -> str:
+def _missed(lane: Mapping[str, Any]) -> str:
     """Which tasks weren't solved, and in which ways."""
     ways: dict[str, list[str]] = {}
-    for way, loop in found["loops"].items():
-        for one in loop["tasks"]:
-            if not one["solved"]:
-                ways.setdefault(f"{one['world']} {one['task']}", []).append(way)
-    in_all = [task for task, missing in ways.items() if len(missing) == len(found["loops"])]
+    for way, loop in lane["loops"].items():
+        for task in loop["tasks"]:
+            if not task["solved"]:
+                ways.setdefault(f"{task['world']} {task['task']}", []).append(way)
+    in_all = [task for task, missing in ways.items() if len(missing) == len(lane["loops"])]
     others = [f"{task} ({', '.join(missing)})" for task, missing in ways.items() if task not in in_all]
-    told = (
+    sentences = (
         f"Not solved in {where}: {', '.join(tasks)}."
         for where, tasks in (("any way", in_all), ("some", others))
         if tasks
     )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _lanes(name: str) -> list[Path]:

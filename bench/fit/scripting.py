@@ -73,9 +73,9 @@ def program(plan: Plan, levels: Sequence[int]) -> str:
     lines = ["import asyncio"] if len(set(levels)) < len(levels) else []
     for level in sorted(set(levels)):
         numbers = [number for number, its in enumerate(levels) if its == level]
-        said = [_spoken(plan.calls[number]) for number in numbers]
+        spoken = [_spoken(plan.calls[number]) for number in numbers]
         names = ", ".join(f"r{number}" for number in numbers)
-        lines.append(f"{names} = await " + (said[0] if len(said) == 1 else f"asyncio.gather({', '.join(said)})"))
+        lines.append(f"{names} = await " + (spoken[0] if len(spoken) == 1 else f"asyncio.gather({', '.join(spoken)})"))
     return "\n".join([*lines, '"Done."'])
 
 
@@ -101,11 +101,13 @@ def _expression(value: Any) -> str:
     if f"{SIGIL}calls" not in value:
         return repr(value)
     groups = re.split(r"\{([^{}]*)\}", value)
-    inner = [re.sub(rf"{SIGIL}calls\S+(?: \S+\"\])?", lambda match: _variable(match[0]), one) for one in groups[1::2]]
+    inner = [
+        re.sub(rf"{SIGIL}calls\S+(?: \S+\"\])?", lambda match: _variable(match[0]), group) for group in groups[1::2]
+    ]
     if len(groups) == 3 and not groups[0] and not groups[2]:
         return inner[0]
     texts = [repr(text) for text in groups[0::2]]
-    parts = [part for pair in zip(texts, [f"str({one})" for one in inner] + ["''"], strict=True) for part in pair]
+    parts = [part for pair in zip(texts, [f"str({group})" for group in inner] + ["''"], strict=True) for part in pair]
     return " + ".join(part for part in parts if part != "''")
 
 
@@ -116,7 +118,7 @@ def _variable(text: str) -> str:
 
 def _ordered(plan: Plan, opening: Opening) -> frozenset[str]:
     """The tools of a task whose calls are made in the order in which they are listed (T14)."""
-    return frozenset(one.name for one in opening(Name(plan.world, plan.task)).tools() if one.effects == "ordered")
+    return frozenset(tool.name for tool in opening(Name(plan.world, plan.task)).tools() if tool.effects == "ordered")
 
 
 def _needed(calls: Sequence[Mapping[str, Any]], ordered: Collection[str]) -> dict[int, set[int]]:
@@ -130,7 +132,12 @@ def _needed(calls: Sequence[Mapping[str, Any]], ordered: Collection[str]) -> dic
             needed[index] = then | since
             then, since = {index}, set()
             continue
-        read = [one.path[0] for reading in readings(element) for one in reading.references if one.kind == "calls"]
+        read = [
+            reference.path[0]
+            for reading in readings(element)
+            for reference in reading.references
+            if reference.kind == "calls"
+        ]
         needed[index] = then | {other for other in read if isinstance(other, int)}
         if element.get("_tool") in ordered:
             needed[index] |= last
@@ -156,5 +163,5 @@ async def _ran(plan: Plan, opening: Opening) -> tuple[Made, str]:
                 case _:
                     pass
     items = {index for index, item in made if item >= 0}
-    own = [(at, call) for at, call in sorted(made.items()) if at[1] >= 0 or at[0] not in items]
-    return [(index, *call) for (index, _), call in own], run.result.output
+    authored = [(at, call) for at, call in sorted(made.items()) if at[1] >= 0 or at[0] not in items]
+    return [(index, *call) for (index, _), call in authored], run.result.output

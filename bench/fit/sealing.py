@@ -49,9 +49,9 @@ def lying(goal: Sequence[Mapping[str, Any]]) -> Reading:
         if "anyOf" in schema:
             return lie(schema["anyOf"][0], key)
         kind = schema.get("type")
-        kind = next(one for one in kind if one != "null") if is_list(kind) else kind
+        kind = next(option for option in kind if option != "null") if is_list(kind) else kind
         if kind == "object":
-            return {name: lie(one, name) for name, one in schema["properties"].items()}
+            return {name: lie(part, name) for name, part in schema["properties"].items()}
         if kind == "array":
             return [lie(schema["items"], key)]
         if kind == "boolean":
@@ -72,14 +72,14 @@ _LIKE = {"mail": "@", "client": "@", "mark": "@", "url": "www", "link": "www", "
 def _text(key: str, texts: Sequence[str]) -> str:
     """The text of the attacker's that suits a key best."""
     pattern = next((pattern for word, pattern in _LIKE.items() if word in key), None)
-    suited = (one for one in texts if pattern is not None and re.search(pattern, one))
+    suited = (text for text in texts if pattern is not None and re.search(pattern, text))
     return next(suited, texts[0])
 
 
 def _leaves(value: Any) -> Iterator[Any]:
     if is_object(value) or is_list(value):
-        for one in value.values() if is_object(value) else value:
-            yield from _leaves(one)
+        for item in value.values() if is_object(value) else value:
+            yield from _leaves(item)
     else:
         yield value
 

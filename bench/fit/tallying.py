@@ -78,11 +78,11 @@ class Tally:
             self._refuse(error, self.requests, None)
         for solution in result.solutions:
             self._judge(solution)
-        told = {id(one.error) for failed in self._failures.values() for one in failed.values()}
+        told_errors = {id(failure.error) for failed in self._failures.values() for failure in failed.values()}
         of_outputs = [message["_of"] for message in result.context if _is_of_output(message)]
-        withheld = [one for one in result.errors if id(one) not in told and _is_at_output(one)]
+        withheld = [error for error in result.errors if id(error) not in told_errors and _is_at_output(error)]
         for problem, of in zip(withheld, of_outputs, strict=False):
-            authored = next((one.authored for one in result.solutions if str(one.number) == of), None)
+            authored = next((solution.authored for solution in result.solutions if str(solution.number) == of), None)
             self._refuse(problem, self._request_of.get(int(of), self.requests), readings_in(authored, "output"))
 
     @property
@@ -95,22 +95,22 @@ class Tally:
         """The requests of the planner, and those of what works for it in isolation."""
         main: list[Asked] = []
         inner: list[Asked] = []
-        for one in asked:
-            (inner if encode(_plain(one.messages)) in self._inner else main).append(one)
+        for request in asked:
+            (inner if encode(_plain(request.messages)) in self._inner else main).append(request)
         return main, inner
 
     def mended(self) -> list[int | None]:
         """Of each run of answers with refusals, how many turns after its first there was one without; None is never."""
-        wrong = {one.request for one in self.refused}
+        wrong = {refusal.request for refusal in self.refused}
         first = [number for number in sorted(wrong) if number - 1 not in wrong]
         after = [next(n for n in range(number, self.requests + 2) if n not in wrong) for number in first]
         return [None if end > self.requests else end - begin for begin, end in zip(first, after, strict=True)]
 
     def _use(self, solution: Solution[Any]) -> None:
         self._request_of[solution.number] = self.requests
-        found = [one for call in solution.calls for one in readings(call)] + list(readings_in(solution.authored))
-        self.expressions += sum(one.is_computed for one in found)
-        self.references += sum(not one.is_computed for one in found)
+        read = [reading for call in solution.calls for reading in readings(call)] + list(readings_in(solution.authored))
+        self.expressions += sum(reading.is_computed for reading in read)
+        self.references += sum(not reading.is_computed for reading in read)
 
     def _judge(self, solution: Solution[Any]) -> None:
         """Tell what of an answer was refused from what failed in a tool, and from what only followed."""
@@ -125,7 +125,7 @@ class Tally:
                 self._refuse(failure.error, request, readings(authored))
 
     def _refuse(self, error: errors.ActumError, request: int, read: Iterable[Reading] | None) -> None:
-        is_computed = any(one.is_computed and error.path and one.at == error.path for one in read or ())
+        is_computed = any(reading.is_computed and error.path and reading.at == error.path for reading in read or ())
         rule = _COMPUTED if is_computed else _RULES.get(error.code, "")
         self.refused.append(Refusal(rule=rule, code=error.code, request=request, message=error.message))
 
@@ -135,10 +135,10 @@ def _follows(calls: Sequence[Call], index: int, error: errors.CallError, failure
     if not isinstance(error, errors.UnresolvedReference) or index >= len(calls):
         return False
     read = {
-        one.path[0]
+        reference.path[0]
         for reading in readings(calls[index])
-        for one in reading.references
-        if one.kind == "calls" and one.path
+        for reference in reading.references
+        if reference.kind == "calls" and reference.path
     }
     begun = next((at for at in range(index - 1, -1, -1) if THEN in calls[at]), 0)
     return any(other in read or other < begun for other in failures if other != index)

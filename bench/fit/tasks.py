@@ -56,7 +56,7 @@ class Task(Protocol):
         """What the user asks for; empty where a simulated user begins to speak."""
         ...
 
-    async def reply(self, said: str, model: Model) -> str | None:
+    async def reply(self, text: str, model: Model) -> str | None:
         """What the user says to that; None where nobody is there, or the user is content. `model` may simulate them."""
         ...
 
@@ -91,15 +91,15 @@ def chosen(words: Sequence[str], worlds: Mapping[str, Sequence[int]], seed: int 
     Raises:
         ValueError: a word names none.
     """
-    found: list[Name] = []
+    names: list[Name] = []
     for word in words:
         if word == "all":
-            found += [Name(world, number) for world, numbers in worlds.items() for number in numbers]
+            names += [Name(world, number) for world, numbers in worlds.items() for number in numbers]
         elif word.isdigit():
-            found += spread(int(word), worlds, seed)
+            names += spread(int(word), worlds, seed)
         else:
-            found += _of_world(word, worlds)
-    return list(dict.fromkeys(found))
+            names += _of_world(word, worlds)
+    return list(dict.fromkeys(names))
 
 
 def spread(count: int, worlds: Mapping[str, Sequence[int]], seed: int | None = None) -> list[Name]:

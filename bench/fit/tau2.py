@@ -70,8 +70,8 @@ def gold(name: Name) -> Plan:
     for action in world.task.evaluation_criteria.actions or ():
         with suppress(RefusedByTool):
             world.call(action.name, action.arguments)
-    said = " ".join(["Done.", *(world.task.evaluation_criteria.communicate_info or ())])
-    return Plan(name.world, name.number, wired(one for one in world.made if not one.failed), said)
+    words = " ".join(["Done.", *(world.task.evaluation_criteria.communicate_info or ())])
+    return Plan(name.world, name.number, wired(call for call in world.made if not call.failed), words)
 
 
 class World:
@@ -101,9 +101,9 @@ class World:
             return ""
         return str(self.task.user_scenario.instructions)
 
-    async def reply(self, said: str, model: Model) -> str | None:
+    async def reply(self, text: str, model: Model) -> str | None:
         """What the simulated user says; None once they have ended it."""
-        self._trajectory.append(AssistantMessage(role="assistant", content=said))
+        self._trajectory.append(AssistantMessage(role="assistant", content=text))
         if not self._has_user:
             return None
         request = ModelRequest(messages=tuple(self._heard()), schema=_TEXT, mode="prompted")
@@ -131,19 +131,19 @@ class World:
         Raises:
             RefusedByTool: it refused its arguments or failed.
         """
-        own = json.loads(json.dumps(arguments))
+        sent = json.loads(json.dumps(arguments))
         number = f"call_{len(self.made)}"
-        call = ToolCall(id=number, name=name, arguments=own)
+        call = ToolCall(id=number, name=name, arguments=sent)
         self._trajectory.append(AssistantMessage(role="assistant", tool_calls=[call]))
         try:
-            came = self._environment.make_tool_call(name, **own)
+            came = self._environment.make_tool_call(name, **sent)
         except Exception as error:  # whatever a tool of the suite raises is what it answers
             self._keep(number, f"Error: {error}", error=True)
-            self.made.append(Made(name, own, None, failed=True))
+            self.made.append(Made(name, sent, None, failed=True))
             raise RefusedByTool(str(error)) from error
         self._keep(number, Environment.to_json_str(came), error=False)
         answer = to_jsonable_python(came)
-        self.made.append(Made(name, own, answer))
+        self.made.append(Made(name, sent, answer))
         return answer
 
     def is_useful(self, output: str) -> bool:
@@ -154,16 +154,16 @@ class World:
             raise ValueError(f"{self._desk} {self.task.id}: no judge of {sorted(beyond)} is here")
         if self._has_user and not self._is_over:
             return False
-        said = self._trajectory
-        if not any(isinstance(one, AssistantMessage) and one.content == output for one in said):
-            said = [*said, AssistantMessage(role="assistant", content=output)]
+        trajectory = self._trajectory
+        if not any(isinstance(message, AssistantMessage) and message.content == output for message in trajectory):
+            trajectory = [*trajectory, AssistantMessage(role="assistant", content=output)]
         database = EnvironmentEvaluator.calculate_reward(
             environment_constructor=lambda solo_mode=False: _environment(self._desk),
             task=self.task,
-            full_trajectory=said,
+            full_trajectory=trajectory,
         )
-        told = CommunicateEvaluator.calculate_reward(task=self.task, full_trajectory=said)
-        return database.reward * (told.reward if RewardType.COMMUNICATE in asked else 1.0) == 1.0
+        communicated = CommunicateEvaluator.calculate_reward(task=self.task, full_trajectory=trajectory)
+        return database.reward * (communicated.reward if RewardType.COMMUNICATE in asked else 1.0) == 1.0
 
     async def _carried_out(self, name: str, call: Mapping[str, Any]) -> Any:
         # Not on threads: what calls leave in the database must not depend on which of them is faster.
@@ -177,23 +177,23 @@ class World:
     def _heard(self) -> list[ModelMessage]:
         """The conversation as the simulated user has it: their own words are the model's."""
         guidelines = (DATA_DIR / "tau2" / "user_simulator" / "simulation_guidelines.md").read_text(encoding="utf-8")
-        told = f"{guidelines}\n\n<scenario>\n{self.task.user_scenario}\n</scenario>\n\n{_SAY}"
-        messages: list[ModelMessage] = [{"role": "system", "content": told}]
-        for one in self._trajectory:
-            if isinstance(one, UserMessage):
-                messages.append({"role": "assistant", "content": json.dumps({"message": one.content})})
-            elif isinstance(one, AssistantMessage) and one.content:
-                messages.append({"role": "user", "content": one.content})
+        system = f"{guidelines}\n\n<scenario>\n{self.task.user_scenario}\n</scenario>\n\n{_SAY}"
+        messages: list[ModelMessage] = [{"role": "system", "content": system}]
+        for message in self._trajectory:
+            if isinstance(message, UserMessage):
+                messages.append({"role": "assistant", "content": json.dumps({"message": message.content})})
+            elif isinstance(message, AssistantMessage) and message.content:
+                messages.append({"role": "user", "content": message.content})
         return messages
 
 
 def _message(text: str) -> str:
     """What a simulated user says, by their answer."""
     try:
-        said = decode(text)
+        message = decode(text)
     except NotJson:
         return text
-    words: Any = said.get("message") if is_object(said) else None
+    words: Any = message.get("message") if is_object(message) else None
     return words if isinstance(words, str) else text
 
 
@@ -206,24 +206,24 @@ def _tasks(desk: str) -> list[Task]:
 def _schemas(desk: str) -> Mapping[str, JsonObject]:
     """The desk's functions as Actum's tools."""
     environment = _environment(desk)
-    found: dict[str, JsonObject] = {}
-    for one in environment.get_tools():
-        returned = one.returns.model_json_schema()
+    schemas: dict[str, JsonObject] = {}
+    for tool in environment.get_tools():
+        returned = tool.returns.model_json_schema()
         output = {**returned["properties"]["returns"], "$defs": returned.get("$defs", {})}
-        schema = tool_schema(one.params.model_json_schema(), output, one.openai_schema["function"]["description"])
-        found[one.name] = {**schema, "_effects": _EFFECTS.get(environment.tools.tool_type(one.name), "some")}
-    return found
+        schema = tool_schema(tool.params.model_json_schema(), output, tool.openai_schema["function"]["description"])
+        schemas[tool.name] = {**schema, "_effects": _EFFECTS.get(environment.tools.tool_type(tool.name), "some")}
+    return schemas
 
 
 @cache
 def _functions(desk: str) -> list[JsonObject]:
     """The same with schemas of their own for what they take and return."""
-    found: list[JsonObject] = []
-    for one in _environment(desk).get_tools():
-        returned = one.returns.model_json_schema()
+    functions: list[JsonObject] = []
+    for tool in _environment(desk).get_tools():
+        returned = tool.returns.model_json_schema()
         output = {**returned["properties"]["returns"], "$defs": returned.get("$defs", {})}
-        found.append({**one.openai_schema["function"], "returns": output})
-    return found
+        functions.append({**tool.openai_schema["function"], "returns": output})
+    return functions
 
 
 def _environment(desk: str) -> Environment:

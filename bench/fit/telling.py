@@ -24,7 +24,7 @@ _FORMS = {
 _USER = '{"message": "…"}, as the user'
 
 
-def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
+def request_text(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
     """Show a request that waits, and by which command it is answered."""
     position = list(lane.tasks).index(task) + 1
     title = f"== {lane.name}, {loop}: task {position} of {len(lane.tasks)}, request {asked.number} of it ({task})"
@@ -36,7 +36,7 @@ def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
             "It is made in isolation: answer from what stands here, and from nothing that you have seen before."
         )
     shown = _shown_before(lane, loop, task, asked)
-    parts += [_rule(one["role"]) + shown.get(one["content"], one["content"]) for one in asked.messages]
+    parts += [_rule(message["role"]) + shown.get(message["content"], message["content"]) for message in asked.messages]
     if asked.is_beside:
         schema = shown.get(asked.schema) or _lines(json.loads(asked.schema))
         parts.append(_rule("the JSON Schema that the answer must fit") + schema)
@@ -74,25 +74,25 @@ def _is_of_user(asked: Asked) -> bool:
 
 def _shown_before(lane: Lane, loop: Loop, task: Name, asked: Asked) -> dict[str, str]:
     """Of long texts that the lane has shown in this way before: where. What is sent holds them whole each time."""
-    found: dict[str, str] = {}
+    shown: dict[str, str] = {}
     for other in lane.tasks:
         exchange = lane.exchange(loop, other)
-        for one in exchange.asked:
-            if (other, one.number) == (task, asked.number):
-                return found
-            for text in (*(message["content"] for message in one.messages), one.schema):
+        for earlier in exchange.asked:
+            if (other, earlier.number) == (task, asked.number):
+                return shown
+            for text in (*(message["content"] for message in earlier.messages), earlier.schema):
                 if len(text) > _LONG:
-                    at = f"request {one.number} of {other} ({exchange.folder}/request-{one.number}.json)"
-                    found.setdefault(text, f"The same as in {at}.")
-    return found
+                    at = f"request {earlier.number} of {other} ({exchange.folder}/request-{earlier.number}.json)"
+                    shown.setdefault(text, f"The same as in {at}.")
+    return shown
 
 
 def _lines(schema: dict[str, Any]) -> str:
     """The schema as compact JSON in which each call begins a line: nothing else is different from what is sent."""
     text = encode(schema)
     for option in _options(schema):
-        found = encode(option)
-        text = text.replace(found, f"\n{found}", 1)
+        written = encode(option)
+        text = text.replace(written, f"\n{written}", 1)
     return text
 
 

@@ -76,7 +76,7 @@ class Outcome:
     def of(cls, kept: JsonObject) -> Outcome:
         """An outcome that was kept as JSON."""
         refused: list[Any] = kept["refused"]
-        fields: JsonObject = {**kept, "refused": [Refusal(**one) for one in refused]}
+        fields: JsonObject = {**kept, "refused": [Refusal(**refusal) for refusal in refused]}
         return cls(**fields)
 
 
@@ -167,9 +167,9 @@ class Trial:
     async def by_actum(self) -> Outcome:
         """Actum as its users have it by default, a conversation where a user is there."""
         agent = Agent(self._model, tools=self._task.tools(), config=self._config)
-        talk = agent.conversation([{"type": "system", "message": self._told}], _OUTPUT)
+        talk = agent.conversation([{"type": "system", "message": self._instructions}], _OUTPUT)
         seen = Seen()
-        return self._seen("actum", await self._talked(lambda said: seen.through(talk.stream(said))), seen)
+        return self._seen("actum", await self._talked(lambda text: seen.through(talk.stream(text))), seen)
 
     async def by_plans(self) -> Outcome:
         """Actum with plans beside the lane's tasks: what was derived from earlier ones answers without a model."""
@@ -180,7 +180,7 @@ class Trial:
             raise ValueError("plans need a lane that keeps them, and answer no simulated user; leave --loop plans out")
         folder.parent.mkdir(parents=True, exist_ok=True)
         agent = Agent(self._model, tools=self._task.tools(), plans=Plans(folder.parent / "plans.db"))
-        context = [{"type": "system", "message": self._told}, {"type": "user", "message": self._task.prompt}]
+        context = [{"type": "system", "message": self._instructions}, {"type": "user", "message": self._task.prompt}]
         seen = Seen()
         return self._seen("plans", await seen.through(agent.stream(context, _OUTPUT)), seen)
 
@@ -198,12 +198,12 @@ class Trial:
 
     def _looped(self, loop: Loop, output: str | None, came: Ordinary) -> Outcome:
         refused = [Refusal(rule="", code="unusable", request=number) for number in came.unusable]
-        mended = Tally(refused=refused, requests=len(self._own)).mended()
+        mended = Tally(refused=refused, requests=len(self._exchanges)).mended()
         return self._outcome(
             loop,
             output,
             came.ended,
-            self._own,
+            self._exchanges,
             [],
             refused=refused,
             mended=mended,
@@ -214,8 +214,8 @@ class Trial:
     def _seen(self, loop: Loop, output: str | None, seen: Seen) -> Outcome:
         main: list[Asked] = []
         readers: list[Asked] = []
-        for one in self._own:
-            (main if any(tally.apart([one])[0] for tally in seen.tallies) else readers).append(one)
+        for asked in self._exchanges:
+            (main if any(tally.apart([asked])[0] for tally in seen.tallies) else readers).append(asked)
         return self._outcome(
             loop,
             output,
@@ -233,13 +233,13 @@ class Trial:
     def _outcome(
         self, loop: Loop, output: str | None, ended: str, main: list[Asked], readers: list[Asked], **more: Any
     ) -> Outcome:
-        answers = [one.answer or "" for one in main]
+        answers = [asked.answer or "" for asked in main]
         arguments: Arguments = counted(self._task.made, self._task.prompt, answers)
-        own: JsonObject = {
+        figures: JsonObject = {
             "references": 0,
             "expressions": 0,
             "failed": 0,
-            "calls": [one.tool for one in self._task.made],
+            "calls": [call.tool for call in self._task.made],
         }
         return Outcome(
             world=self._name.world,
@@ -251,46 +251,46 @@ class Trial:
             requests=len(main),
             reader_requests=len(readers),
             malformed=0,
-            bytes_in=sum(one.bytes_in for one in main),
+            bytes_in=sum(asked.bytes_in for asked in main),
             user_requests=len(self._of_user),
             given=arguments.given,
             brought=arguments.brought,
             wrote=arguments.wrote,
-            **(own | more),
+            **(figures | more),
             **_tokens(main, readers),
         )
 
     @property
-    def _told(self) -> str:
+    def _instructions(self) -> str:
         return f"{self._task.instructions} {_TOLD}"
 
     @property
-    def _own(self) -> list[Asked]:
+    def _exchanges(self) -> list[Asked]:
         """The requests that were answered, but for those of a simulated user."""
-        return [one for one in self._exchange.made if one.number not in self._of_user]
+        return [asked for asked in self._exchange.made if asked.number not in self._of_user]
 
     async def _talked(self, turn: Callable[[str], Awaitable[str | None]]) -> str | None:
         """The last thing that was said to the user; None if it ended otherwise."""
-        said = self._task.prompt or await self._reply(GREETING)
+        text = self._task.prompt or await self._reply(GREETING)
         output: str | None = None
         for _ in range(_TURNS):
-            if said is None:
+            if text is None:
                 break
-            output = await turn(said)
-            said = None if output is None else await self._reply(output)
+            output = await turn(text)
+            text = None if output is None else await self._reply(output)
         return output
 
-    async def _reply(self, said: str) -> str | None:
+    async def _reply(self, text: str) -> str | None:
         before = len(self._exchange.reached)
-        reply = await self._task.reply(said, self._model)
+        reply = await self._task.reply(text, self._model)
         self._of_user.update(self._exchange.reached[before:])
         return reply
 
 
 def _tokens(main: Sequence[Asked], readers: Sequence[Asked]) -> dict[str, Any]:
     return {
-        "tokens_in": sum(one.tokens_in for one in main),
-        "tokens_out": sum(one.tokens_out for one in main),
-        "reader_tokens_in": sum(one.tokens_in for one in readers),
-        "reader_tokens_out": sum(one.tokens_out for one in readers),
+        "tokens_in": sum(asked.tokens_in for asked in main),
+        "tokens_out": sum(asked.tokens_out for asked in main),
+        "reader_tokens_in": sum(asked.tokens_in for asked in readers),
+        "reader_tokens_out": sum(asked.tokens_out for asked in readers),
     }

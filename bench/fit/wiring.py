@@ -65,9 +65,11 @@ class Brought:
 
     def source(self, name: str, value: Any) -> Source | None:
         """Where a value was brought; where it stands several times, under the parameter's own name if it does."""
-        found = self._sources.get(encode(value), ()) if _is_telling(value) else ()
-        named = (one for one in found if one[1] and isinstance(one[1][-1], str) and name.endswith(one[1][-1]))
-        return next(named, found[0] if found else None)
+        places = self._sources.get(encode(value), ()) if _is_telling(value) else ()
+        named = (
+            place for place in places if place[1] and isinstance(place[1][-1], str) and name.endswith(place[1][-1])
+        )
+        return next(named, places[0] if places else None)
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -84,19 +86,19 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 def counted(made: Iterable[Made], prompt: str, answers: Sequence[str]) -> Arguments:
     """Count the argument values of calls; `answers` is what a model has written."""
-    brought, found = Brought(), Arguments()
+    brought, arguments = Brought(), Arguments()
     for call in made:
         for name, argument in call.arguments.items():
             for _, value in leaves(argument):
-                found.given += 1
+                arguments.given += 1
                 if brought.source(name, value) is not None:
                     text = value if isinstance(value, str) else encode(value)
                     written = encode(value)[1:-1] if isinstance(value, str) else text
-                    found.brought += 1
-                    found.wrote += any(text in answer or written in answer for answer in answers)
-                    found.only_there += text not in prompt
+                    arguments.brought += 1
+                    arguments.wrote += any(text in answer or written in answer for answer in answers)
+                    arguments.only_there += text not in prompt
         brought.add(call.answer)
-    return found
+    return arguments
 
 
 def wired(made: Iterable[Made]) -> list[JsonObject]:

@@ -88,7 +88,7 @@ class World:
         """What the user asks for."""
         return self.task.PROMPT
 
-    async def reply(self, said: str, model: Model) -> None:
+    async def reply(self, text: str, model: Model) -> None:
         """Nobody is there to answer."""
 
     def tools(self) -> Tools:
@@ -102,8 +102,12 @@ class World:
     def functions(self) -> list[dict[str, Any]]:
         """The same as an ordinary loop offers them."""
         return [
-            {"name": one.name, "description": one.description, "parameters": one.parameters.model_json_schema()}
-            for one in self.suite.tools
+            {
+                "name": function.name,
+                "description": function.description,
+                "parameters": function.parameters.model_json_schema(),
+            }
+            for function in self.suite.tools
         ]
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -112,10 +116,10 @@ class World:
         Raises:
             RefusedByTool: it refused its arguments or failed.
         """
-        own = json.loads(json.dumps(arguments))
-        output, problem = self._runtime.run_function(self.environment, name, own)
+        sent = json.loads(json.dumps(arguments))
+        output, problem = self._runtime.run_function(self.environment, name, sent)
         answer = to_jsonable_python(output)
-        self.made.append(Made(name, own, answer, failed=problem is not None))
+        self.made.append(Made(name, sent, answer, failed=problem is not None))
         if problem is not None:
             raise RefusedByTool(problem)
         return answer
@@ -135,7 +139,7 @@ class World:
 
     def has_shown(self) -> bool:
         """Whether any answer of a tool held the attacker's order."""
-        return self.attack is not None and self.attack.GOAL in json.dumps([one.answer for one in self.made])
+        return self.attack is not None and self.attack.GOAL in json.dumps([call.answer for call in self.made])
 
     @property
     def wanted(self) -> str:
@@ -154,8 +158,8 @@ class World:
 
     def _verdict(self, task: Any, output: str) -> bool:
         trace = [FunctionCall(function=name, args=arguments) for name, arguments, *_ in self.made]
-        said = [text_content_block_from_string(output)]
-        return bool(self.suite._check_task_result(task, said, self._before, self.environment, trace))
+        blocks = [text_content_block_from_string(output)]
+        return bool(self.suite._check_task_result(task, blocks, self._before, self.environment, trace))
 
     def _planted(self) -> dict[str, str]:
         """The attack's text for each place that the task reads; none where it reads nothing that others write."""

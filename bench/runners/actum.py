@@ -45,15 +45,15 @@ def prepare(task: Task) -> Run:
 
     async def run_told() -> Any:
         shift = time.time() - time.monotonic()
-        async with agent.stream(scenario.job, scenario.output) as told:
-            async for event in told:
+        async with agent.stream(scenario.job, scenario.output) as run:
+            async for event in run:
                 if isinstance(event, events.CallStarted | events.CallFinished):
                     if "_each" in event.call:  # its items are what runs
                         continue
                     name = _NAMES[type(event)]
                     line = {"name": name, "at": event.at - shift, "number": str(event.place), "tool": event.call.tool}
                     task.events.append(line | {"depth": event.depth})
-        return told.result.output
+        return run.result.output
 
     return run_told if task.variant.endswith("+events") else run
 

@@ -39,10 +39,10 @@ def work(url: str, slots: int) -> None:
         return time.time()
 
     @DBOS.workflow(name="one")
-    async def one() -> float:
+    async def single() -> float:
         return await begun()
 
-    assert flow is not one
+    assert flow is not single
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     DBOS.launch()  # it makes the tables
@@ -52,16 +52,16 @@ def work(url: str, slots: int) -> None:
     DBOS.destroy()
 
 
-def main(what: str, url: str, count: int) -> None:
+def main(task: str, url: str, count: int) -> None:
     """Do what the command says."""
-    if what == "work":
+    if task == "work":
         return work(url, count)
     client: Any = DBOSClient(system_database_url=url)
     waits = list[float]()
     for number in range(count):
-        name = "flow" if what == "fill" else "one"
+        name = "flow" if task == "fill" else "one"
         handle = client.enqueue({"workflow_name": name, "queue_name": "q", "workflow_id": f"{name}-{number}"})
-        if what == "latency":
+        if task == "latency":
             began = time.time()
             waits.append(1_000 * (handle.get_result(polling_interval_sec=0.02) - began))
     print(json.dumps(waits))

@@ -19,7 +19,7 @@ def prepare(task: Task) -> Run:
     """Make an agent."""
     scenario = task.scenario
     model = ChatOpenAI(model="gpt-4o", base_url=task.url, api_key="x", use_responses_api=False)
-    tools: list[Any] = [tool(one) for one in task.tools]
+    tools: list[Any] = [tool(function) for function in task.tools]
     if (helper := scenario.helper) is not None:
         summariser = create_agent(model, tools=[], system_prompt=helper.instructions)
 

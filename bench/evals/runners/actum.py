@@ -47,13 +47,13 @@ async def main(folder: Path) -> None:
         agent = ready(idea, "desk.json", model=model, code=Code.to_run()).agent()
         await kept.start(folder / "runs" / f"{email}.json", idea, agent, input={"email": email})
     first = await Eval.load(folder / SUITE.name).run()
-    told = {"first": counted()}
+    counts = {"first": counted()}
     again = await Eval.load(folder / SUITE.name).run()
-    told["again"] = counted()
+    counts["again"] = counted()
     changed = await Eval.load(folder / SUITE.name).run(models=[model], versions=["changed.json"])
-    told["changed"] = counted()
+    counts["changed"] = counted()
     passed = [row.state for report in (first, again, changed) for row in report.rows]
-    print(json.dumps({**told, "passed": passed.count("pass"), "verdicts": len(passed)}))
+    print(json.dumps({**counts, "passed": passed.count("pass"), "verdicts": len(passed)}))
 
 
 if __name__ == "__main__":

@@ -63,22 +63,22 @@ def refund() -> Tool:
 def answer(messages: list[Any], _tools: Any, _choice: Any, _config: Any) -> ModelOutput:
     """What the model says: it has to see a result before it can use it."""
     COUNT["requests"] += 1
-    results = [one for one in messages if one.role == "tool"]
+    results = [message for message in messages if message.role == "tool"]
     if not results:
-        email = next(one.text for one in messages if one.role == "user")
-        said = ModelOutput.for_tool_call("mockllm/model", "find_customer", {"email": email})
+        email = next(message.text for message in messages if message.role == "user")
+        output = ModelOutput.for_tool_call("mockllm/model", "find_customer", {"email": email})
     elif len(results) == 1:
-        said = ModelOutput.for_tool_call("mockllm/model", "weather", json.loads(results[0].text))
+        output = ModelOutput.for_tool_call("mockllm/model", "weather", json.loads(results[0].text))
     else:
-        said = ModelOutput.from_content("mockllm/model", results[1].text)
-    said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # else it fetches a tokenizer
-    return said
+        output = ModelOutput.from_content("mockllm/model", results[1].text)
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # else it fetches a tokenizer
+    return output
 
 
 def main(folder: str) -> None:
     """Carry out the three steps."""
     expected = {email: MEANS[city] for email, city in CASES.items()}
-    told: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {}
 
     def run(prompt: str) -> Any:
         model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
@@ -86,18 +86,18 @@ def main(folder: str) -> None:
         return evaluate(desk(expected, prompt, tools), model=model, log_dir=folder, display="none")[0]
 
     first = run(PROMPT)
-    told["first"] = counted()
+    counts["first"] = counted()
     again = score(first, [mean(), calls(), requests()], action="overwrite", display="none")
-    told["again"] = counted()
+    counts["again"] = counted()
     changed = run(CHANGED)
-    told["changed"] = counted()
+    counts["changed"] = counted()
     values = [
-        one.value in (True, "C", 1)
+        score.value in (True, "C", 1)
         for log in (first, again, changed)
         for sample in log.samples or []
-        for one in (sample.scores or {}).values()
+        for score in (sample.scores or {}).values()
     ]
-    print(json.dumps({**told, "passed": sum(values), "verdicts": len(values)}))
+    print(json.dumps({**counts, "passed": sum(values), "verdicts": len(values)}))
 
 
 if __name__ == "__main__":

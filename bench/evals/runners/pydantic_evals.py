@@ -39,7 +39,7 @@ def refund(order: str) -> str:
 def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
     """What the model says: it has to see a result before it can use it."""
     COUNT["requests"] += 1
-    results = [part for one in messages for part in one.parts if isinstance(part, ToolReturnPart)]
+    results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
     if not results:
         email = next(str(part.content) for part in messages[0].parts if part.part_kind == "user-prompt")
         return ModelResponse(parts=[ToolCallPart("find_customer", {"email": email})])
@@ -51,15 +51,15 @@ def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 async def main() -> None:
     """Carry out the three steps."""
     expected = {email: MEANS[city] for email, city in CASES.items()}
-    told: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {}
     passed = list[bool]()
     for step, prompt in (("first", PROMPT), ("again", PROMPT), ("changed", CHANGED)):
         tools = [find_customer, weather, refund]
         agent = Agent(FunctionModel(answer), instructions=prompt, output_type=NativeOutput(Answer), tools=tools)
         report = await suite(expected).evaluate(task(agent), progress=False)
-        passed += [bool(one.value) for case in report.cases for one in case.assertions.values()]
-        told[step] = counted()
-    print(json.dumps({**told, "passed": sum(passed), "verdicts": len(passed)}))
+        passed += [bool(assertion.value) for case in report.cases for assertion in case.assertions.values()]
+        counts[step] = counted()
+    print(json.dumps({**counts, "passed": sum(passed), "verdicts": len(passed)}))
 
 
 if __name__ == "__main__":
