@@ -74,58 +74,45 @@ __all__ = [
     "tools",
 ]
 
-_HOMES = {
-    "HOLD": "execution.approver:HOLD",
-    "Activity": "protocol.activity:Activity",
-    "Agent": "app.agent:Agent",
-    "Backoff": "protocol.registry:Backoff",
-    "CallAccount": "protocol.solution:CallAccount",
-    "Call": "protocol.call:Call",
-    "Eval": "evals.evaluation:Eval",
-    "Plans": "refine.learning:Plans",
-    "Price": "models.prices:Price",
-    "Config": "protocol.config:Config",
-    "Settings": "protocol.config:Settings",
-    "Context": "protocol.context:Context",
-    "Conversation": "app.stream:Conversation",
-    "Ctx": "protocol.activity:Ctx",
-    "Idea": "app.idea:Idea",
-    "Limits": "protocol.config:Limits",
-    "Output": "execution.calls.invoking:Output",
-    "Progress": "protocol.context:Progress",
-    "Reply": "execution.approver:Reply",
-    "Result": "protocol.solution:Result",
-    "Run": "runs.handle:Run",
-    "Runs": "runs.runs:Runs",
-    "Solution": "protocol.solution:Solution",
-    "Stream": "app.stream:Stream",
-    "Tool": "protocol.tool:Tool",
-    "Tools": "app.tools:Tools",
-    "Trace": "tracing.trace:Trace",
-    "Usage": "protocol.usage:Usage",
-    "Worker": "runs.worker:Worker",
-    "approvals": "approvals",
-    "connections": "connections",
-    "errors": "errors",
-    "events": "events",
-    "inspection": "inspection",
-    "kept": "kept",
-    "messages": "messages",
-    "models": "models",
-    "serving": "serving",
-    "testing": "testing",
-    "tools": "app.tools:DEFAULT",
+_CLASSES = {
+    name: (module, name)
+    for module, names in {
+        "app.agent": "Agent",
+        "app.idea": "Idea",
+        "app.stream": "Conversation Stream",
+        "app.tools": "Tools",
+        "evals.evaluation": "Eval",
+        "execution.approver": "HOLD Reply",
+        "execution.calls.invoking": "Output",
+        "models.prices": "Price",
+        "protocol.activity": "Activity Ctx",
+        "protocol.call": "Call",
+        "protocol.config": "Config Limits Settings",
+        "protocol.context": "Context Progress",
+        "protocol.registry": "Backoff",
+        "protocol.solution": "CallAccount Result Solution",
+        "protocol.tool": "Tool",
+        "protocol.usage": "Usage",
+        "refine.learning": "Plans",
+        "runs.handle": "Run",
+        "runs.runs": "Runs",
+        "runs.worker": "Worker",
+        "tracing.trace": "Trace",
+    }.items()
+    for name in names.split()
 }
+_MODULES = {name: (name, "") for name in __all__ if name.islower()}
+_HOMES = _CLASSES | _MODULES | {"tools": ("app.tools", "DEFAULT")}
 """Where each public name is imported from, when it is first used: `import actum` itself costs next to nothing."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=modules[__name__])
-    module, _, member = _HOMES[name].partition(":")
-    found: Any = import_module(f".{module}", __name__)
-    globals()[name] = found = getattr(found, member) if member else found
-    return found
+    module, member = _HOMES[name]
+    value: Any = import_module(f".{module}", __name__)
+    globals()[name] = value = getattr(value, member) if member else value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -68,14 +68,14 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
         f"at {path}" if path else "",
     ]
     where = ", ".join(part for part in details if part)
-    said = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
-    text = " ".join(f"{where}: {said}".splitlines() if where else said.splitlines())
+    clipped = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
+    text = " ".join(f"{where}: {clipped}".splitlines() if where else clipped.splitlines())
     return text.encode(errors="backslashreplace").decode()  # a lone surrogate is not text, and could not be sent
 
 
 def concealed(text: str, secrets: Iterable[object]) -> str:
     """A text without what was said in confidence; the longest first, since one may be part of another."""
-    for secret in sorted((one for one in secrets if isinstance(one, str)), key=len, reverse=True):
+    for secret in sorted((it for it in secrets if isinstance(it, str)), key=len, reverse=True):
         text = text.replace(secret, "•••") if len(secret) >= _SHORTEST_SECRET else text
     return text
 
@@ -368,8 +368,8 @@ class EvalError(ActumError):
     code = "eval"
 
     def __init__(self, problems: Sequence[str]) -> None:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        super().__init__(f"{problems[0]}{more}", data={"problems": list(problems)})
+        rest = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(f"{problems[0]}{rest}", data={"problems": list(problems)})
         self.problems = tuple(problems)
 
 

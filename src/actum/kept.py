@@ -92,7 +92,7 @@ class Replay:
     @property
     def is_same(self) -> bool:
         """Whether every request and the output come out byte for byte as they did."""
-        return self.is_same_output and all(one.is_same for one in self.requests)
+        return self.is_same_output and all(request.is_same for request in self.requests)
 
 
 async def start(
@@ -124,11 +124,11 @@ async def start(
         ActumError: what ended the run; the file holds what had been done.
     """
     runner = _agent_for(agent, idea, str(run), deps)
-    own = idea.identified(runner.config)
-    context = own.context if runner.model is not None else own.without_model()
-    prepared, schema = await assembled(runner).prepared(context, own.schema, input=input)
+    identified = idea.identified(runner.config)
+    context = identified.context if runner.model is not None else identified.without_model()
+    prepared, schema = await assembled(runner).prepared(context, identified.schema, input=input)
     check_begins(prepared)
-    with KeptRun.begin(path_given(run), replace(own, schema=schema), prepared, approve) as kept:
+    with KeptRun.begin(path_given(run), replace(identified, schema=schema), prepared, approve) as kept:
         return await kept.carry_on(runner, show, versions)
 
 
@@ -197,16 +197,16 @@ async def conversation(
     """
     if summary and most is None:
         raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
-    own, path = copy(with_deps(agent, deps)), path_given(run)
-    held = KeptRun.open(path) if is_taken(path) else None
-    if held is None:
-        begins, closed = await assembled(own).prepared(context, shape_of(schema).schema)
+    runner, path = copy(with_deps(agent, deps)), path_given(run)
+    kept = KeptRun.open(path) if is_taken(path) else None
+    if kept is None:
+        begins, closed = await assembled(runner).prepared(context, shape_of(schema).schema)
         check_begins(begins)
-        held = KeptRun.begin(path, Idea(context=begins, schema=closed), begins)
-    with held:
-        own.approve = as_begun(held.idea, own.approve)
-        where = member_of(held.idea.schema, member)
-        yield KeptConversation(kept=held, agent=own, member=where, most=most, summary=summary)
+        kept = KeptRun.begin(path, Idea(context=begins, schema=closed), begins)
+    with kept:
+        runner.approve = as_begun(kept.idea, runner.approve)
+        where = member_of(kept.idea.schema, member)
+        yield KeptConversation(kept=kept, agent=runner, member=where, most=most, summary=summary)
 
 
 def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], object] | None = None) -> list[Summary]:
@@ -221,16 +221,16 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
     if not (os.path.isdir(where) and any(path.is_file() for path in where.glob("*.json"))):
         raise IdeaError(f"no runs are kept in {folder}")
 
-    async def found() -> list[Summary]:
+    async def list_runs() -> list[Summary]:
         async with Runs.of(RunFolder(where)) as runs:
-            own = sorted(await runs.list(most=_ALL), key=lambda run: run.id)
+            listed_runs = sorted(await runs.list(most=_ALL), key=lambda run: run.id)
             for damage in await runs.damaged():
                 if pass_over is None:
                     raise IdeaError(damage)
                 pass_over(IdeaError(damage))
-            return [await _summary(run, where / f"{run.id}.json") for run in own]
+            return [await _summary(run, where / f"{run.id}.json") for run in listed_runs]
 
-    return blocking(found())
+    return blocking(list_runs())
 
 
 def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] | None = None) -> None:
@@ -243,8 +243,8 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
         MessageError: the input doesn't fit its schema.
     """
 
-    async def forked(one: Run) -> None:
-        keep(await one.fork(at, input=input), new)
+    async def forked(handle: Run) -> None:
+        keep(await handle.fork(at, input=input), new)
 
     _at(run, forked)
 
@@ -278,7 +278,7 @@ def approve(run: str | Path, of: str | None = None, *, parameters: Mapping[str, 
         IdeaError: no such call waits, or its tool doesn't take the parameters.
     """
     places = None if of is None else [of]
-    return list(_at(run, lambda one: one.decide_all(places, "approve", parameters=parameters)))
+    return list(_at(run, lambda handle: handle.decide_all(places, "approve", parameters=parameters)))
 
 
 def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> list[Pending]:
@@ -290,7 +290,7 @@ def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> l
     Raises:
         IdeaError: no such call waits.
     """
-    return list(_at(run, lambda one: one.decide_all(None if of is None else [of], "deny", reason=reason)))
+    return list(_at(run, lambda handle: handle.decide_all(None if of is None else [of], "deny", reason=reason)))
 
 
 def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
@@ -299,7 +299,7 @@ def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
     Raises:
         IdeaError: `gate` names no gate, or no delegate waits there.
     """
-    _at(run, lambda one: one.signal(gate, value))
+    _at(run, lambda handle: handle.signal(gate, value))
 
 
 async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> Replay:
@@ -318,7 +318,7 @@ async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> R
     code = Code.to_read(activities)
     agent, ticks = retracer(run, name, code)
     left_out = code.remarks
-    requests = tuple([one async for one in replayed(agent, run.context, run.schema, ticks)])
+    requests = tuple([request async for request in replayed(agent, run.context, run.schema, ticks)])
     output: Any = about_of(run.meta, name).get("output")
     try:
         again = await replayed_output(agent, run.context, run.schema, ticks) if output is not None else None
@@ -337,11 +337,11 @@ def _agent_for(agent: Runner, idea: Idea, name: str, deps: Any) -> Agent:
 def _at(file: str | Path, act: Callable[[Run], Awaitable[T]]) -> T:
     """What something comes to that is done with the run in a file."""
 
-    async def done() -> T:
+    async def do() -> T:
         async with run_in_file(file) as run:
             return await act(run)
 
-    return blocking(done())
+    return blocking(do())
 
 
 async def _summary(run: Run, path: Path) -> Summary:
@@ -352,5 +352,5 @@ async def _summary(run: Run, path: Path) -> Summary:
         return Summary(path=path, state="cut" if log.exists() and log.stat().st_size else "unfinished")
     if run.state != "waiting":
         return Summary(path=path, state="unfinished")
-    gates = tuple(one for one in run.row.waiting if "†" in one)
+    gates = tuple(gate for gate in run.row.waiting if "†" in gate)
     return Summary(path=path, state="waiting", calls=tuple(await run.pending()), gates=gates)

@@ -22,7 +22,7 @@ from .protocol.context import Context
 from .protocol.registry import Registry
 from .protocol.solution import Result
 from .schema.infer import jsonable
-from .schema.json import JsonObject, encode
+from .schema.json import encode, without_keys
 from .schema.quoting import printable
 from .schema.shapes import shapes_of
 
@@ -69,7 +69,7 @@ def _result(result: Result[Any], state: str) -> Iterator[str]:
     used = result.usage
     yield f"<p><b>{state}</b>, {counted(used.requests, 'request')}, {counted(len(calls), 'call')}</p>"
     if result.output is not None:
-        yield f"<pre>{_said(result.output)}</pre>"
+        yield f"<pre>{_json_text(result.output)}</pre>"
     if result.waiting:
         yield f"<p>waits for {', '.join(map(_text, result.waiting))}</p>"
     for solution in result.solutions:
@@ -77,25 +77,25 @@ def _result(result: Result[Any], state: str) -> Iterator[str]:
         add_calls(graph, solution.calls, solution.authored)
         yield _graph(graph)
     rows = [
-        (one.place, _text(one.tool), _said(one.arguments), one.state, _came_to(one.value, one.error)) for one in calls
+        (call.place, _text(call.tool), _json_text(call.arguments), call.state, _came_to(call.value, call.error))
+        for call in calls
     ]
     yield from _table(("call", "tool", "with", "state", "came to"), rows)
 
 
 def _came_to(value: Any, error: ActumError | None) -> str:
-    return _text(error.message) if error is not None else _said(value)
+    return _text(error.message) if error is not None else _json_text(value)
 
 
 def _idea(idea: SavedIdea) -> Iterator[str]:
     name = idea.meta.get("path") or (idea.file.name if idea.file else "Idea")
     yield f"<p><b>{_text(name)}</b></p>"
     yield _graph(graph_of(idea.context, idea.solution))
-    texts = [(_text(one.get("type", one.get("role"))), _said(_without_type(one))) for one in idea.context]
+    texts = [
+        (_text(message.get("type", message.get("role"))), _json_text(without_keys(message, {"type"})))
+        for message in idea.context
+    ]
     yield from _table(("message", "what it holds"), texts)
-
-
-def _without_type(message: JsonObject) -> JsonObject:
-    return {key: value for key, value in message.items() if key != "type"}
 
 
 def _tools(tools: Registry) -> Iterator[str]:
@@ -122,13 +122,13 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
     if not listed:
         return
     lines = [f"<tr>{''.join(f'<td {_CELL}>{cell}</td>' for cell in row)}</tr>" for row in listed[:_MOST_ROWS]]
-    head = f"<tr>{''.join(f'<th {_CELL}>{escape(one)}</th>' for one in heads)}</tr>"
+    head = f"<tr>{''.join(f'<th {_CELL}>{escape(text)}</th>' for text in heads)}</tr>"
     yield f"<table {_TABLE}>{head}{''.join(lines)}</table>"
     if len(listed) > _MOST_ROWS:
         yield f"<p>… {len(listed) - _MOST_ROWS} more</p>"
 
 
-def _said(value: Any) -> str:
+def _json_text(value: Any) -> str:
     try:
         return _text(value if isinstance(value, str) else encode(jsonable(value)))
     except (ValueError, RecursionError):

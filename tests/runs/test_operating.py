@@ -16,7 +16,7 @@ import pytest
 from actum import HOLD, Runs, errors, models
 from actum import Worker as RunsWorker
 from actum.cli.dispatch import run_command
-from actum.ideas.course import Course, told_course
+from actum.ideas.course import Course, noted_rows
 from actum.runs.metrics import Metrics
 from actum.schema.json import decode
 
@@ -154,7 +154,7 @@ async def test_how_long_calls_and_requests_take_is_counted_as_their_record_tells
             await asyncio.wait_for(desk.begun.wait(), 60)
             desk.hold.set()
             assert (await run.result(timeout=60)).output == "b…"
-        course = Course.of({"course": told_course([], [one.data async for one in run.follow()])})
+        course = Course.of({"course": noted_rows([], [one.data async for one in run.follow()])})
     took = {one.name: one.values[()] for one in metrics.figures() if one.name.endswith("_seconds") and () in one.values}
     for name, rows in ("call", course.calls.values()), ("request", course.requests):
         spans = [row.ended - row.began for row in rows if row.began is not None and row.ended is not None]

@@ -56,7 +56,7 @@ class CallRow:
 
     def to_dict(self) -> JsonObject:
         """The row as JSON, without what is as it is by default."""
-        return _told(self)
+        return _row_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class RequestRow:
 
     def to_dict(self) -> JsonObject:
         """The row as JSON, without what is as it is by default."""
-        return _told(self)
+        return _row_dict(self)
 
     @property
     def spent(self) -> Usage:
@@ -102,17 +102,17 @@ class Course:
     @property
     def times(self) -> tuple[float | None, float | None]:
         """When the first of it was heard of, and the last; None where nothing is known."""
-        found = [time for row in self.calls.values() for time in (row.arrived, row.ended) if time is not None]
-        found += [time for row in self.requests for time in (row.began, row.ended) if time is not None]
-        return min(found, default=None), max(found, default=None)
+        times = [time for row in self.calls.values() for time in (row.arrived, row.ended) if time is not None]
+        times += [time for row in self.requests for time in (row.began, row.ended) if time is not None]
+        return min(times, default=None), max(times, default=None)
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Course:
         """What is known of a run says of its course; what isn't as a run writes it is passed over."""
         rows: Any = about.get(COURSE)
-        told = [one for one in rows if is_object(one)] if is_list(rows) else []
-        calls = [row for one in told if is_place(one.get("call")) and (row := _read(CallRow, one)) is not None]
-        requests = [row for one in told if "request" in one and (row := _read(RequestRow, one)) is not None]
+        entries = [entry for entry in rows if is_object(entry)] if is_list(rows) else []
+        calls = [row for entry in entries if is_place(entry.get("call")) and (row := _read(CallRow, entry)) is not None]
+        requests = [row for entry in entries if "request" in entry and (row := _read(RequestRow, entry)) is not None]
         return cls(calls={row.call: row for row in calls}, requests=requests)
 
 
@@ -128,20 +128,20 @@ class Sums:
     @classmethod
     def of(cls, about: Mapping[str, Any], entries: Iterable[Mapping[str, Any]] = ()) -> Sums:
         """What is known of a run says of them, or what its record has told of them last."""
-        told = about
+        sums = about
         for entry in entries:
-            told = entry if COURSE in entry and "usage" in entry else told
-        makers: Any = told.get("makers")
+            sums = entry if COURSE in entry and "usage" in entry else sums
+        makers: Any = sums.get("makers")
         return cls(
-            usage=Usage.of(told["usage"]) if "usage" in told else Course.of(told).spent,
-            before=Usage.of(told.get("before")),
+            usage=Usage.of(sums["usage"]) if "usage" in sums else Course.of(sums).spent,
+            before=Usage.of(sums.get("before")),
             makers=dict(makers) if is_object(makers) else {},
         )
 
     def to_dict(self) -> JsonObject:
         """The sums as JSON."""
-        own: JsonObject = {"usage": self.usage.to_dict(), "makers": dict(self.makers)}
-        return own | ({"before": self.before.to_dict()} if self.before.requests else {})
+        sums: JsonObject = {"usage": self.usage.to_dict(), "makers": dict(self.makers)}
+        return sums | ({"before": self.before.to_dict()} if self.before.requests else {})
 
     @property
     def counted(self) -> Usage:
@@ -164,18 +164,18 @@ def course_entry(rows: Iterable[JsonObject], sums: Sums | None = None) -> JsonOb
     return {"at": [], COURSE: list(rows), **({} if sums is None else sums.to_dict())}
 
 
-def told_course(before: Any, entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
+def noted_rows(before: Any, entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     """The rows that are known, and those that a record has told since: of a call, the last one counts."""
     rows: list[Any] = list(before) if is_list(before) else []
     for entry in entries:
-        own: Any = entry.get(COURSE)
-        rows += own if is_list(own) else []
-    kept: dict[Any, JsonObject] = {}
+        noted: Any = entry.get(COURSE)
+        rows += noted if is_list(noted) else []
+    by_key: dict[Any, JsonObject] = {}
     for number, row in enumerate(rows):
         if is_object(row):
             place: Any = row.get("call")
-            kept[place if isinstance(place, str) else number] = row
-    return list(kept.values())
+            by_key[place if isinstance(place, str) else number] = row
+    return list(by_key.values())
 
 
 def derived_rows(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
@@ -210,10 +210,10 @@ def _settled(entry: Mapping[str, Any]) -> str | None:
 
 def whole_course(entries: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
     """All that a record says of the course: what was noted, and where nothing was, what its entries say."""
-    noted = told_course([], entries)
-    known = {(row.get("within", ""), row.get("request")) for row in noted if "request" in row}
-    derived = [row for row in derived_rows(entries) if "call" in row or ("", row.get("request")) not in known]
-    return told_course(derived, [{COURSE: noted}])
+    noted = noted_rows([], entries)
+    requests = {(row.get("within", ""), row.get("request")) for row in noted if "request" in row}
+    derived = [row for row in derived_rows(entries) if "call" in row or ("", row.get("request")) not in requests]
+    return noted_rows(derived, [{COURSE: noted}])
 
 
 def is_note(entry: Mapping[str, Any]) -> bool:
@@ -221,20 +221,20 @@ def is_note(entry: Mapping[str, Any]) -> bool:
     return "tick" in entry or COURSE in entry
 
 
-def _told(row: CallRow | RequestRow) -> JsonObject:
-    own: JsonObject = {}
-    for one in fields(row):
-        value = getattr(row, one.name)
-        if value != one.default and value not in ({}, []):
-            own[one.name] = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
-    return own
+def _row_dict(row: CallRow | RequestRow) -> JsonObject:
+    members: JsonObject = {}
+    for member in fields(row):
+        value = getattr(row, member.name)
+        if value != member.default and value not in ({}, []):
+            members[member.name] = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+    return members
 
 
-def _read(kind: type[T], told: JsonObject) -> T | None:
+def _read(kind: type[T], noted: JsonObject) -> T | None:
     """A row as it was noted, None where it isn't one."""
-    types = {one.name: str(one.type) for one in fields(kind)}
-    known = {name: told[name] for name in types if name in told}
-    return kind(**known) if all(_FITS[types[name]](value) for name, value in known.items()) else None
+    types = {member.name: str(member.type) for member in fields(kind)}
+    values = {name: noted[name] for name in types if name in noted}
+    return kind(**values) if all(_FITS[types[name]](value) for name, value in values.items()) else None
 
 
 def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:

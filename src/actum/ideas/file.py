@@ -59,9 +59,9 @@ class IdeaText:
     def to_dict(self) -> JsonObject:
         """The Idea as JSON, without the parts that are empty."""
         parts: JsonObject = {"meta": self.meta, "config": self.config}
-        own: JsonObject = {key: value for key, value in parts.items() if value}
-        own |= {"context": self.context} | ({} if self.schema is None else {"schema": self.schema})
-        return own if self.solution is None else {**own, "solution": self.solution}
+        idea: JsonObject = {key: value for key, value in parts.items() if value}
+        idea |= {"context": self.context} | ({} if self.schema is None else {"schema": self.schema})
+        return idea if self.solution is None else {**idea, "solution": self.solution}
 
 
 def read_idea(text: str, name: str) -> IdeaText:
@@ -143,8 +143,8 @@ def _judged(value: Any, kinds: Collection[str] = (), data_kinds: Collection[str]
         Context(plan_of(solution))
     except MessageError as error:
         raise _Malformed(("solution", "calls"), f"'solution' is not an answer: {error.message}") from error
-    own = {key: value[key] for key in ("meta", "config", "schema") if key in value}
-    return IdeaText(context=context.messages, solution=solution, **own)
+    parts = {key: value[key] for key in ("meta", "config", "schema") if key in value}
+    return IdeaText(context=context.messages, solution=solution, **parts)
 
 
 class _Malformed(IdeaError):
@@ -185,23 +185,23 @@ def identified(messages: Iterable[JsonObject], meta: JsonObject) -> list[JsonObj
     A `meta` message of theirs decides, unless it is an older version of the same identity. What a run has left is
     given back as it is: messages are counted in it.
     """
-    own = list(messages)
+    identified = list(messages)
     identity = {key: value for key, value in meta.items() if key != RUN}
     if not identity:
-        return own
-    said = [index for index, message in enumerate(own) if message.get("type") == "meta"]
-    for index in said:
-        if _is_same(own[index]["meta"], identity):
-            own[index] = {**own[index], "meta": identity}
-    if said or any(_is_left(message) for message in own):
-        return own
-    return [{"type": "meta", "meta": identity}, *own]
+        return identified
+    at_meta = [index for index, message in enumerate(identified) if message.get("type") == "meta"]
+    for index in at_meta:
+        if _is_same(identified[index]["meta"], identity):
+            identified[index] = {**identified[index], "meta": identity}
+    if at_meta or any(_is_left(message) for message in identified):
+        return identified
+    return [{"type": "meta", "meta": identity}, *identified]
 
 
-def _is_same(said: object, identity: JsonObject) -> bool:
-    if not is_object(said) or "path" not in identity:
+def _is_same(meta: object, identity: JsonObject) -> bool:
+    if not is_object(meta) or "path" not in identity:
         return False
-    return all(said.get(key) == identity.get(key) for key in ("domain", "path"))
+    return all(meta.get(key) == identity.get(key) for key in ("domain", "path"))
 
 
 def _is_left(message: JsonObject) -> bool:

@@ -11,15 +11,15 @@ from ..protocol.config import ACCEPTED, FIELDS, Config, Limits, Standing, check_
 from ..schema.json import JsonObject, is_object
 from ..schema.quoting import instead
 
-_OF_CONFIG = frozenset(one.name for one in fields(Config))
+_OF_CONFIG = frozenset(field.name for field in fields(Config))
 _INHERITED = tuple(name for name in FIELDS if name in _OF_CONFIG and FIELDS[name].weights.local == "no")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdeaConfig:
-    """One `config`, judged: `said` is what it says."""
+    """One `config`, judged: `values` is what it says."""
 
-    said: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @classmethod
     def parse(cls, config: object, name: str = "the Idea") -> IdeaConfig:
@@ -29,53 +29,53 @@ class IdeaConfig:
             IdeaError: naming the file and the field that is unknown, or has a value that it can't have.
         """
         try:
-            return cls(said=_judged(config))
+            return cls(values=_judged(config))
         except SchemaError as error:
-            found = IdeaError(f"{name}: {error.message}")
-            found.path = error.path or "config"  # its message says where already
-            raise found from None
+            failure = IdeaError(f"{name}: {error.message}")
+            failure.path = error.path or "config"  # its message says where already
+            raise failure from None
 
     @property
     def fields(self) -> Mapping[str, Any]:
         """Those of `Config` that it says."""
-        return {key: value for key, value in self.said.items() if key in _OF_CONFIG}
+        return {key: value for key, value in self.values.items() if key in _OF_CONFIG}
 
     @property
     def model(self) -> str | None:
         """The name of its model."""
-        return self.said.get("model")
+        return self.values.get("model")
 
     @property
     def origin(self) -> str | None:
         """The file that relative paths start from."""
-        return self.said.get("origin")
+        return self.values.get("origin")
 
     @property
     def activities(self) -> tuple[str, ...]:
         """Modules or files with Activities."""
-        return _several(self.said.get("activities", ()))
+        return _several(self.values.get("activities", ()))
 
     @property
     def servers(self) -> tuple[str, ...]:
         """Files of tool servers (MCP)."""
-        return _several(self.said.get("servers", ()))
+        return _several(self.values.get("servers", ()))
 
     @property
     def limits(self) -> Limits | None:
         """What a run may spend."""
-        return Limits.of(self.said["limits"]) if "limits" in self.said else None
+        return Limits.of(self.values["limits"]) if "limits" in self.values else None
 
     def of(self, standing: Standing) -> IdeaConfig:
         """What of it counts; what counts by grant is in it, too: see `asked`."""
-        counts = {key: value for key, value in self.said.items() if getattr(FIELDS[key].weights, standing) != "no"}
-        return IdeaConfig(said=counts)
+        counts = {key: value for key, value in self.values.items() if getattr(FIELDS[key].weights, standing) != "no"}
+        return IdeaConfig(values=counts)
 
     @property
     def asked(self) -> Sequence[str]:
         """The names in it that a delegate from outside must have been granted (D12)."""
         models = (self.model, self.fields.get("reader"))
         named = [*(self.fields.get("tools") or ()), *self.activities, *self.servers]
-        return [*named, *(one for one in models if one is not None)]
+        return [*named, *(model for model in models if model is not None)]
 
     def over(self, config: Config) -> Config:
         """The other config with what this one says."""

@@ -25,8 +25,8 @@ def laid_out(value: JsonObject) -> str:
     Only the parts of the Idea, and `type` and `_tool`, have a fixed position. Nothing is lost: a number is written
     as Python writes it, a text as it is.
     """
-    known = {key: value[key] for key in _PARTS if key in value}
-    return f"{_text(known | value, '', 0)}\n"
+    parts = {key: value[key] for key in _PARTS if key in value}
+    return f"{_text(parts | value, '', 0)}\n"
 
 
 def folded(value: Json) -> str:
@@ -87,30 +87,30 @@ class Positions:
     """The positions of the values in a text that is known to be JSON."""
 
     text: str
-    found: dict[Path, int] = field(default_factory=dict[Path, int])
+    starts: dict[Path, int] = field(default_factory=dict[Path, int])
     _lines: list[int] = field(default_factory=list[int])
 
     def __post_init__(self) -> None:
         self._lines = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        way: list[str | int | None] = []  # the index in each list around; the key in each object, None before one
+        path: list[str | int | None] = []  # the index in each list around; the key in each object, None before one
         for match in _TOKEN.finditer(self.text):
             token = match[1]
             if token in "}]":
-                way.pop()
+                path.pop()
             elif token == ",":
-                way[-1] = way[-1] + 1 if isinstance(way[-1], int) else None
-            elif way and way[-1] is None:
-                way[-1] = str(json.loads(token)) if token[0] == '"' else None
+                path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+            elif path and path[-1] is None:
+                path[-1] = str(json.loads(token)) if token[0] == '"' else None
             elif token != ":":
-                self.found[tuple(one for one in way if one is not None)] = match.start(1)
-                way += [None] if token == "{" else [0] if token == "[" else []
+                self.starts[tuple(step for step in path if step is not None)] = match.start(1)
+                path += [None] if token == "{" else [0] if token == "[" else []
 
     def of(self, path: Sequence[str | int]) -> tuple[int, int]:
         """Line and column, from 1, of the value at a path, or of the nearest one that holds it."""
-        known = tuple(path)
-        while known and known not in self.found:
-            known = known[:-1]
-        offset = self.found.get(known, 0)
+        nearest = tuple(path)
+        while nearest and nearest not in self.starts:
+            nearest = nearest[:-1]
+        offset = self.starts.get(nearest, 0)
         line = bisect_right(self._lines, offset)
         return line, offset - self._lines[line - 1] + 1
 
@@ -191,9 +191,9 @@ def _loader() -> Any:
     from yaml import SafeLoader
 
     safe: Any = SafeLoader  # stubs leave its methods open
-    known = [None, *(f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map"))]
-    made = {tag: safe.yaml_constructors[tag] for tag in known}
-    loader: Any = type("Loader", (safe,), {"yaml_implicit_resolvers": {}, "yaml_constructors": made})
+    tags = [None, *(f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map"))]
+    constructors = {tag: safe.yaml_constructors[tag] for tag in tags}
+    loader: Any = type("Loader", (safe,), {"yaml_implicit_resolvers": {}, "yaml_constructors": constructors})
     for kind, pattern, first in _RESOLVED:
         loader.add_implicit_resolver(f"{_TAG}{kind}", re.compile(rf"{pattern}\Z"), first)
     loader.add_constructor(f"{_TAG}timestamp", safe.construct_yaml_str)
@@ -218,12 +218,12 @@ def _take_keys(root: Any) -> None:
             waiting += reversed(node.value)
         if kind != "mapping":
             continue
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             if key.id != "scalar":
                 continue  # which no object can have: constructing it fails
-            if key.value in seen:
+            if key.value in keys:
                 raise NotYaml(f"the key {key.value!r} occurs twice in one object{_at(key.start_mark)}")
-            seen.add(key.value)
+            keys.add(key.value)
             key.tag = f"{_TAG}str"
         waiting += [member for _, member in reversed(node.value)]

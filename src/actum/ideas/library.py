@@ -45,8 +45,8 @@ def change_between(old: IdeaText, new: IdeaText) -> Change:
     ]
     kinds: list[ChangeKind] = [_SAME, *(kind for kind, _ in parts)]
     kind = max(kinds, key=_ORDER.index)
-    said = tuple(reason for _, reason in parts) or tuple(_other(old, new))
-    return Change(kind=kind, reasons=said)
+    reasons = tuple(reason for _, reason in parts) or tuple(_other_changes(old, new))
+    return Change(kind=kind, reasons=reasons)
 
 
 def input_schema(context: Iterable[JsonObject]) -> Any:
@@ -61,15 +61,15 @@ def _side(side: str, old: Any, new: Any) -> Iterator[tuple[ChangeKind, str]]:
     before: Any = {} if old is None else old
     after: Any = {} if new is None else new
     is_input = side == "input"
-    found = admits(after, closed(before)) if is_input else admits(before, after)
+    is_admitted = admits(after, closed(before)) if is_input else admits(before, after)
     words = list(_differences(side, before, after, ""))
-    if found is True:
+    if is_admitted is True:
         for text in words or [f"the {side} is described otherwise"]:
             yield "compatible", text
         return
     whom = "callers" if is_input else "readers"
     broken = [text for text in words if _hurts(text, is_input=is_input)] or words
-    unsure = "" if found is False else " (it could not be proven that they aren't broken)"
+    unsure = "" if is_admitted is False else " (it could not be proven that they aren't broken)"
     for text in broken or [f"the {side} changes"]:
         yield "breaking", f"{text}: breaks {whom}{unsure}"
 
@@ -103,7 +103,7 @@ def _hurts(text: str, *, is_input: bool) -> bool:
     return not text.endswith(harmless) or (is_input and text.endswith("required"))
 
 
-def _other(old: IdeaText, new: IdeaText) -> Iterator[str]:
+def _other_changes(old: IdeaText, new: IdeaText) -> Iterator[str]:
     for name in ("context", "config", "solution", "meta"):
         if getattr(old, name) != getattr(new, name):
             yield f"the {name} changes"

@@ -220,23 +220,23 @@ def _members(value: type) -> JsonObject:
 
     None of the numbers may be negative.
     """
-    hints, defaults, told = get_type_hints(value), _defaults(value), _told(value)
+    hints, defaults, docs = get_type_hints(value), _defaults(value), _field_docs(value)
     members: JsonObject = {}
     for name, hint in hints.items():
-        own = schema_of(adapter_of(hint), "validation")
-        own |= _LEAST if own.get("type") in _NUMBERS else {}
-        own |= {"description": told[name]} if name in told else {}
-        own |= {"default": defaults[name]} if name in defaults else {}
-        members[name] = own | ({"examples": _EXAMPLES[name]} if name in _EXAMPLES else {})
+        schema = schema_of(adapter_of(hint), "validation")
+        schema |= _LEAST if schema.get("type") in _NUMBERS else {}
+        schema |= {"description": docs[name]} if name in docs else {}
+        schema |= {"default": defaults[name]} if name in defaults else {}
+        members[name] = schema | ({"examples": _EXAMPLES[name]} if name in _EXAMPLES else {})
     return members
 
 
 def _defaults(value: type) -> JsonObject:
-    return {one.name: jsonable(one.default) for one in fields(value) if one.default is not MISSING}
+    return {field.name: jsonable(field.default) for field in fields(value) if field.default is not MISSING}
 
 
 @lru_cache
-def _told(value: type) -> Mapping[str, str]:
+def _field_docs(value: type) -> Mapping[str, str]:
     """The docstring below each field of a class, which editors show; none where its source isn't at hand."""
     try:
         source = ast.parse(dedent(getsource(value))).body[0]

@@ -55,9 +55,9 @@ class Tick:
 
     def to_dict(self) -> JsonObject:
         """The tick as JSON, without what is empty."""
-        own: JsonObject = {key: value for key, value in asdict(self).items() if value not in ((), [], "", None)}
-        lists = {key: list(own[key]) for key in ("waiting", "owed", "notices") if key in own}
-        return {**own, **lists, "at": self.at}
+        tick: JsonObject = {key: value for key, value in asdict(self).items() if value not in ((), [], "", None)}
+        lists = {key: list(tick[key]) for key in ("waiting", "owed", "notices") if key in tick}
+        return {**tick, **lists, "at": self.at}
 
 
 def about_of(meta: JsonObject, name: str) -> JsonObject:
@@ -69,15 +69,15 @@ def about_of(meta: JsonObject, name: str) -> JsonObject:
     """
     if RUN not in meta:
         raise RunNotFound(f"{name}: no run is kept there; `actum run --save FILE` keeps one")
-    found: Any = meta[RUN]
-    if not is_object(found):
+    about: Any = meta[RUN]
+    if not is_object(about):
         raise IdeaError(f"{name}: meta.{RUN} is not an object")
-    for key, kind, what in _MEMBERS:
-        if key in found and not isinstance(found[key], kind):
-            raise IdeaError(f"{name}: meta.{RUN}.{key} is not {what}")
-    if not all(isinstance(maker, str) for maker in found.get("makers", {}).values()):
+    for key, kind, expected in _MEMBERS:
+        if key in about and not isinstance(about[key], kind):
+            raise IdeaError(f"{name}: meta.{RUN}.{key} is not {expected}")
+    if not all(isinstance(maker, str) for maker in about.get("makers", {}).values()):
         raise IdeaError(f"{name}: meta.{RUN}.makers says for each tool in words who carried out its calls")
-    return dict(found)
+    return dict(about)
 
 
 APPROVE = "approve"
@@ -104,8 +104,8 @@ def begun_with(meta: Mapping[str, Any]) -> JsonObject:
 
 def passed_on(meta: Mapping[str, Any]) -> JsonObject:
     """The meta of an Idea for a run that goes on from it: of this one's run it says who decides, and nothing else."""
-    own = {key: value for key, value in meta.items() if key != RUN}
-    return {**own, RUN: begun} if (begun := begun_with(meta)) else own
+    rest = {key: value for key, value in meta.items() if key != RUN}
+    return {**rest, RUN: begun} if (begun := begun_with(meta)) else rest
 
 
 def run_id(about: Mapping[str, Any]) -> str:
@@ -120,7 +120,7 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
         IdeaError: that is not how ticks are noted.
     """
     try:
-        return [_tick(one) for one in about.get("ticks", [])]
+        return [_tick(tick) for tick in about.get("ticks", [])]
     except ValueError:
         raise IdeaError(f"{name}: meta.run.ticks is not a list of ticks as runs since 0.1.0 note them") from None
 
@@ -132,38 +132,38 @@ def tick_entry(ticks: Sequence[Tick]) -> JsonObject:
     return {"at": [], "tick": {"number": len(ticks), **ticks[-1].to_dict()}}
 
 
-def told_ticks(before: Sequence[JsonObject], told: Iterable[Any]) -> list[JsonObject]:
+def noted_ticks(before: Sequence[JsonObject], noted: Iterable[Any]) -> list[JsonObject]:
     """The ticks of a run as it notes them: those that are known, and what its record has told of them since.
 
     Raises:
         ValueError: a request has another number than the one behind those before it.
     """
     ticks = list(before)
-    for tick in told:
-        own: JsonObject = dict(tick) if is_object(tick) else {}
-        number = own.pop("number", None)
+    for tick in noted:
+        row: JsonObject = dict(tick) if is_object(tick) else {}
+        number = row.pop("number", None)
         if type(number) is not int or not 0 < number <= len(ticks) + 1:
             raise ValueError("a request has another number than the one behind those before it")
-        ticks[number - 1 :] = [own]
+        ticks[number - 1 :] = [row]
     return ticks
 
 
-def _tick(told: Any) -> Tick:
+def _tick(noted: Any) -> Tick:
     """One tick as it was noted.
 
     Raises:
         ValueError: it isn't one.
     """
-    if not is_object(told) or type(told.get("at")) is not int or told["at"] < 0 or not told.keys() <= _OF_TICK:
+    if not is_object(noted) or type(noted.get("at")) is not int or noted["at"] < 0 or not noted.keys() <= _OF_TICK:
         raise ValueError
-    lists = (told.get(key, []) for key in ("waiting", "owed"))
-    notices, answer = told.get("notices", []), told.get("answer")
-    are_lists = all(is_list(one) and all(map(is_object, one)) for one in lists)
+    lists = (noted.get(key, []) for key in ("waiting", "owed"))
+    notices, answer = noted.get("notices", []), noted.get("answer")
+    are_lists = all(is_list(part) and all(map(is_object, part)) for part in lists)
     if not (are_lists and are_texts(notices)):
         raise ValueError
-    if not isinstance(told.get("request", ""), str) or not (answer is None or _is_answer(answer)):
+    if not isinstance(noted.get("request", ""), str) or not (answer is None or _is_answer(answer)):
         raise ValueError
-    return Tick(**told)
+    return Tick(**noted)
 
 
 _OF_TICK = frozenset(field.name for field in fields(Tick))
@@ -199,10 +199,10 @@ def request_digest(messages: Sequence[Mapping[str, Any]], schema: str) -> str:
 
 def _sent(message: Mapping[str, Any]) -> JsonObject:
     """A message without where on this machine its files lie."""
-    own: JsonObject = {"role": message["role"], "content": message["content"]}
+    sent: JsonObject = {"role": message["role"], "content": message["content"]}
     if is_object(media := message.get("media")):
-        own["media"] = {key: value for key, value in media.items() if key != "origin"}
-    return own
+        sent["media"] = {key: value for key, value in media.items() if key != "origin"}
+    return sent
 
 
 def answers_of(ticks: Sequence[Tick]) -> list[Authored]:
@@ -226,17 +226,17 @@ def solutions_of(ticks: Sequence[Tick], course: Course, instances: Sequence[str]
     answered = zip((tick.answer for tick in ticks if tick.answer is not None), answers_of(ticks), strict=True)
     return [
         Solution(
-            meta=told.get("meta"),
-            calls=[Call.of(call) for call in one.calls],
-            output=one.output,
+            meta=noted.get("meta"),
+            calls=[Call.of(call) for call in answer.calls],
+            output=answer.output,
             instances=list(instances),
-            usage=spent.get(one.number, Usage(requests=1)),
-            authored=one.output,
-            start=one.start,
-            number=one.number,
-            places=one.places,
+            usage=spent.get(answer.number, Usage(requests=1)),
+            authored=answer.output,
+            start=answer.start,
+            number=answer.number,
+            places=answer.places,
         )
-        for told, one in answered
+        for noted, answer in answered
     ]
 
 

@@ -74,13 +74,13 @@ def _folded(view: View, kind: str) -> Iterable[str]:
     if "schema" in notes:
         head += f"\nschema {encode(notes['schema'])}"
     shared = view.value(kind)
-    told = [*(() if shared is MISSING else (encode(shared, sort_keys=True),)), *view.written(kind)]
-    if told or notes:
-        yield "\n".join((head, *told))
+    values = [*(() if shared is MISSING else (encode(shared, sort_keys=True),)), *view.written(kind)]
+    if values or notes:
+        yield "\n".join((head, *values))
     for instance in view.instances:
-        own = view.value(kind, instance)
-        if own is not MISSING:
-            yield f"{BLOCK_SIGIL}{kind} of _instance {instance}\n{encode(own, sort_keys=True)}"
+        value = view.value(kind, instance)
+        if value is not MISSING:
+            yield f"{BLOCK_SIGIL}{kind} of _instance {instance}\n{encode(value, sort_keys=True)}"
 
 
 @lru_cache(maxsize=128)

@@ -131,12 +131,12 @@ class Key:
         """Whether the key may have this value."""
         if self.choices:
             return value in self.choices
-        return not self.types or any(isinstance(value, _CLASSES[one]) for one in self.types)
+        return not self.types or any(isinstance(value, _CLASSES[name]) for name in self.types)
 
     @property
     def wanted(self) -> str:
         """The values that it takes, in words."""
-        words = self.choices or [_WORDS[one] for one in self.types]
+        words = self.choices or [_WORDS[name] for name in self.types]
         return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
@@ -166,12 +166,12 @@ class Kind:
             return f"a message of type {self.type} needs exactly one of {', '.join(map(repr, self.one_of))}"
         if self.judge is not None and (complaint := self.judge(message)) is not None:
             return complaint
-        others = [name for name in message if name not in self.keys and name[:1] != "_" and name != "type"]
+        extra = [name for name in message if name not in self.keys and name[:1] != "_" and name != "type"]
         if not self.has_short_form:
-            return f"{self._named} has no {others[0]!r}" if others else None
-        if self.type in others and len(others) > 1:
-            other = next(name for name in others if name != self.type)
-            return f"{self._named} has both {self.type!r} and, in short form, {other!r}"
+            return f"{self._named} has no {extra[0]!r}" if extra else None
+        if self.type in extra and len(extra) > 1:
+            member = next(name for name in extra if name != self.type)
+            return f"{self._named} has both {self.type!r} and, in short form, {member!r}"
         return None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
 from ..schema.json import JsonObject
@@ -39,16 +39,8 @@ class Media:
     def to_dict(self) -> JsonObject:
         """The message as JSON."""
         data = b64encode(self.data).decode() if isinstance(self.data, bytes) else self.data
-        said = {
-            "url": self.url,
-            "path": self.path,
-            "data": data,
-            "media_type": self.media_type,
-            "name": self.name,
-            "detail": self.detail,
-            "fetch": self.fetch,
-        }
-        return {"type": self.type, **{key: value for key, value in said.items() if value is not None}}
+        members = {field.name: getattr(self, field.name) for field in fields(self)} | {"data": data}
+        return {"type": self.type, **{key: value for key, value in members.items() if value is not None}}
 
 
 class Image(Media):

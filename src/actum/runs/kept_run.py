@@ -16,10 +16,10 @@ from ..errors import ActumError, IdeaError, MessageError
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
 from ..generation.offer import offered
-from ..ideas.course import COURSE, Sums, course_entry, is_note, told_course
+from ..ideas.course import COURSE, Sums, course_entry, is_note, noted_rows
 from ..ideas.library import Library
 from ..ideas.store import Address
-from ..ideas.ticks import APPROVE, ID, RUN, TOOLS, Tick, about_of, run_id, ticks_of, told_ticks, version_of
+from ..ideas.ticks import APPROVE, ID, RUN, TOOLS, Tick, about_of, noted_ticks, run_id, ticks_of, version_of
 from ..protocol.context import Context, is_url
 from ..protocol.marks import is_said
 from ..protocol.solution import Result
@@ -188,9 +188,9 @@ class KeptRun:
     def _about_with(self, entries: Sequence[JsonObject]) -> JsonObject:
         """What is known of the run, including the requests and the course that only its log holds."""
         ticks = [entry["tick"] for entry in entries if "tick" in entry]
-        about = {**self.about, "ticks": told_ticks([tick.to_dict() for tick in self.ticks], ticks)}
+        about = {**self.about, "ticks": noted_ticks([tick.to_dict() for tick in self.ticks], ticks)}
         about |= Sums.of(about, entries).to_dict()
-        about |= {COURSE: course} if (course := told_course(about.get(COURSE), entries)) else {}
+        about |= {COURSE: course} if (course := noted_rows(about.get(COURSE), entries)) else {}
         ticks_of(about, str(self.log.path))
         return about
 
@@ -233,7 +233,7 @@ class KeptRun:
             ended = {"output": jsonable(result.output), "waiting": list(result.waiting)}
         finally:
             about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}
-            about[COURSE] = told_course(before, [course_entry(progress.noting.rows())])
+            about[COURSE] = noted_rows(before, [course_entry(progress.noting.rows())])
             about[TOOLS] = tools_noted(assembly, stream.context, about) | self.about.get(TOOLS, {})
             about |= {"dialect": dialect.name} if (dialect := assembly.dialect) is not None else {}
             about |= {ROW: row_by_hand(about, stream.context)} if ROW in about else {}

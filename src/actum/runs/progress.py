@@ -11,7 +11,7 @@ from ..errors import RunError
 from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.budget import Budget, Spent
 from ..ideas.course import Sums, course_entry
-from ..ideas.ticks import Tick, request_digest, tick_entry, ticks_of, told_ticks
+from ..ideas.ticks import Tick, noted_ticks, request_digest, tick_entry, ticks_of
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.solution import Result
@@ -116,7 +116,7 @@ def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:
         RunError: they are not told as a run does.
     """
     try:
-        ticks = told_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
+        ticks = noted_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
     except ValueError as error:
         raise damaged(run, error) from None
     return ticks_of({"ticks": ticks}, run)

@@ -10,6 +10,7 @@ from .json import JsonObject, encode, is_list, is_object, sha256_of
 from .walk import (
     DEFINITIONS,
     IN_PLACE,
+    OF_DOCUMENT,
     OPTIONS,
     REFERRING,
     Schema,
@@ -176,7 +177,6 @@ def components(edges: Mapping[str, Iterable[str]]) -> dict[str, int]:
     return component
 
 
-_LEFT_BEHIND = {*DEFINITIONS, "$schema", "$id"}
 _DEFINED = tuple(f"#/{keyword}/" for keyword in DEFINITIONS)
 
 
@@ -229,7 +229,7 @@ class Gathering:
 
 def _bare(schema: JsonObject) -> JsonObject:
     """A schema without its definitions, and without what names it as a document."""
-    return {key: value for key, value in schema.items() if key not in _LEFT_BEHIND}
+    return {key: value for key, value in schema.items() if key not in OF_DOCUMENT}
 
 
 def _identities(local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, str]]:

@@ -41,6 +41,8 @@ OPTIONS = ("anyOf", "oneOf")
 
 DEFINITIONS = ("$defs", "definitions")
 REFERRING = ("$ref", "$dynamicRef", "$recursiveRef")
+OF_DOCUMENT = frozenset({*DEFINITIONS, "$schema", "$id"})
+"""The keywords that only a whole document has, and no part of one."""
 
 ANNOTATIONS = frozenset({"$comment", "$id", "$schema", "default", "description", "examples", "title"})
 """The keywords that judge no value."""

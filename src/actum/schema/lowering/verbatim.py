@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..json import JsonObject, is_list, is_object
-from ..walk import DEFINITIONS, HOLDS, properties_of, required_in_order, required_of
+from ..walk import HOLDS, OF_DOCUMENT, OPTIONS, properties_of, required_in_order, required_of
 from .definitions import Definitions, Node, kinds, null, takes_null
 from .remarks import Remarks
 from .restoring import AnyOf, Branch, ListItems, Members, NamedShape, Property, Shape
 from .scalars import REFERENCES
 
-_LEFT_OUT = {"$schema", "$id", "additionalItems", *DEFINITIONS}
+_LEFT_OUT = {"additionalItems", *OF_DOCUMENT}
 
 
 class Verbatim:
@@ -82,7 +82,7 @@ class Verbatim:
     def _shape(self, node: JsonObject, wire: JsonObject, shapes: dict[str, Any]) -> Shape:
         if "properties" in node:
             return self._members(node, shapes)
-        for keyword in ("anyOf", "oneOf"):
+        for keyword in OPTIONS:
             if any(shape is not None for shape in shapes.get(keyword) or ()):
                 pairs = zip(wire[keyword], shapes[keyword], strict=True)
                 return AnyOf(branches=tuple(_branch(inner, shape) for inner, shape in pairs))
