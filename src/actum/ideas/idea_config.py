@@ -17,9 +17,9 @@ _INHERITED = tuple(name for name in FIELDS if name in _OF_CONFIG and FIELDS[name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdeaConfig:
-    """One `config`, judged: `values` is what it says."""
+    """One `config`, judged: `said` is what it says."""
 
-    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    said: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @classmethod
     def parse(cls, config: object, name: str = "the Idea") -> IdeaConfig:
@@ -29,7 +29,7 @@ class IdeaConfig:
             IdeaError: naming the file and the field that is unknown, or has a value that it can't have.
         """
         try:
-            return cls(values=_judged(config))
+            return cls(said=_judged(config))
         except SchemaError as error:
             failure = IdeaError(f"{name}: {error.message}")
             failure.path = error.path or "config"  # its message says where already
@@ -38,37 +38,37 @@ class IdeaConfig:
     @property
     def fields(self) -> Mapping[str, Any]:
         """Those of `Config` that it says."""
-        return {key: value for key, value in self.values.items() if key in _OF_CONFIG}
+        return {key: value for key, value in self.said.items() if key in _OF_CONFIG}
 
     @property
     def model(self) -> str | None:
         """The name of its model."""
-        return self.values.get("model")
+        return self.said.get("model")
 
     @property
     def origin(self) -> str | None:
         """The file that relative paths start from."""
-        return self.values.get("origin")
+        return self.said.get("origin")
 
     @property
     def activities(self) -> tuple[str, ...]:
         """Modules or files with Activities."""
-        return _several(self.values.get("activities", ()))
+        return _several(self.said.get("activities", ()))
 
     @property
     def servers(self) -> tuple[str, ...]:
         """Files of tool servers (MCP)."""
-        return _several(self.values.get("servers", ()))
+        return _several(self.said.get("servers", ()))
 
     @property
     def limits(self) -> Limits | None:
         """What a run may spend."""
-        return Limits.of(self.values["limits"]) if "limits" in self.values else None
+        return Limits.of(self.said["limits"]) if "limits" in self.said else None
 
     def of(self, standing: Standing) -> IdeaConfig:
         """What of it counts; what counts by grant is in it, too: see `asked`."""
-        counts = {key: value for key, value in self.values.items() if getattr(FIELDS[key].weights, standing) != "no"}
-        return IdeaConfig(values=counts)
+        counts = {key: value for key, value in self.said.items() if getattr(FIELDS[key].weights, standing) != "no"}
+        return IdeaConfig(said=counts)
 
     @property
     def asked(self) -> Sequence[str]:
