@@ -51,16 +51,13 @@ class Author:
 
     def has_said(self, value: Any) -> bool:
         """Whether a text or a number stands among his words, as a word."""
-        if value is None or isinstance(value, bool) or is_object(value) or is_list(value) or value == "":
-            return False
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not value:
             return value_key(value) in self._number_keys
-        text = value
-        if text not in self._said:
-            self._said[text] = (
-                text in self.words and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", self.words) is not None
+        if value not in self._said:
+            self._said[value] = (
+                value in self.words and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", self.words) is not None
             )
-        return self._said[text]
+        return self._said[value]
 
     def schema_of(self, path: Sequence[str | int], tool: str | None = None) -> JsonObject:
         """What is declared of a value: of the output, or of a parameter of a tool."""

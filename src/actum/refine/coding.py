@@ -24,9 +24,9 @@ class _Functions:
         run = FUNCTIONS[name].run
 
         def carried(*arguments: Any, **named: Any) -> Any:
-            held = [list(cast("Iterator[Any]", one)) if isinstance(one, Iterator) else one for one in arguments]
+            values = [list(cast("Iterator[Any]", arg)) if isinstance(arg, Iterator) else arg for arg in arguments]
             try:
-                return run(Meter(Allowance()), *held, **named)
+                return run(Meter(Allowance()), *values, **named)
             except FAILURES as error:
                 raise PlanLeft(f"{name}(): {failure_of(error)}") from None
 
@@ -46,7 +46,7 @@ def text(value: Any) -> str:
 
 
 def expect(value: Any, shape: str | Mapping[str, Any] | object = _MISSING) -> None:
-    """Leave the function where its examples tell nothing of what to do.
+    """Leave the function where its examples don't show what to do.
 
     Args:
         value: what has to be true, or to have the shape.

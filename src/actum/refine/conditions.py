@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,70 +12,70 @@ from ..errors import RefineError
 from ..schema.json import is_list
 from .author import Author
 from .explanation import Explanation
-from .terms import KnownValue, value_key
+from .terms import KnownValue
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class MadeWhen:
-    """What separates the examples that made a call from the others, and what else does so, and has to agree."""
+    """The condition that separates the examples with a call from the others; `expects` says that further ones agree."""
 
     group: str
     expects: Sequence[str] = ()
 
     def explained(self, leaf: str) -> Explanation:
-        """The same for those who read the plan."""
+        """The note on it in the plan."""
         return Explanation(
             leaf=leaf, text=f"{{{self.group}}}", how="term", why="the only condition that tells them apart"
         )
 
 
 def separating(sources: Sequence[KnownValue], present: Sequence[bool], author: Author, tool: str) -> MadeWhen:
-    """The one condition that holds in just these examples.
+    """The condition that holds in just these examples.
 
     Raises:
-        RefineError: none does, or those of several values do.
+        RefineError: none does, or conditions on several values do.
     """
-    found = {source.text: texts for source in sources if (texts := list(_conditions(source, present, author)))}
-    if len(found) != 1:
-        told = "no condition tells" if not found else f"{', '.join(f'†{one}' for one in found)} all tell"
-        raise RefineError(f"{tool}: {told} when it is called", code="unknown_condition")
-    (texts,) = found.values()
+    conditions = {source.reference: texts for source in sources if (texts := _conditions(source, present, author))}
+    if len(conditions) != 1:
+        problem = f"{', '.join(conditions)} all tell" if conditions else "no condition tells"
+        raise RefineError(f"{tool}: {problem} when it is called", code="unknown_condition")
+    (texts,) = conditions.values()
     return MadeWhen(texts[0], [f"({texts[0]}) == ({other})" for other in texts[1:]])
 
 
-def _conditions(source: KnownValue, present: Sequence[bool], author: Author) -> Iterator[str]:
-    """Truths, null, empty lists, what the author named, and comparisons with numbers that he wrote."""
-    own = source.reference
-    truths = [one for one in source.values if isinstance(one, bool)]
-    if len(truths) == len(source.values):
-        yield from _fitting([(own, truths), (f"not {own}", [not one for one in truths])], present)
-        return
-    nulls = [one is None for one in source.values]
-    yield from _fitting([(f"{own} == None", nulls), (f"{own} != None", [not one for one in nulls])], present)
-    lists: list[Any] = [one for one in source.values if is_list(one)]
-    if len(lists) == len(source.values):
-        empty = [not one for one in lists]
-        yield from _fitting([(f"len({own}) > 0", [not one for one in empty]), (f"len({own}) == 0", empty)], present)
-    elif all(isinstance(one, str) for one in source.values):
-        for key, value in sorted({value_key(one): one for one in source.values}.items()):
+def _conditions(source: KnownValue, present: Sequence[bool], author: Author) -> list[str]:
+    """The conditions on a value that hold where the call was made: on booleans, null, empty lists, what the author
+    named, and comparisons with the author's numbers."""
+    name, values = source.reference, source.values
+    if all(isinstance(value, bool) for value in values):
+        return _fitting([(name, values), (f"not {name}", [not value for value in values])], present)
+    nulls = [value is None for value in values]
+    tried = _both(f"{name} == None", f"{name} != None", nulls)
+    if all(map(is_list, values)):
+        tried += _both(f"len({name}) > 0", f"len({name}) == 0", [value != [] for value in values])
+    elif all(isinstance(value, str) for value in values):
+        for key, value in sorted(zip(source.keys, values, strict=True)):
             if author.has_said(value):
-                holds = [one == key for one in source.keys]
-                yield from _fitting(
-                    [(f"{own} == {value!r}", holds), (f"{own} != {value!r}", [not one for one in holds])], present
-                )
-    elif all(map(is_number, source.values)):
-        numbers: list[Any] = list(source.values)
-        for word in author.numbers:
-            tried = [
-                (f"{own} > {word}", [one > word for one in numbers]),
-                (f"{own} >= {word}", [one >= word for one in numbers]),
-                (f"{own} < {word}", [one < word for one in numbers]),
-                (f"{own} <= {word}", [one <= word for one in numbers]),
-                (f"{own} == {word}", [one == word for one in numbers]),
-                (f"{own} != {word}", [one != word for one in numbers]),
-            ]
-            yield from _fitting(tried, present)
+                tried += _both(f"{name} == {value!r}", f"{name} != {value!r}", [other == key for other in source.keys])
+    elif all(map(is_number, values)):
+        for number in author.numbers:
+            for sign, compare in _COMPARISONS.items():
+                tried.append((f"{name} {sign} {number}", [compare(value, number) for value in values]))
+    return _fitting(tried, present)
 
 
-def _fitting(tried: Sequence[tuple[str, Sequence[bool]]], present: Sequence[bool]) -> Iterator[str]:
-    return (text for text, holds in tried if list(holds) == list(present))
+def _both(condition: str, opposite: str, holds: Sequence[bool]) -> list[tuple[str, Sequence[Any]]]:
+    return [(condition, holds), (opposite, [not one for one in holds])]
+
+
+def _fitting(tried: Sequence[tuple[str, Sequence[Any]]], present: Sequence[bool]) -> list[str]:
+    return list(dict.fromkeys(text for text, holds in tried if list(holds) == list(present)))

@@ -1,4 +1,4 @@
-"""From examples of one shape to a plan: each call and the output explained, and what has to hold (R9-R15, R22, R23)."""
+"""Derives a plan from examples of one shape: explains its calls and output, and expects what they rest on (R9-R15)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .terms import KnownValue, Terms, keys_within, known_within, value_key
 
 _CALL = re.compile(r"(?<!†)†calls\.(\d+)")
 _LONGEST = 1_500
-"""How many characters a condition has, about."""
+"""About how many characters a condition may have."""
 _THEN: JsonObject = {"_then": True}
 
 
@@ -38,27 +38,27 @@ class DerivedPlan:
 
     calls: Sequence[JsonObject]
     output: Json
-    found: Sequence[Explanation]
+    notes: Sequence[Explanation]
     readings: Sequence[TextReading] = ()
     """What a model is asked to read."""
 
     @property
     def is_open(self) -> bool:
-        """Whether a value isn't known, or a person has to settle it."""
-        return any(one.how in {"question", "hole"} for one in self.found)
+        """Whether a value is unknown, or a person has to settle it."""
+        return any(note.how in {"question", "hole"} for note in self.notes)
 
     @property
     def is_judged(self) -> bool:
         """Whether a model is asked for what can't be proved by bytes."""
-        return any(one.how == "judged" for one in self.found)
+        return any(note.how == "judged" for note in self.notes)
 
-    def read_in(self, shape: ExampleShape, known: Derivation) -> list[Example]:
-        """The examples with what a reader would have answered it there; `known` derives of all of them."""
-        found: list[Example] = []
+    def read_in(self, shape: ExampleShape, derivation: Derivation) -> list[Example]:
+        """The examples with what a reader would have answered the plan; `derivation` is that of all of them."""
+        examples: list[Example] = []
         for at, example in enumerate(shape.examples):
-            read = [one.recorded(shape, at, known.known(at)) for one in self.readings]
-            found.append(replace(example, record=[*example.record, *read]))
-        return found
+            answers = [reading.recorded(shape, at, derivation.known_in(at)) for reading in self.readings]
+            examples.append(replace(example, record=[*example.record, *answers]))
+        return examples
 
     @property
     def plan(self) -> JsonObject:
@@ -68,7 +68,7 @@ class DerivedPlan:
 
 @dataclass(slots=True)
 class PlannedCall:
-    """A call of the plan, by the numbers of slots, and what has to hold before it."""
+    """A call of the plan, whose references name slots, and what has to hold before it."""
 
     number: int
     call: JsonObject
@@ -83,29 +83,29 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a person has settled: constants and references by their leaves, and what he looks over."""
+    """What a person has settled: constants and references by their leaves, and the leaves to ignore."""
 
     confirmed: Mapping[str, str] = field(default_factory=dict[str, str])
     ignored: Collection[str] = ()
     fills: bool | None = False
-    """Whether a model may be asked for what nothing explains and no text holds, None for neither (R18)."""
+    """Whether a model may be asked for what no term gives and no text holds (R18); None asks no reader either."""
 
 
 @dataclass
 class Derivation:
     """Derives the plan of a shape, with what a person has settled.
 
-    `others` are examples of other shapes: what a read shows of the difference is a question (R15).
+    `others` are examples of other shapes: a read whose result differs in them is a question (R15).
     """
 
     shape: ExampleShape
     author: Author
     settled: Settled = field(default_factory=Settled)
     others: Sequence[Example] = ()
-    found: list[Explanation] = field(default_factory=list[Explanation])
+    notes: list[Explanation] = field(default_factory=list[Explanation])
 
     def plan(self) -> DerivedPlan:
-        """The plan.
+        """Derive the plan.
 
         Raises:
             RefineError: a value was taken from data, or there is no condition or list for a call.
@@ -113,14 +113,15 @@ class Derivation:
         elements = [self._element(number, slot) for number, slot in enumerate(self.shape.slots)]
         for element in elements:
             self._check_judged(element)
-        before = len(self.found)
-        authored = [self._authored(example, example.authored_output, example.last) for example in self.shape.examples]
+        before = len(self.notes)
+        examples = enumerate(self.shape.examples)
+        authored = [self._authored(at, example.authored_output, example.last) for at, example in examples]
         everything = [number for number, slot in enumerate(self.shape.slots) if slot.how != "now and then"]
         place = Leaf("output", everything)
         output = self._explaining.value(place, [example.output for example in self.shape.examples], authored)
-        expects = [condition for one in self.found[before:] for condition in one.expects]
+        expects = [condition for note in self.notes[before:] for condition in note.expects]
         holes = self._explaining.holes
-        used = {one.group for one in self.found if one.how in {"read", "judged"}}
+        used = {note.group for note in self.notes if note.how in {"read", "judged"}}
         readings = [] if holes is None else list(holes.readings(used))
         whole = self._written(_with_readers(elements, readings), output, [*self._of_reads(), *expects])
         return replace(whole, readings=readings)
@@ -128,8 +129,8 @@ class Derivation:
     @cached_property
     def _explaining(self) -> Explaining:
         inputs = [example.input for example in self.shape.examples]
-        made = [step.arguments for slot in self.shape.slots for step in slot.calls[0]]
-        wanted = keys_within([*made, self.shape.examples[0].output])
+        arguments = [step.arguments for slot in self.shape.slots for step in slot.calls[0]]
+        wanted = keys_within([*arguments, self.shape.examples[0].output])
         secrets = self.author.secrets_of(inputs).union(secrets_of())
         called = [slot.first.tool for slot in self.shape.slots]
         fills = self.settled.fills
@@ -140,25 +141,25 @@ class Derivation:
             self.settled.confirmed,
             values_within(inputs),
             self._read,
-            self.found,
+            self.notes,
             secrets,
             holes,
         )
 
-    def known(self, at: int) -> Mapping[str, Any]:
-        """What was known in one of the examples, by the text of its reference."""
-        return {one.reference: one.values[at] for one in self._sources}
+    def known_in(self, at: int) -> Mapping[str, Any]:
+        """The known values of an example, by their references."""
+        return {source.reference: source.values[at] for source in self._sources}
 
     @cached_property
     def _sources(self) -> list[KnownValue]:
-        found = list(known_within("input", [example.input for example in self.shape.examples]))
+        sources = list(known_within("input", [example.input for example in self.shape.examples]))
         for number, slot in enumerate(self.shape.slots):
-            found += slot.known(number)
-        return found
+            sources += slot.known(number)
+        return sources
 
     @cached_property
     def _numbers(self) -> Sequence[Mapping[str, int]]:
-        """Of each example the slots of its calls, by their places."""
+        """For each example, the slots of its calls by their places."""
         return [
             {
                 place: number
@@ -169,33 +170,28 @@ class Derivation:
             for at in range(len(self.shape.examples))
         ]
 
-    def _authored(self, example: Any, value: Any, answer: int) -> Any:
-        at = next(at for at, one in enumerate(self.shape.examples) if one is example)
-        return example.numbered(value, answer, self._numbers[at])
+    def _authored(self, at: int, value: Any, answer: int) -> Any:
+        return self.shape.examples[at].numbered(value, answer, self._numbers[at])
 
     def _read(self, place: Leaf) -> Iterator[Any]:
         for number in place.allowed:
             for calls in self.shape.slots[number].calls:
-                yield from values_within([one.value for one in calls])
+                yield from values_within([step.value for step in calls])
 
     def _allowed(self, number: int) -> list[int]:
-        """The slots whose results the models had seen when they wrote this one, or referred to."""
+        """The slots whose results all models had seen, or referred to, when they wrote this call."""
         return [
-            other
-            for other, slot in enumerate(self.shape.slots)
-            if other != number and slot.how != "now and then" and self._is_seen(other, number)
+            earlier
+            for earlier, slot in enumerate(self.shape.slots)
+            if earlier != number and slot.how != "now and then" and self._is_seen(earlier, number)
         ]
 
     def _is_seen(self, earlier: int, later: int) -> bool:
-        seen = False
         columns = zip(self.shape.examples, self.shape.slots[earlier].calls, self.shape.slots[later].calls, strict=True)
-        for example, before, after in columns:
-            for one in before:
-                for other in after:
-                    seen = True
-                    if one.answer >= other.answer and not example.reads_of(other) & set(one.places):
-                        return False
-        return seen
+        pairs = [(example, read, step) for example, before, after in columns for read in before for step in after]
+        return bool(pairs) and all(
+            read.answer < step.answer or example.reads_of(step) & set(read.places) for example, read, step in pairs
+        )
 
     def _element(self, number: int, slot: SharedCall) -> PlannedCall:
         if slot.how == "each":
@@ -203,84 +199,78 @@ class Derivation:
         if slot.how == "now and then":
             return self._optional(number, slot)
         if slot.first.is_latent:
-            self.found.append(self._latent(number, slot))
-        before = len(self.found)
+            how = "judged" if self.settled.fills else "hole"
+            why = f"a model carries {slot.first.tool} out: no proof by bytes"
+            self.notes.append(Explanation(leaf=f"{number}", text=slot.first.tool, how=how, why=why))
+        start = len(self.notes)
         parameters: JsonObject = {}
         for name in slot.first.arguments:
             place = Leaf(f"{number}.{name}", self._allowed(number), slot.first.tool, number, (name,))
             steps = [calls[0] for calls in slot.calls]
-            pairs = zip(self.shape.examples, steps, strict=True)
-            authored = [self._authored(one, step.authored.get(name), step.answer) for one, step in pairs]
+            authored = [self._authored(at, step.authored.get(name), step.answer) for at, step in enumerate(steps)]
             parameters[name] = self._explaining.value(place, [step.arguments[name] for step in steps], authored)
-        expects = [condition for one in self.found[before:] for condition in one.expects]
+        expects = [condition for note in self.notes[start:] for condition in note.expects]
         delegate = {"_delegate": ANONYMOUS} if slot.first.is_latent else {}
         return PlannedCall(number, {"_tool": slot.first.tool, **parameters, **delegate}, expects, slot.first.reads)
 
-    def _latent(self, number: int, slot: SharedCall) -> Explanation:
-        """A call that the models carried out themselves: one is asked for it alone (R18)."""
-        why = f"a model carries {slot.first.tool} out: no proof by bytes"
-        return Explanation(
-            leaf=f"{number}", text=slot.first.tool, how="judged" if self.settled.fills else "hole", why=why
-        )
-
     def _check_judged(self, element: PlannedCall) -> None:
-        """What a model says feeds no effect, unless a person has confirmed that leaf (R19).
+        """Refuse to feed an effect with what a model says, unless a person has confirmed that leaf (R19).
 
         Raises:
-            RefineError: it would.
+            RefineError: it would be fed so.
         """
         judged = {number for number, slot in enumerate(self.shape.slots) if slot.first.is_latent}
-        judged |= slots_in([one.group for one in self.found if one.how == "judged"])
+        judged |= slots_in([note.group for note in self.notes if note.how == "judged"])
         for path, value in () if element.reads else leaves_of(element.call):
             leaf = f"{element.number}{print_path(path)}"
             if slots_in(value) & judged and leaf not in self.settled.confirmed:
-                told = f"{element.call['_tool']} has effects, and a model would say {leaf} of it: --confirm {leaf}"
-                raise RefineError(told, code="hole_with_effects", path=leaf)
+                problem = f"{element.call['_tool']} has effects, and a model would say {leaf} of it: --confirm {leaf}"
+                raise RefineError(problem, code="hole_with_effects", path=leaf)
 
     def _repeated(self, number: int, slot: SharedCall) -> PlannedCall:
         """One call for the items of a list (R14)."""
         if slot.first.is_latent:
             raise RefineError(f"{slot.first.tool}: a model carries it out for each item", code="other_shape")
-        found = repeated(number, slot, self._allowed(number), self._explaining)
-        self.found += found.notes
-        call = {"_tool": slot.first.tool, "_each": found.items, **found.parameters}
-        return PlannedCall(number, call, found.expects, slot.first.reads)
+        each = repeated(number, slot, self._allowed(number), self._explaining)
+        self.notes += each.notes
+        call = {"_tool": slot.first.tool, "_each": each.items, **each.parameters}
+        return PlannedCall(number, call, each.expects, slot.first.reads)
 
     def _optional(self, number: int, slot: SharedCall) -> PlannedCall:
         """One call under a condition (R15)."""
-        present = [at for at, calls in enumerate(slot.calls) if calls]
-        block = [at for at, one in enumerate(self.shape.slots) if one.how == "now and then"]
+        block = [at for at, other in enumerate(self.shape.slots) if other.how == "now and then"]
         condition = self._condition(block[0])
-        own = self._present
-        own.found = []
-        element = own._element(number, own.shape.slots[number])
+        inner = self._present
+        inner.notes.clear()
+        element = inner._element(number, inner.shape.slots[number])
         if any(slots_in([text]) & set(block) for text in element.expects):
             raise RefineError(
-                f"{slot.first.tool}: what it is called with can't be told apart among {len(present)} examples",
+                f"{slot.first.tool}: what it is called with can't be told apart among "
+                f"{len(inner.shape.examples)} examples",
                 code="unknown_condition",
             )
-        self.found += own.found
-        self.found.append(condition.explained(f"{number}._when"))
+        self.notes += inner.notes
+        self.notes.append(condition.explained(f"{number}._when"))
         guarded = [f"not ({condition.group}) or ({text})" for text in element.expects]
         call = {"_tool": slot.first.tool, "_when": f"{{{condition.group}}}", **element.call}
         return PlannedCall(number, call, [*condition.expects, *guarded], slot.first.reads)
 
     @cached_property
     def _present(self) -> Derivation:
-        """The derivation of those examples that have the optional calls."""
+        """The derivation from the examples that have the optional calls."""
         block = next(slot for slot in self.shape.slots if slot.how == "now and then")
-        own = self.shape.of([at for at, calls in enumerate(block.calls) if calls])
-        slots = [replace(slot, how="once") if slot.how == "now and then" else slot for slot in own.slots]
-        return Derivation(replace(own, slots=slots), self.author, replace(self.settled, fills=None))
+        present = self.shape.of([at for at, calls in enumerate(block.calls) if calls])
+        slots = [replace(slot, how="once") if slot.how == "now and then" else slot for slot in present.slots]
+        return Derivation(replace(present, slots=slots), self.author, replace(self.settled, fills=None))
 
     def _condition(self, number: int) -> MadeWhen:
         allowed = {-1, *self._allowed(number)}
-        sources = [one for one in self._sources if one.step in allowed]
+        sources = [source for source in self._sources if source.step in allowed]
         slot = self.shape.slots[number]
         return separating(sources, [bool(calls) for calls in slot.calls], self.author, slot.first.tool)
 
     def _of_reads(self) -> Iterator[str]:
-        """What of each read was the same in all examples, as far as it may be listed (R6)."""
+        """Conditions on the parts of reads that were the same in all examples and may be listed (R6)."""
         has_effects = bool(self.shape.effects)
         for source in self._sources:
             slot = None if source.step < 0 else self.shape.slots[source.step]
@@ -292,7 +282,7 @@ class Derivation:
             if self._may_be_listed(source, slot) or source.text in self.settled.confirmed:
                 yield f"{source.reference} == {value!r}"
             elif (has_effects or self._differs(source, slot)) and source.text not in self.settled.ignored:
-                self.found.append(
+                self.notes.append(
                     Explanation(
                         leaf=source.text,
                         text=value,
@@ -302,11 +292,13 @@ class Derivation:
                 )
 
     def _differs(self, source: KnownValue, slot: SharedCall) -> bool:
-        """Whether the same read showed something else where the calls were others."""
-        own = source.text.removeprefix(f"calls.{source.step}")
-        shown = [one.value for other in self.others for one in other.steps if one.kind == slot.first.kind]
+        """Whether the same read showed something else in examples with other calls."""
+        path = source.text.removeprefix(f"calls.{source.step}")
+        shown = [step.value for example in self.others for step in example.steps if step.kind == slot.first.kind]
         return any(
-            held.text == own and held.keys[0] != source.keys[0] for value in shown for held in known_within("", [value])
+            known.text == path and known.keys[0] != source.keys[0]
+            for value in shown
+            for known in known_within("", [value])
         )
 
     def _may_be_listed(self, source: KnownValue, slot: SharedCall) -> bool:
@@ -317,29 +309,30 @@ class Derivation:
         path = source.text.removeprefix(f"calls.{source.step}").removeprefix(".").split(".")
         declared = declared_at(tool.result, path) if tool is not None else {}
         options: list[Any] = declared.get("enum") or []
-        is_said = bool(self.shape.effects) and self.author.has_said(value)
-        return is_said or any(value_key(one) == value_key(value) for one in options)
+        is_written = bool(self.shape.effects) and self.author.has_said(value)
+        return is_written or any(value_key(option) == value_key(value) for option in options)
 
     def _written(self, elements: Sequence[PlannedCall], output: Json, expects: Sequence[str]) -> DerivedPlan:
-        """The elements each behind what it reads: reads and what is expected first (R23)."""
+        """The elements, each after what it reads: reads and expectations come first (R23)."""
         calls: list[JsonObject] = []
         order: dict[int, int] = {}
-        later: list[str | JsonObject] = [*guard_of_input([one.input for one in self.shape.examples], self.author)]
+        inputs = [example.input for example in self.shape.examples]
+        later: list[str | JsonObject] = [*guard_of_input(inputs, self.author)]
         later += [*guards_of_results(self.shape.slots, self.author), *dict.fromkeys(expects)]
-        told: set[str] = set()
+        written: set[str] = set()
 
         def expect(conditions: Sequence[str | JsonObject]) -> None:
-            calls.extend(one for one in conditions if is_object(one))
-            new = [one for one in conditions if isinstance(one, str) and one not in told]
+            calls.extend(condition for condition in conditions if is_object(condition))
+            new = [condition for condition in conditions if isinstance(condition, str) and condition not in written]
             calls.extend({EXPECT: f"{{{joined}}}"} for joined in _joined(new))
-            told.update(new)
+            written.update(new)
 
         ordered = list(_in_order(elements))
         for element in ordered:
             if not element.reads:
-                ready = [one for one in later if slots_in([one]) <= order.keys()]
+                ready = [condition for condition in later if slots_in([condition]) <= order.keys()]
                 expect(ready)
-                later = [one for one in later if one not in ready]
+                later = [condition for condition in later if condition not in ready]
             expect(element.expects)
             if not element.reads and calls and calls[-1] != _THEN:
                 calls.append(_THEN)
@@ -348,50 +341,51 @@ class Derivation:
             if not element.reads and element is not ordered[-1]:
                 calls.append(_THEN)
         expect(later)
-        return DerivedPlan(calls=renumbered(calls, order), output=renumbered(output, order), found=self.found)
+        return DerivedPlan(calls=renumbered(calls, order), output=renumbered(output, order), notes=self.notes)
 
 
 def _with_readers(elements: Sequence[PlannedCall], readings: Sequence[TextReading]) -> list[PlannedCall]:
     """The elements, each reader before the first that needs what it reads."""
-    found = list(elements)
-    for one in readings:
-        own = PlannedCall(one.slot, one.call)
-        found.insert(next((at for at, other in enumerate(found) if one.slot in other.needs), len(found)), own)
-    return found
+    ordered = list(elements)
+    for reading in readings:
+        reader = PlannedCall(reading.slot, reading.call)
+        at = next((at for at, element in enumerate(ordered) if reading.slot in element.needs), len(ordered))
+        ordered.insert(at, reader)
+    return ordered
 
 
 def _in_order(elements: Sequence[PlannedCall]) -> Iterator[PlannedCall]:
-    """Reads between two effects by what they read, effects where they are."""
-    waiting, known = list(elements), set[int]()
+    """Sorts the reads between two effects by what they read; effects keep their places."""
+    waiting, done = list(elements), set[int]()
     while waiting:
-        ends = next((at for at, one in enumerate(waiting) if not one.reads), len(waiting))
+        ends = next((at for at, element in enumerate(waiting) if not element.reads), len(waiting))
         reach = waiting[: ends or 1]
-        found = next((one for one in reach if one.needs <= known), None)
-        if found is None:
+        element = next((element for element in reach if element.needs <= done), None)
+        if element is None:
             raise RefineError("the calls of the examples read one another in a circle", code="other_shape")
-        waiting.remove(found)
-        known.add(found.number)
-        yield found
+        waiting.remove(element)
+        done.add(element.number)
+        yield element
 
 
 def _joined(conditions: Sequence[str]) -> Iterator[str]:
-    """Conditions as few that aren't too long."""
-    held: list[str] = []
-    for one in conditions:
-        if held and sum(map(len, held)) + len(one) > _LONGEST:
-            yield " and ".join(held)
-            held = []
-        held.append(f"({one})" if " or " in one and len(conditions) > 1 else one)
-    if held:
-        yield " and ".join(held)
+    """Joins conditions into as few as can be that aren't too long."""
+    group: list[str] = []
+    for condition in conditions:
+        if group and sum(map(len, group)) + len(condition) > _LONGEST:
+            yield " and ".join(group)
+            group = []
+        group.append(f"({condition})" if " or " in condition and len(conditions) > 1 else condition)
+    if group:
+        yield " and ".join(group)
 
 
 def slots_in(value: Any) -> set[int]:
     """The numbers of the calls that a value refers to."""
-    texts = (one for _, one in leaves_of(value) if isinstance(one, str))
+    texts = (text for _, text in leaves_of(value) if isinstance(text, str))
     return {int(number) for text in texts for number in _CALL.findall(text)}
 
 
 def renumbered(value: Any, order: Mapping[int, int]) -> Any:
-    """A value whose references name slots, with these named by their places in the plan."""
+    """A value whose references name slots, renamed to their places in the plan."""
     return with_texts(value, partial(_CALL.sub, lambda match: f"†calls.{order[int(match[1])]}"))

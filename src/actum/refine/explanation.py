@@ -1,4 +1,4 @@
-"""What a value of a plan is, as far as the examples tell, and where it stands."""
+"""What a value of a plan is, by what the examples show, and where it stands."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ How: TypeAlias = Literal["authored", "term", "constant", "confirmed", "question"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What a value of the plan is. `leaf` is its place, `3.city`; `text` is as it stands in the plan.
+    """What a value of the plan is. `leaf` is its place, `3.city`; `text` is what stands in the plan.
 
-    `expects` are conditions under which no other term that the examples allow comes to another value. `why` is for
-    people, `group` the value as an expression, and `others` how many more terms give it.
+    `expects` are the conditions under which all terms that fit the examples give the same value. `why` is for people,
+    `group` is the value as an expression.
     """
 
     leaf: str
@@ -26,7 +26,6 @@ class Explanation:
     why: str = ""
     expects: tuple[str, ...] = ()
     group: str = ""
-    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +39,5 @@ class Leaf:
     path: tuple[str | int, ...] = ()
 
     def part(self, key: str | int) -> Leaf:
-        """That of a part."""
+        """The place of a part."""
         return replace(self, at=f"{self.at}{print_path((key,))}", path=(*self.path, key))

@@ -49,15 +49,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _LOG = logging.getLogger("actum.refine")
 _LEAST_CALLERS = 3
-"""Whose examples a plan has that is shared."""
+"""How many callers' examples a shared plan has at least."""
 _OF_INPUT = frozenset({"type", "schema"})
-"""What of an input is the same in a family."""
+"""The keys of an input that are the same in a family."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRequest:
-    """A request: what was given and what its run begins with, who carries it out without and with the plan, and the
-    family, the tools and the plan."""
+    """A request and the plan for it.
+
+    `given` is what was asked, `begins` what the run begins with; `asking` carries it out without the plan, `runner`
+    with it.
+    """
 
     given: Context
     begins: Context
@@ -69,9 +72,9 @@ class PlannedRequest:
     passed: str = ""
     """Why there is a plan that isn't used."""
     goes_on: bool = False
-    """Whether the run was begun before: what is left of it isn't an example."""
+    """Whether the run was begun before: the rest of it isn't an example."""
     gate: Gate | None = None
-    """What lets its requests in, where others ask the same models."""
+    """Limits its requests, where other runs ask the same models."""
 
 
 class Plans:
@@ -185,21 +188,21 @@ class Plans:
         Raises:
             RefineError: there are examples of fewer callers, a value is a question, or the plan isn't proved.
         """
-        held = [(caller, one) for caller, own in runs.items() for one in own]
-        found = await refine([one for _, one in held], idea=idea, tools=agent.tools)
-        named = {name_of(one, number): caller for number, (caller, one) in enumerate(held, 1)}
-        callers = {named[one] for one in found.examples}
+        named_runs = [(caller, run) for caller in runs for run in runs[caller]]
+        refined = await refine([run for _, run in named_runs], idea=idea, tools=agent.tools)
+        caller_of = {name_of(run, number): caller for number, (caller, run) in enumerate(named_runs, 1)}
+        callers = {caller_of[name] for name in refined.examples}
         if len(callers) < _LEAST_CALLERS:
-            told = f"{len(callers)} callers have examples of one shape: a plan is shared from {_LEAST_CALLERS} on"
-            raise RefineError(told, code="too_few")
-        _check_proved(found)
+            problem = f"{len(callers)} callers have examples of one shape: a plan is shared from {_LEAST_CALLERS} on"
+            raise RefineError(problem, code="too_few")
+        _check_proved(refined)
         family, tools = await self.family(agent, idea), await self._tools_of(agent, idea)
-        state = "proposed" if found.effects or found.left_out else "used"
+        state = "proposed" if refined.effects or refined.left_out else "used"
         for tenant in to:
             file = replace(self._file, tenant=tenant)
             if await asyncio.to_thread(file.find, family) is None:
-                await asyncio.to_thread(file.put, family, tools, found, state)
-        return found.hash
+                await asyncio.to_thread(file.put, family, tools, refined, state)
+        return refined.hash
 
     async def run(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> Result[Any]:
         """Answer by the plan of the request's family, else by an ordinary run that becomes an example.
@@ -231,24 +234,24 @@ class Plans:
             context: as for `Agent.stream`, and so are `schema`, `input` and `record`.
             budget: what it may spend, and `lineage` the delegates that led to it.
         """
-        found: list[PlannedRequest] = []
+        requests: list[PlannedRequest] = []
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             recorder = Recorder.of(record)
             asked = replace(await self._asked(agent, context, schema, input), gate=recorder.gate)
-            found.append(asked)
+            requests.append(asked)
             if asked.passed:
                 sink(PlanPassed(code=asked.passed))
-            own = assembled(asked.runner)
-            return await own.loop(asked.begins, schema, None, own.emitter(sink), recorder, budget, lineage)
+            assembly = assembled(asked.runner)
+            return await assembly.loop(asked.begins, schema, None, assembly.emitter(sink), recorder, budget, lineage)
 
         async def carry(loop: Loop) -> Result[Any]:
-            return await self._ended(found[0], loop.run(), schema)
+            return await self._ended(requests[0], loop.run(), schema)
 
         return Stream(begin, context if isinstance(context, Context) else None, carry)
 
     async def _asked(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> PlannedRequest:
-        """What is asked for, and the plan that it is answered by: that of its family, or the one that it stands in."""
+        """The request and the plan that answers it: that of its family, or the one in its context."""
         begins, _ = await assembled(agent).prepared(context, schema, input=input)
         at = next((at for at, message in enumerate(begins) if REFINED in message), None)
         given = begins if at is None else Context.checked(begins.messages[:at], begins.data_kinds, begins.origin)
@@ -260,31 +263,31 @@ class Plans:
         is_over = at is not None and any(map(is_said, begins.messages[at:]))  # it has answered an earlier turn
         if at is not None and not is_over:
             plan, effects = begins.messages[at], effects_of(begins.messages[at], toolset)
-            known = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
-            return replace(asked, known=known, runner=self._runner(plain, begins), goes_on=True)
+            plan_in_use = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
+            return replace(asked, known=plan_in_use, runner=self._runner(plain, begins), goes_on=True)
         if is_over or any(OF in message for message in begins):
             return replace(asked, goes_on=True)
-        known = await asyncio.to_thread(self._file.find, family)
-        if known is None or asking(known.plan) > self.requests:
+        plan = await asyncio.to_thread(self._file.find, family)
+        if plan is None or asking(plan.plan) > self.requests:
             return asked
-        if (passed := _passed(known, asked.tools)) is not None:
+        if (passed := _passed(plan, asked.tools)) is not None:
             return replace(asked, passed=passed)
-        held = {name for name, tool in toolset.tools.items() if tool.is_held}
-        begins = with_plans_approved(given.extended([{**known.plan, REFINED: known.hash}]), held)
-        return replace(asked, known=known, begins=begins, runner=self._runner(plain, begins))
+        held_tools = {name for name, tool in toolset.tools.items() if tool.is_held}
+        begins = with_plans_approved(given.extended([{**plan.plan, REFINED: plan.hash}]), held_tools)
+        return replace(asked, known=plan, begins=begins, runner=self._runner(plain, begins))
 
     async def _tools_of(self, agent: Agent, idea: Idea) -> str:
         return await self._tools(agent, idea.context, offered(idea.context, agent.tools, agent.config.tools))
 
     async def _tools(self, agent: Agent, given: Context, toolset: Toolset) -> str:
-        """What the tools of requests are known by, and what carries them out (R35)."""
+        """A digest of the tools of requests and of what carries them out (R35)."""
         _, ideas, _ = await ideas_of(toolset, toolset.tools, assembled(agent), given)
-        held = toolset.activities.items() if self.pins == "code" else ()
-        code = {name: code_digest(one.function) for name, one in held if isinstance(one, Activity)}
+        activities = toolset.activities.items() if self.pins == "code" else ()
+        code = {name: code_digest(activity.function) for name, activity in activities if isinstance(activity, Activity)}
         return digest_of([toolset.digests, ideas, code])
 
     def _runner(self, asking: Agent, begins: Context) -> Agent:
-        """Who carries a plan out: the agent, which goes on with a plan that is left."""
+        """An agent that carries a plan out, and goes on with its model where the plan is left."""
         runner = copy(asking)
         goes_on = self.after_effects == "continue"
         runner.config = replace(asking.config, repair="always" if goes_on else True)
@@ -293,7 +296,7 @@ class Plans:
         return runner
 
     async def _ended(self, asked: PlannedRequest, run: Awaitable[Result[Any]], schema: Any) -> Result[Any]:
-        """What a run comes to. One without a plan, or that has left it, is an example from now on."""
+        """Await a run and note how its plan did. A run without a plan, or that has left it, becomes an example."""
         if asked.known is None:
             result = await run
             await self._learn(asked, result, schema)
@@ -307,7 +310,7 @@ class Plans:
             return result
         how = "left" if result.solutions else "filled" if result.usage.requests else "hit"
         uses = await _kept(self._file.note_use, asked.known, how)
-        at = next((one.place for one in result.calls if one.state != "done"), None) if how == "left" else None
+        at = next((call.place for call in result.calls if call.state != "done"), None) if how == "left" else None
         result = replace(result, plan=PlanUse(hash=asked.known.hash, how=how, at=at))
         if how == "left":
             await self._learn(asked, result, schema)
@@ -318,12 +321,12 @@ class Plans:
         return result
 
     async def _audit(self, asked: PlannedRequest, known: ShelvedPlan, result: Result[Any], schema: Any) -> None:
-        """Ask the model as well: a plan that answers otherwise rests. A model that fails says nothing of it."""
+        """Ask the model as well: a plan whose answer differs rests. A model that fails proves nothing."""
         if asked.asking.model is None:
             return
         try:
-            own, recorder = assembled(asked.asking), Recorder(gate=asked.gate)
-            ordinary = await (await own.loop(asked.given, schema, None, own.emitter(), recorder)).run()
+            assembly, recorder = assembled(asked.asking), Recorder(gate=asked.gate)
+            ordinary = await (await assembly.loop(asked.given, schema, None, assembly.emitter(), recorder)).run()
         except ActumError as error:
             _LOG.info("a plan wasn't compared with its model: %s", error.message)
             return
@@ -334,26 +337,28 @@ class Plans:
 
     async def _learn(self, asked: PlannedRequest, result: Result[Any], schema: Any) -> None:
         """Take a run as an example, and derive the plan of its family anew."""
-        is_example = result.output is not None and not result.waiting and not _is_planned(asked.given)
-        if not self.learns or not is_example or asked.goes_on or asked.asking.model is None:
+        is_planned = any(message.get("type") == "plan" for message in asked.given)
+        if result.output is None or result.waiting or is_planned or asked.goes_on:
+            return
+        if not self.learns or asked.asking.model is None:
             return
         run = _as_run(result, schema)
         runs = await _kept(self._file.add, asked.family, run)
         if runs is None or len(runs) < LEAST:
             return
-        own = Idea(context=asked.given, schema=run.schema)
+        idea = Idea(context=asked.given, schema=run.schema)
         try:
-            found = await asyncio.to_thread(lambda: asyncio.run(refine(runs, idea=own, tools=asked.asking.tools)))
+            refined = await asyncio.to_thread(lambda: asyncio.run(refine(runs, idea=idea, tools=asked.asking.tools)))
         except (RefineError, IdeaError) as error:
             _LOG.info("no plan for a family of requests: %s", error.code)
-            return  # an ordinary run it stays
-        if not found.questions and found.proof.holds:
-            is_used = self.learns == "reads" and not found.effects and not found.left_out
-            await _kept(self._file.put, asked.family, asked.tools, found, "used" if is_used else "proposed")
+            return
+        if not refined.questions and refined.proof.holds:
+            is_used = self.learns == "reads" and not refined.effects and not refined.left_out
+            await _kept(self._file.put, asked.family, asked.tools, refined, "used" if is_used else "proposed")
 
 
 async def _kept(write: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
-    """What is kept of a run that has ended: where it can't be, the run keeps what it has come to."""
+    """Write to the file; where that fails, the run that has ended keeps its result."""
     try:
         return await asyncio.to_thread(write, *given, **named)
     except IdeaError as error:
@@ -361,22 +366,22 @@ async def _kept(write: Callable[P, T], *given: P.args, **named: P.kwargs) -> T |
         return None
 
 
-def _check_proved(found: Refined) -> None:
-    if found.questions or not found.proof.holds or not found.proof.examples:
-        told = found.proof.why or f"it has questions: {', '.join(one.leaf for one in found.questions)}"
-        raise RefineError(f"only a proved plan is approved: {told}", code="not_proved")
+def _check_proved(refined: Refined) -> None:
+    if refined.questions or not refined.proof.holds or not refined.proof.examples:
+        problem = refined.proof.why or f"it has questions: {', '.join(question.leaf for question in refined.questions)}"
+        raise RefineError(f"only a proved plan is approved: {problem}", code="not_proved")
 
 
-def _passed(known: ShelvedPlan, tools: str) -> str | None:
+def _passed(plan: ShelvedPlan, tools: str) -> str | None:
     """Why a plan isn't used; None where it is."""
-    if known.tools != tools:
+    if plan.tools != tools:
         return "stale"
-    return {"used": None, "proposed": "not_approved", "resting": "not_proved"}[known.state]
+    return {"used": None, "proposed": "not_approved", "resting": "not_proved"}[plan.state]
 
 
 def _as_run(result: Result[Any], schema: Any) -> Idea:
     """A run that has just ended as a kept one."""
-    ticks = [Tick(at=one.start, answer=one.to_dict()).to_dict() for one in result.solutions]
+    ticks = [Tick(at=answer.start, answer=answer.to_dict()).to_dict() for answer in result.solutions]
     about: JsonObject = {ID: urandom(8).hex(), "ticks": ticks, "makers": dict(result.makers), "waiting": []}
     about |= {"output": jsonable(result.output), TOOLS: {}}  # a plan is proved anew of it whatever its tools were (R35)
     shape = None if schema is None else shape_of(schema).schema
@@ -385,35 +390,33 @@ def _as_run(result: Result[Any], schema: Any) -> Idea:
 
 def _not_again(begins: Context, ground: Ground, carry: Carry) -> Carry:
     """Answers a call that a model makes after a plan was left, where it is equal to an effect of the plan (R25)."""
-    made: dict[str, Json] = {
-        call_key(one.tool, one.arguments): one.value
-        for one in accounts(begins, (), {}, LiveCalls())  # by whoever had the run before
-        if one.state == "done" and one.tool not in ground.toolset.reading
+    effects: dict[str, Json] = {
+        call_key(account.tool, account.arguments): account.value
+        for account in accounts(begins, (), {}, LiveCalls())  # by whoever had the run before
+        if account.state == "done" and account.tool not in ground.toolset.reading
     }
 
     async def carried(job: Job, call: Call) -> Carried:
         key = call_key(job.tool.name, call.parameters)
-        if key in made and not job.script.is_given:
-            return judge_result(made[key], job.tool, ground.budget)
+        if key in effects and not job.script.is_given:
+            return judge_result(effects[key], job.tool, ground.budget)
         result = await carry(job, call)
         is_effect = job.tool.effects != "none" and job.script.is_given
         if is_effect and isinstance(result, Yield) and not result.messages:
-            made[key] = result.value
+            effects[key] = result.value
         return result
 
     return carried
 
 
 def _family(given: Context, schema: Any, *, is_sealed: bool) -> str:
-    """What is the same in requests that one plan may answer: all that was given but the values of the input."""
-    told: list[JsonObject] = []
+    """A digest of what is the same in all requests that one plan may answer: everything but the input's values."""
+    parts: list[JsonObject] = []
     for message in given:
         is_input = message.get("type") == "input"
         if is_input and "schema" not in message:
             continue  # it gives values, and nothing else
-        told.append({key: one for key, one in message.items() if key != "_date" and (not is_input or key in _OF_INPUT)})
-    return digest_of([told, None if schema is None else shape_of(schema).schema, is_sealed])
-
-
-def _is_planned(given: Context) -> bool:
-    return any(message.get("type") == "plan" for message in given)
+        parts.append(
+            {key: value for key, value in message.items() if key != "_date" and (not is_input or key in _OF_INPUT)}
+        )
+    return digest_of([parts, None if schema is None else shape_of(schema).schema, is_sealed])

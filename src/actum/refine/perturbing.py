@@ -19,39 +19,39 @@ def references_in(plan: JsonObject) -> Iterator[tuple[str, str | None, Path]]:
     Each is its text, the tool whose result it reads, None for the input, and the path there.
     """
     elements = plan["plan"]
-    calls = [{key: one for key, one in call.items() if key[:1] != "_"} for call in elements if "_tool" in call]
-    for one in dict.fromkeys(template([*calls, plan["output"]]).expressions):
-        if isinstance(one, Reference) and one.kind == "input":
-            yield str(one), None, one.path
-        elif isinstance(one, Reference) and one.kind == CALLS:
-            yield str(one), elements[int(one.path[0])].get("_tool"), one.path[1:]
+    calls = [{key: call[key] for key in call if key[:1] != "_"} for call in elements if "_tool" in call]
+    for reference in dict.fromkeys(template([*calls, plan["output"]]).expressions):
+        if isinstance(reference, Reference) and reference.kind == "input":
+            yield str(reference), None, reference.path
+        elif isinstance(reference, Reference) and reference.kind == CALLS:
+            yield str(reference), elements[int(reference.path[0])].get("_tool"), reference.path[1:]
 
 
 def with_another(example: Example, tool: str | None, path: Path) -> Example:
     """An example in which another value stands at a path of the input, or of what a tool has returned."""
     if tool is None:
-        other = {"type": "input", "input": _changed(example.input, path)}
-        return replace(example, given=[*example.given, other])
-    record = [replace(one, value=_changed(one.value, path)) if one.tool == tool else one for one in example.record]
+        changed = {"type": "input", "input": _changed(example.input, path)}
+        return replace(example, given=[*example.given, changed])
+    record = [replace(call, value=_changed(call.value, path)) if call.tool == tool else call for call in example.record]
     return replace(example, record=record)
 
 
 def _changed(value: Any, path: Path) -> Any:
-    """A value with another one of the same type at a path, which no example has had, but for null and truths."""
+    """A value with another one of its type at a path, which no example has had, except for null and booleans."""
     if not path:
         return _another(value)
     if is_object(value):
-        return {key: _changed(one, path[1:]) if key == path[0] else one for key, one in value.items()}
-    return (
-        [_changed(one, path[1:]) if at == path[0] else one for at, one in enumerate(value)] if is_list(value) else value
-    )
+        return {**value, path[0]: _changed(value[path[0]], path[1:])} if path[0] in value else value
+    if is_list(value):
+        return [_changed(item, path[1:]) if at == path[0] else item for at, item in enumerate(value)]
+    return value
 
 
 def _another(value: Any) -> Json:
     if isinstance(value, bool):
         return not value
     if is_object(value):
-        return {key: _another(one) for key, one in value.items()}
+        return {key: _another(part) for key, part in value.items()}
     if is_list(value):
         return [*map(_another, value), *map(_another, value[:1])]
     return value * 7 + 13 if is_number(value) else f"~{value}~"

@@ -1,4 +1,4 @@
-"""What plans need of tools: how many requests they make, which effects they have, what their tools are known by."""
+"""What plans need of tools: the number of requests, the effects, and the tools' digests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from ..schema.json import JsonObject
 
 
 def digests_of(plan: Mapping[str, Any], toolset: Toolset) -> dict[str, str]:
-    """By what the tools are known that a plan calls (R35)."""
-    names = {str(one["_tool"]) for one in plan["plan"] if "_tool" in one}
-    return {name: one for name, one in toolset.digests.items() if name in names}
+    """The digests of the tools that a plan calls (R35)."""
+    names = {str(element["_tool"]) for element in plan["plan"] if "_tool" in element}
+    return {name: digest for name, digest in toolset.digests.items() if name in names}
 
 
 def asking(plan: JsonObject) -> int:
     """How many requests a plan makes."""
-    return sum(one.get("_tool") == READ or "_delegate" in one for one in plan["plan"])
+    return sum(element.get("_tool") == READ or "_delegate" in element for element in plan["plan"])
 
 
 def effects_of(plan: JsonObject, toolset: Toolset) -> tuple[str, ...]:
     """The tools of a plan that don't only read."""
-    called = {str(one["_tool"]) for one in plan["plan"] if "_tool" in one and not is_read(one, toolset.tools)}
+    calls = [element for element in plan["plan"] if "_tool" in element and not is_read(element, toolset.tools)]
+    called = {str(call["_tool"]) for call in calls}
     return tuple(sorted(called - toolset.reading - toolset.latent))

@@ -61,7 +61,7 @@ async def proved(
     examples = derived.read_in(shape, whole)
     problems = await replays.problems(derived.plan, examples)
     proof = await replays.proof(derived.plan, examples, problems)
-    questions = {note.leaf: "" for note in derived.found if note.how == "question"}
+    questions = {note.leaf: "" for note in derived.notes if note.how == "question"}
     assumed = replace(settled, confirmed={**questions, **settled.confirmed})
     by_run, whys, answered = dict[str, str](), [proof.why], list[bool]()
     for number, example in enumerate(shape.examples):
@@ -71,7 +71,7 @@ async def proved(
             if plan.is_open:
                 problem = _LEFT
             elif encode(plan.plan) == encode(derived.plan) and plan.readings == derived.readings:
-                problem = problems[number]  # the same plan comes to the same
+                problem = problems[number]  # the same plan does the same
             else:
                 problem = await replays.problem(plan.plan, plan.read_in(shape, whole)[number])
             if problem is None and plan.is_judged:
@@ -112,9 +112,8 @@ class Replays:
     async def proof(self, plan: JsonObject, examples: Sequence[Example], problems: Sequence[str | None]) -> Proof:
         """What a plan came to on the examples, and comes to with another value behind each of its references."""
         pairs = zip(examples, problems, strict=True)
-        why = next(
-            (f"{example.name} leaves it" if problem == _LEFT else problem for example, problem in pairs if problem), ""
-        )
+        whys = [f"{example.name} leaves it" if problem == _LEFT else problem for example, problem in pairs]
+        why = next(filter(None, whys), "")
         fixed = [] if why else [text async for text in self._fixed(plan, examples)]
         why = f"another value behind {fixed[0]} changes nothing" if fixed else why
         return Proof(examples=len(examples), same=problems.count(None), why=why, fixed=fixed)

@@ -1,11 +1,10 @@
-"""A written function proved as a plan is: by what it does on the records of the examples (R20, R37)."""
+"""Proves a written function as a plan is proved: by what it does on the records of the examples (R20, R37)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ class PythonCode:
     """A plan as a Python module with a typed function, which was proved.
 
     `tests` is a module that proves it again, empty where the Idea or a run of it isn't a file, and where a model reads
-    a text: what it reads there is on no record.
+    a text, as no record has what it reads there.
     """
 
     path: Path
@@ -43,7 +42,7 @@ class PythonCode:
     tests: str
 
     def save(self) -> Path:
-        """Write both, the tests beside the function; where these are.
+        """Write both, the tests beside the function, and return the path of the tests.
 
         Raises:
             IdeaError: a file can't be written.
@@ -77,20 +76,20 @@ async def as_python(
     Raises:
         RefineError: the plan is open or not proved, or can't be written as Python, or the function does something else.
     """
-    own, _, toolset = prepared_for(idea, tools, pinned=pinned)
+    base, _, toolset = prepared_for(idea, tools, pinned=pinned)
     target = path_given(path)
     if found.questions or not found.proof.holds or not found.proof.examples:
         raise RefineError(f"only a proved plan is written as Python: {found.proof.why}", code="not_proved")
     if target.suffix != ".py" or not is_python_name(target.stem):
         raise not_python(f"a function of the name {target.name!r}")
-    author = Author.of(own.context.messages, toolset.tools, own.schema)
-    named = "an Idea" if isinstance(idea, Idea) else Path(idea).name
-    about = f"{target.stem}, written from {len(found.made_of)} recorded runs of {named}."
+    author = Author.of(base.context.messages, toolset.tools, base.schema)
+    name = "an Idea" if isinstance(idea, Idea) else Path(idea).name
+    about = f"{target.stem}, written from {len(found.made_of)} recorded runs of {name}."
     source = PythonFunction(target.stem, found.plan, author, toolset, found.made_of, about).source()
     proof = await _proof(_loaded(source, target.stem), found.made_of, same or {})
     if not proof.holds:
         raise RefineError(f"the function does something else: {proof.why}", code="not_python")
-    are_files = not found.asks and not any(isinstance(one, Idea) for one in (idea, *runs))
+    are_files = not found.asks and not any(isinstance(source, Idea) for source in (idea, *runs))
     tests = proving_module(target.stem, target, str(idea), found.examples) if are_files else ""
     return PythonCode(path=target, function=source, tests=tests)
 
@@ -116,76 +115,64 @@ async def prove_function(
         RefineError: none of the runs is an example.
         IdeaError: a file can't be read.
     """
-    own, agent, toolset = prepared_for(idea, tools)
-    return await _proof(function, (await examples_among(runs, toolset, agent, own))[0], same or {})
+    base, agent, toolset = prepared_for(idea, tools)
+    return await _proof(function, (await examples_among(runs, toolset, agent, base))[0], same or {})
 
 
 async def _proof(function: Callable[..., Any], examples: Sequence[Example], same: Mapping[str, str]) -> Proof:
     problems = [await _problem(function, example, same) for example in examples]
-    why = next((one for one in problems if one), "")
-    return Proof(examples=len(examples), same=problems.count(""), why=why)
+    return Proof(examples=len(examples), same=problems.count(""), why=next(filter(None, problems), ""))
 
 
 async def _problem(function: Callable[..., Any], example: Example, same: Mapping[str, str]) -> str:
-    """What a function does otherwise than an example; nothing where it doesn't."""
-    record = _Record(example, {one.key: one.value for one in example.record if one.tool == READ})
+    """How what a function does differs from an example; empty if it doesn't."""
+    record = _Record(example)
     token = CARRYING.set(Within(of=example.name, answer=record.answer))
     try:
         returned = function(**deepcopy(example.input))
         output = jsonable(await returned if isawaitable(returned) else returned)
     except Exception as error:
-        told = error.message if isinstance(error, ActumError) else f"{type(error).__name__}: {error}"
-        return f"{example.name}: {told}"
+        reason = error.message if isinstance(error, ActumError) else f"{type(error).__name__}: {error}"
+        return f"{example.name}: {reason}"
     finally:
         CARRYING.reset(token)
-    if missing := record.missing():
-        return f"{example.name}: {missing} isn't called"
+    for step in record.missing:
+        return f"{example.name}: {call_key(step.tool, step.arguments)} isn't called"
     if not is_alike(*as_same(output, example.output, same)):
         return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
     return ""
 
 
-@dataclass(slots=True)
 class _Record:
-    """Answers calls by what an example's came to, those with effects in their order only."""
+    """Answers calls with what an example's calls returned; effects have to come in its order."""
 
-    example: Example
-    read: Mapping[str, Json]
-    """What a reader answers."""
-    made: Counter[str] = field(default_factory=Counter[str])
-    effects: int = 0
+    def __init__(self, example: Example) -> None:
+        self.missing = list(example.steps)
+        """The calls that were not made yet."""
+        self._known = {call.key: call.value for call in example.record if call.tool == READ}
 
     async def answer(self, call: Mapping[str, Any]) -> Json:
-        """The value that is on record."""
-        tool = str(call.get("_tool"))
-        key = call_key(tool, {name: value for name, value in call.items() if not name.startswith("_")})
-        same = [step for step in self.example.steps if call_key(step.tool, step.arguments) == key]
-        if key in self.read and not same:
-            return deepcopy(self.read[key])
-        found = next((step for step in same if step.reads), None)
-        if found is None:
-            effects = [step for step in self.example.steps if not step.reads]
-            due = effects[self.effects] if self.effects < len(effects) else None
-            found, self.effects = next((step for step in same if step is due), None), self.effects + 1
-        if found is None:
+        """The value on record."""
+        key = call_key(str(call.get("_tool")), {name: call[name] for name in call if not name.startswith("_")})
+        effect = next((step for step in self.missing if not step.reads), None)
+        for step in self.missing:
+            if (step.reads or step is effect) and call_key(step.tool, step.arguments) == key:
+                self.missing.remove(step)
+                self._known |= {key: step.value} if step.reads else {}
+                return deepcopy(step.value)
+        if key not in self._known:
             raise ActumError(f"{key[:200]} isn't what was called")
-        self.made[key] += 1
-        return deepcopy(found.value)
-
-    def missing(self) -> str:
-        """A call that was not made."""
-        wanted = Counter(call_key(step.tool, step.arguments) for step in self.example.steps)
-        return next(iter(wanted - self.made), "")
+        return deepcopy(self._known[key])
 
 
 def _loaded(source: str, function: str) -> Callable[..., Any]:
     """The function of a module that is registered nowhere."""
     module = f"actum.refine.written_{function}"
-    held: dict[str, Any] = {"__name__": module}
+    namespace: dict[str, Any] = {"__name__": module}
 
     def load() -> str:
-        exec(compile(source, f"{function}.py", "exec"), held)
+        exec(compile(source, f"{function}.py", "exec"), namespace)
         return module
 
     DEFAULT.loaded(load)
-    return held[function]
+    return namespace[function]

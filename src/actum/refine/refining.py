@@ -134,27 +134,27 @@ async def refine(
         RefineError: nothing could be derived; its code says why.
         IdeaError: a file can't be read, or the plan has no such leaf.
     """
-    own, agent, toolset = prepared_for(idea, tools, pinned=pinned)
+    base, agent, toolset = prepared_for(idea, tools, pinned=pinned)
     confirmed = dict(confirm) if isinstance(confirm, Mapping) else dict.fromkeys(confirm, "")
     settled = Settled(confirmed, frozenset(ignore), fill is not None)
-    examples, left_out = await examples_among(runs, toolset, agent, own)
-    author = Author.of(own.context.messages, toolset.tools, own.schema)
-    shape, found, why = _derived(examples, author, settled)
-    _check_named((*settled.confirmed, *settled.ignored, *(same or ())), found)
-    left_out |= {one.name: why for one in examples if one not in shape.examples}
-    proof, made_of = Proof(), found.read_in(shape, Derivation(shape, author))
-    if found.is_judged and len(shape.examples) < LEAST_FILLED:
-        told = f"{len(shape.examples)} examples: a model is asked for {LEAST_FILLED} at least"
-        raise RefineError(told, code="too_few")
-    if not any(one.how == "hole" for one in found.found):
-        replays = Replays(agent, toolset, own, same or {}, Agent(fill).model)
-        proof = await proved(found, shape, author, settled, replays)
-    open_ones = [one for one in found.found if one.how in {"question", "hole"}]
+    examples, left_out = await examples_among(runs, toolset, agent, base)
+    author = Author.of(base.context.messages, toolset.tools, base.schema)
+    shape, derived, why = _derived(examples, author, settled)
+    _check_named((*settled.confirmed, *settled.ignored, *(same or ())), derived)
+    left_out |= {example.name: why for example in examples if example not in shape.examples}
+    proof, made_of = Proof(), derived.read_in(shape, Derivation(shape, author))
+    if derived.is_judged and len(shape.examples) < LEAST_FILLED:
+        problem = f"{len(shape.examples)} examples: a model is asked for {LEAST_FILLED} at least"
+        raise RefineError(problem, code="too_few")
+    if not any(note.how == "hole" for note in derived.notes):
+        replays = Replays(agent, toolset, base, same or {}, Agent(fill).model)
+        proof = await proved(derived, shape, author, settled, replays)
+    unsettled = [note for note in derived.notes if note.how in {"question", "hole"}]
     return replace(
-        _refined(own, found.plan, toolset, made_of, proof, left_out),
-        notes=found.found,
-        questions=[OpenQuestion(leaf=one.leaf, value=one.text, why=one.why) for one in open_ones],
-        shapes=Counter(_as_shape(one) for one in examples),
+        _refined(base, derived.plan, toolset, made_of, proof, left_out),
+        notes=derived.notes,
+        questions=[OpenQuestion(leaf=note.leaf, value=note.text, why=note.why) for note in unsettled],
+        shapes=Counter(" → ".join(step.tool for step in example.steps) or "no calls" for example in examples),
     )
 
 
@@ -176,57 +176,53 @@ async def prove(
         RefineError: the Idea has no plan, or a run isn't an example; its code says why.
         IdeaError: a file can't be read.
     """
-    own, agent, toolset = prepared_for(plan, tools)
-    plans = [message for message in own.context.messages if message.get("type") == "plan"]
+    idea, agent, toolset = prepared_for(plan, tools)
+    plans = [message for message in idea.context.messages if message.get("type") == "plan"]
     if not plans or plans[-1].get("output") is None:
         raise RefineError(f"{plan} has no plan with an output", code="not_proved")
-    examples, left_out = await examples_among(runs, toolset, agent, own)
-    replays = Replays(agent, toolset, own, same or {})
+    examples, left_out = await examples_among(runs, toolset, agent, idea)
+    replays = Replays(agent, toolset, idea, same or {})
     proof = await replays.proof(plans[-1], examples, await replays.problems(plans[-1], examples))
-    begins = [message for message in own.context.messages if message is not plans[-1]]
-    own = replace(own, context=Context.checked(begins, own.context.data_kinds, own.context.origin))
-    return _refined(own, plans[-1], toolset, examples, proof, left_out)
+    begins = [message for message in idea.context.messages if message is not plans[-1]]
+    idea = replace(idea, context=Context.checked(begins, idea.context.data_kinds, idea.context.origin))
+    return _refined(idea, plans[-1], toolset, examples, proof, left_out)
 
 
 def _refined(
-    own: Idea,
+    idea: Idea,
     plan: JsonObject,
     toolset: Toolset,
     examples: Sequence[Example],
     proof: Proof,
     left_out: Mapping[str, str],
 ) -> Refined:
+    requests = [len(example.run.meta[RUN].get("ticks", [])) for example in examples]
     return Refined(
-        idea=own,
+        idea=idea,
         plan=plan,
         notes=(),
         proof=proof,
-        examples=[one.name for one in examples],
+        examples=[example.name for example in examples],
         left_out=left_out,
         effects=list(effects_of(plan, toolset)),
         asks=asking(plan),
         tools=digests_of(plan, toolset),
-        requests=_requests(examples),
+        requests=sum(requests) / len(requests),
         made_of=examples,
     )
 
 
-def _check_named(leaves: Iterable[str], found: DerivedPlan) -> None:
-    """Refuse to settle what the plan doesn't have."""
-    known = [one.leaf for one in found.found] + [f"calls.{at}" for at, one in enumerate(found.calls) if "_tool" in one]
+def _check_named(leaves: Iterable[str], plan: DerivedPlan) -> None:
+    """Refuse to settle leaves that the plan doesn't have."""
+    places = [note.leaf for note in plan.notes]
+    places += [f"calls.{number}" for number, call in enumerate(plan.calls) if "_tool" in call]
     for leaf in leaves:
-        inner = (f"{leaf}.", f"{leaf}[")
-        if not any(leaf == one or one.startswith(inner) or leaf.startswith((f"{one}.", f"{one}[")) for one in known):
-            raise IdeaError(f"the plan has no {leaf!r}; {instead(leaf, known)}")
+        if not any(_is_within(leaf, place) or _is_within(place, leaf) for place in places):
+            raise IdeaError(f"the plan has no {leaf!r}; {instead(leaf, places)}")
 
 
-def _as_shape(example: Example) -> str:
-    return " → ".join(step.tool for step in example.steps) or "no calls"
-
-
-def _requests(examples: Sequence[Example]) -> float:
-    asked = [len(one.run.meta["run"].get("ticks", [])) for one in examples]
-    return sum(asked) / len(asked)
+def _is_within(leaf: str, place: str) -> bool:
+    return leaf == place or leaf.startswith((f"{place}.", f"{place}["))
 
 
 def prepared_for(
@@ -237,47 +233,48 @@ def prepared_for(
     Raises:
         IdeaError: the file can't be read.
     """
-    own = idea if isinstance(idea, Idea) else Idea.load(idea)
+    base = idea if isinstance(idea, Idea) else Idea.load(idea)
     code = Code.to_read() if pinned else Code.to_run()
-    loaded = ready(own, str(idea), model=Unasked(None), code=code)
+    loaded = ready(base, str(idea), model=Unasked(None), code=code)
     agent = loaded.agent()
     agent.model = None
     if tools is not None:
         agent.tools = type(agent.tools).of(tools)
     registry: Registry = agent.tools
-    return own, agent, offered(loaded.context, registry, loaded.config.tools)
+    return base, agent, offered(loaded.context, registry, loaded.config.tools)
 
 
 async def examples_among(
     runs: Sequence[str | Path | Idea], toolset: Toolset, agent: Agent, idea: Idea
 ) -> tuple[list[Example], dict[str, str]]:
-    """The runs that can be examples, in an order of their own, and why each other one is left out."""
-    found: list[Example] = []
+    """The runs that can be examples, in an order that is always the same for them, and why others are left out."""
+    examples: list[Example] = []
     left_out: dict[str, str] = {}
-    for number, one in enumerate(runs[:_MOST], 1):
-        run = one if isinstance(one, Idea) else Idea.load(one)
-        name = name_of(one, number)
+    for number, source in enumerate(runs[:_MOST], 1):
+        run = source if isinstance(source, Idea) else Idea.load(source)
+        name = name_of(source, number)
         try:
             example = example_of(run, name, toolset)
             if not set(texts_in(idea.context.messages)) <= set(texts_in(example.given)):
                 raise RefineError(f"{name}: it was asked in other words than the Idea's", code="given_differs")
             if TOOLS not in run.meta[RUN] and not await requests_again(agent, run, name):
                 raise RefineError(f"{name}: it was made with other tools than these", code="stale")
-            found.append(example)
+            examples.append(example)
         except RefineError as error:
             left_out[name] = error.code
-    asked = Counter(tuple(texts_in(one.given)) for one in found).most_common(1)
-    left_out |= {one.name: "given_differs" for one in found if tuple(texts_in(one.given)) != asked[0][0]}
-    found = [one for one in found if one.name not in left_out]
-    if not found:
-        told = ", ".join(f"{code}: {count}" for code, count in Counter(left_out.values()).items())
+    texts = {example.name: tuple(texts_in(example.given)) for example in examples}
+    most = Counter(texts.values()).most_common(1)
+    left_out |= {name: "given_differs" for name in texts if texts[name] != most[0][0]}
+    examples = [example for example in examples if example.name not in left_out]
+    if not examples:
+        counts = ", ".join(f"{code}: {count}" for code, count in Counter(left_out.values()).items())
         hint = "; what varies in what was asked has to be input" if "given_differs" in left_out.values() else ""
-        raise RefineError(f"none of the runs is an example ({told}){hint}", code="too_few")
-    return sorted(found, key=_as_text), left_out
+        raise RefineError(f"none of the runs is an example ({counts}){hint}", code="too_few")
+    return sorted(examples, key=_as_text), left_out
 
 
 def name_of(run: str | Path | Idea, number: int) -> str:
-    """What a run is called in reports: its file, or the how manieth it is."""
+    """What a run is called in reports: its file, or its number."""
     return f"run {number}" if isinstance(run, Idea) else str(run)
 
 
@@ -291,24 +288,24 @@ def _least(shape: ExampleShape) -> int:
 
 
 def _derived(examples: Sequence[Example], author: Author, settled: Settled) -> tuple[ExampleShape, DerivedPlan, str]:
-    """The plan of as many examples as can be, and why others are none."""
+    """The plan of as many examples as can be, and why the others are left out."""
     why: RefineError | None = None
     shapes = list(shapes_of(examples))
     for shape in shapes[:-1]:
         if len(shape.examples) >= _least(shape):
             try:
-                found = Derivation(shape, author, settled).plan()
+                plan = Derivation(shape, author, settled).plan()
             except RefineError as error:
                 why = error
                 continue
-            if not any(one.how == "hole" for one in found.found):
-                return shape, found, "other_shape"
+            if not any(note.how == "hole" for note in plan.notes):
+                return shape, plan, "other_shape"
     shape = shapes[-1]
     if len(shape.examples) < _least(shape):
-        told = f"{len(shape.examples)} examples of one shape: at least {_least(shape)} are needed"
-        told += " where anything has effects" if shape.effects else ""
+        problem = f"{len(shape.examples)} examples of one shape: at least {_least(shape)} are needed"
+        problem += " where anything has effects" if shape.effects else ""
         raise RefineError(
-            told if why is None else f"{why.message}; {told}", code="too_few" if why is None else why.code
+            problem if why is None else f"{why.message}; {problem}", code="too_few" if why is None else why.code
         )
-    others = [one for one in examples if one not in shape.examples]
-    return shape, Derivation(shape, author, settled, others).plan(), "other_shape" if why is None else why.code
+    rest = [example for example in examples if example not in shape.examples]
+    return shape, Derivation(shape, author, settled, rest).plan(), "other_shape" if why is None else why.code

@@ -24,19 +24,14 @@ _DEPTH = 2
 """How deep a key may lie in an item of a list."""
 
 
-class _Nothing:
-    """What a term comes to where it can't be worked out."""
-
-
-_NOTHING: Final = _Nothing()
-
-
+_NOTHING: Final = object()
+"""What a term comes to where it can't be computed."""
 _WORDS: Mapping[bool | None, str] = {None: "null", True: "true", False: "false"}
 
 
 def value_key(value: Any) -> str:
     """A value as text: 1, 1.0, "1" and true are four values."""
-    # JSON has no subclasses, and this runs for every value that a term may come to.
+    # JSON has no subclasses, and this runs for each value that a term may come to
     kind = cast("type[object]", type(value))
     if kind is str:
         return f'"{value}'
@@ -49,23 +44,23 @@ def value_key(value: Any) -> str:
 
 def keys_within(values: Iterable[Json]) -> set[str]:
     """The keys of values and of all that is in them."""
-    found: set[str] = set()
+    keys: set[str] = set()
     waiting: list[Any] = [*values]
     while waiting:
         value = waiting.pop()
-        found.add(value_key(value))
+        keys.add(value_key(value))
         waiting += value.values() if is_object(value) else value if is_list(value) else ()
-    return found
+    return keys
 
 
 def varies(values: Sequence[Json]) -> bool:
     """Whether there are two values among these."""
-    return len({value_key(one) for one in values}) > 1
+    return len({value_key(value) for value in values}) > 1
 
 
 @dataclass(frozen=True)
 class KnownValue:
-    """What a term may read: its text without the †, its value in each example, and the step it is of, -1 for none."""
+    """What a term may read: its text without the †, its value in each example, and its step, -1 for the input."""
 
     text: str
     values: tuple[Json, ...]
@@ -89,7 +84,7 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A way to come to a value, of a class that says how far-fetched it is.
+    """An expression for a value; a higher `kind`, the class of R9, is a less likely explanation.
 
     `text` is as it stands in a plan, `group` as within braces. `needs` are the steps whose results it reads.
     """
@@ -99,7 +94,7 @@ class Term:
     group: str = ""
     needs: frozenset[int] = frozenset()
     words: tuple[str, ...] = ()
-    """Of a text with values filled in what isn't filled in."""
+    """The literal parts of a text with values filled in."""
 
     @property
     def rank(self) -> tuple[int, int, str]:
@@ -113,12 +108,12 @@ def computed(group: str, kind: int, needs: Collection[int]) -> Term:
 
 
 def known_within(text: str, values: Sequence[Json], step: int = -1) -> Iterator[KnownValue]:
-    """A value and all that is in it by keys: never a position in a list, which chance may have made."""
+    """A value and everything in it that keys lead to: positions in lists are left out, as they may be chance."""
     yield KnownValue(text, tuple(values), step)
-    held = [one for one in values if is_object(one)]
-    if len(held) == len(values):
-        for key in sorted(set(held[0]).intersection(*held[1:])):
-            yield from known_within(f"{text}{print_path((key,))}", [one[key] for one in held], step)
+    objects = [one for one in values if is_object(one)]
+    if len(objects) == len(values):
+        for key in sorted(set(objects[0]).intersection(*objects[1:])):
+            yield from known_within(f"{text}{print_path((key,))}", [value[key] for value in objects], step)
 
 
 def expression_at(name: str, path: Sequence[str]) -> str:
@@ -126,7 +121,6 @@ def expression_at(name: str, path: Sequence[str]) -> str:
     return name + "".join(
         f".{key}"
         if key.isascii() and key.isidentifier() and not keyword.iskeyword(key) and "__" not in key
-        # what isn't plain is read by its text
         else f"[{key!r}]"
         for key in path
     )
@@ -142,21 +136,21 @@ class Selection:
     paths: Sequence[tuple[str, ...]]
     needs: frozenset[int]
     by: tuple[str, ...] | None = None
-    """The key that the condition is about."""
+    """The key that the condition compares."""
 
     @property
     def group(self) -> str:
         """The list as an expression."""
-        own = self.source.reference
-        return f"[x for x in {own} if {self.where}]" if self.where else own
+        reference = self.source.reference
+        return f"[x for x in {reference} if {self.where}]" if self.where else reference
 
 
 @dataclass
 class Terms:
-    """All terms over what was known, by the values that they come to.
+    """All terms over the known values, by the values that they come to.
 
-    `words` are numbers that the author wrote, and `says` tells of any value whether he has written it. `wanted` are the
-    keys of the values that may be asked for in the first example: what comes to another one there isn't looked at.
+    `words` are numbers that the author wrote, and `says` tells whether the author wrote a value. `wanted` are the keys
+    of the values that may be asked for in the first example: terms with any other value there are skipped.
     """
 
     sources: Sequence[KnownValue]
@@ -171,18 +165,17 @@ class Terms:
         Raises:
             RefineError: there are too many to look at.
         """
-        known = self._by_values.get(tuple(map(value_key, values)), {})
-        found = [term for term in known.values() if term.needs <= set(allowed)]
-        return sorted([*found, *self._sums(values, allowed)], key=lambda term: term.rank)
+        terms = self._by_values.get(tuple(map(value_key, values)), {})
+        fitting = [term for term in terms.values() if term.needs <= set(allowed)]
+        return sorted([*fitting, *self._sums(values, allowed)], key=lambda term: term.rank)
 
     @cached_property
     def _by_values(self) -> Mapping[tuple[str, ...], Mapping[str, Term]]:
-        found: defaultdict[tuple[str, ...], dict[str, Term]] = defaultdict(dict)
-
+        terms: defaultdict[tuple[str, ...], dict[str, Term]] = defaultdict(dict)
         for source in self.sources:
             if value_key(source.values[0]) in self.wanted:
                 term = Term(source.reference, 1, source.reference, source.needs)
-                found[source.keys].setdefault(term.text, term)
+                terms[source.keys].setdefault(term.text, term)
         wants_lists = any(key.startswith("[") for key in self.wanted)
         for chosen in self.selections:
             for group, kind, value in _of_selection(chosen):
@@ -192,55 +185,55 @@ class Terms:
                 first = value_key(result)
                 if first not in self.wanted:
                     continue
-                keys = (first, *(value_key(value(one)) for one in chosen.items[1:]))
+                keys = (first, *(value_key(value(items)) for items in chosen.items[1:]))
                 if "" not in keys:
                     term = computed(group, kind, chosen.needs)
-                    found[keys].setdefault(term.text, term)
-        return found
+                    terms[keys].setdefault(term.text, term)
+        return terms
 
     @cached_property
     def selections(self) -> Sequence[Selection]:
-        """The lists that were known, and of each what a known value or one of the author's words selects."""
-        return [one for source in self.sources for one in self._selected(source)]
+        """The known lists, and the parts of each that a known value or one of the author's words selects."""
+        return [selection for source in self.sources for selection in self._selected(source)]
 
     def _selected(self, source: KnownValue) -> Iterator[Selection]:
-        lists = [one for one in source.values if is_list(one)]
+        lists = [value for value in source.values if is_list(value)]
         if len(lists) < len(source.values):
             return
-        paths = _paths([item for one in lists for item in one])
+        paths = _paths([item for items in lists for item in items])
         yield Selection(source, "", lists, paths, source.needs)
-        for path in paths or [()]:  # of objects it is their keys that something is equal to
-            held = [[value_key(_at(item, path)) for item in one] for one in lists]
-            for where, wanted, needs in self._conditions(source, path, lists, held):
+        for path in paths or [()]:  # objects are compared by their keys
+            keys_of = [[value_key(_at(item, path)) for item in items] for items in lists]
+            for where, wanted, needs in self._conditions(source, path, lists, keys_of):
                 self._filters += 1
                 if self._filters > _MOST_FILTERS:
                     raise RefineError("lists can be filtered in too many ways", code="too_large")
                 chosen = [
-                    [item for item, key in zip(one, keys, strict=True) if key == value]
-                    for one, keys, value in zip(lists, held, wanted, strict=True)
+                    [item for item, key in zip(items, keys, strict=True) if key == value]
+                    for items, keys, value in zip(lists, keys_of, wanted, strict=True)
                 ]
                 yield Selection(source, where, chosen, paths, source.needs | needs, path)
 
     def _conditions(
-        self, source: KnownValue, path: tuple[str, ...], lists: Sequence[Sequence[Any]], held: Sequence[Sequence[str]]
+        self, source: KnownValue, path: tuple[str, ...], lists: Sequence[Sequence[Any]], keys: Sequence[Sequence[str]]
     ) -> Iterator[tuple[str, Sequence[str], frozenset[int]]]:
         """What an item's key may be compared with: a known value that some item has, or what the author wrote."""
         at = expression_at("x", path)
         fitting = {
             number
-            for keys, known in zip(held, self._scalars_by_key, strict=True)
-            for key in set(keys)
-            for number in known.get(key, ())
+            for list_keys, numbers_by_key in zip(keys, self._scalars_by_key, strict=True)
+            for key in set(list_keys)
+            for number in numbers_by_key.get(key, ())
         }
-        for known in [self.sources[number] for number in sorted(fitting)]:
-            if known is not source:
-                yield f"{at} == {known.reference}", known.keys, known.needs
-        said: dict[str, Any] = {}
-        for items, keys in zip(lists, held, strict=True):
+        for other in [self.sources[number] for number in sorted(fitting)]:
+            if other is not source:
+                yield f"{at} == {other.reference}", other.keys, other.needs
+        values_by_key: dict[str, Any] = {}
+        for items, list_keys in zip(lists, keys, strict=True):
             values = (_at(item, path) for item in items)
-            said |= {key: value for key, value in zip(keys, values, strict=True) if not _is_long(value)}
-        booleans = all(isinstance(value, bool) for value in said.values())
-        for key, value in sorted(said.items()) if path else ():
+            values_by_key |= {key: value for key, value in zip(list_keys, values, strict=True) if not _is_long(value)}
+        booleans = all(isinstance(value, bool) for value in values_by_key.values())
+        for key, value in sorted(values_by_key.items()) if path else ():
             if booleans:
                 yield at if value else f"not {at}", (key,) * len(lists), frozenset()
             elif not isinstance(value, bool) and value is not None and self.says(value):
@@ -248,87 +241,85 @@ class Terms:
 
     @cached_property
     def _scalars_by_key(self) -> Sequence[Mapping[str, Sequence[int]]]:
-        """Of each example, the numbers of the sources that are no list or object, by their values."""
-        found = [defaultdict[str, list[int]](list) for _ in (self.sources[0].keys if self.sources else ())]
-        for number, one in enumerate(self.sources):
-            if one.values[0] is not None and not isinstance(one.values[0], dict | list):
-                for known, key in zip(found, one.keys, strict=True):
-                    known[key].append(number)
-        return found
+        """For each example, the numbers of the sources that are scalars, by the keys of their values."""
+        numbers = [defaultdict[str, list[int]](list) for _ in (self.sources[0].keys if self.sources else ())]
+        for number, source in enumerate(self.sources):
+            if source.values[0] is not None and not isinstance(source.values[0], dict | list):
+                for numbers_by_key, key in zip(numbers, source.keys, strict=True):
+                    numbers_by_key[key].append(number)
+        return numbers
 
     @cached_property
     def _numbers(self) -> Sequence[KnownValue]:
         return [source for source in self.sources if all(map(is_number, source.values))]
 
     def _sums(self, values: Sequence[Json], allowed: Collection[int]) -> Iterator[Term]:
-        """One operation of two sources, or of one and a number that the author wrote; perhaps rounded (class 4)."""
+        """One operation on two sources, or on one and a number that the author wrote; perhaps rounded (class 4)."""
         if not all(map(is_number, values)):
             return
-        known = [
+        operands = [
             (source.reference, source.values, source.needs) for source in self._numbers if source.step in {-1, *allowed}
         ]
         written = [(f"{word}", (word,) * len(values), frozenset[int]()) for word in self.words]
-        if len(known) * (len(known) + 2 * len(written)) > MOST_TERMS:
+        if len(operands) * (len(operands) + 2 * len(written)) > MOST_TERMS:
             raise RefineError("there are too many numbers that it may be computed of", code="too_large")
         wanted, near = tuple(map(value_key, values)), float(value_key(values[0]))
-        for left, lefts, needs in (*known, *written):
-            for right, rights, more in (*known, *written) if left.startswith("†") else known:
+        for left, lefts, needs in (*operands, *written):
+            for right, rights, more in (*operands, *written) if left.startswith("†") else operands:
                 for sign in _near_signs(lefts[0], rights[0], near):
                     if (sign in "+*" and left > right) or _is_idle(sign, right):
                         continue
                     for digits in _computed(_SIGNS[sign], lefts, rights, wanted):
-                        own = f"{left} {sign} {right}"
-                        yield computed(own if digits is None else f"round({own}{digits})", 4, needs | more)
+                        group = f"{left} {sign} {right}"
+                        yield computed(group if digits is None else f"round({group}{digits})", 4, needs | more)
 
 
 def _of_selection(chosen: Selection) -> Iterator[tuple[str, int, Callable[[Sequence[Any]], Any]]]:
-    """The only item, how many there are, and what becomes of a key of all of them (classes 2 and 3): each as an
-    expression, its class, and what it comes to of the items of an example."""
+    """The only item, the number of items, and functions of one key of all items (classes 2 and 3): each is an
+    expression, its class, and a function that computes its value from an example's items."""
     reference, where = chosen.source.reference, f" if {chosen.where}" if chosen.where else ""
-    is_one = all(len(one) == 1 for one in chosen.items)
+    is_one = all(len(items) == 1 for items in chosen.items)
     if is_one:
-        own = f"one(x for x in {reference}{where})" if where else f"one({reference})"
+        only = f"one(x for x in {reference}{where})" if where else f"one({reference})"
         for path in ((), *chosen.paths):
-            if path != chosen.by:  # that is what it was chosen by
-                yield expression_at(own, path), 2, lambda one, path=path: _at(one[0], path)
+            if path != chosen.by:  # whose value is that of the condition
+                yield expression_at(only, path), 2, lambda items, path=path: _at(items[0], path)
     yield f"len({chosen.group})", 3, len
     for path in ((), *chosen.paths):
-        told = f"[{expression_at('x', path)} for x in {reference}{where}]" if path else chosen.group
-        if told != reference:
-            yield told, 3, lambda one, path=path: [_at(item, path) for item in one]
-        if is_one or path == chosen.by or not _are_alike([_at(item, path) for one in chosen.items for item in one]):
-            continue  # of one item all come to the same, and what is expected of it is that it is the only one
+        items_of = f"[{expression_at('x', path)} for x in {reference}{where}]" if path else chosen.group
+        if items_of != reference:
+            yield items_of, 3, lambda items, path=path: [_at(item, path) for item in items]
+        if is_one or path == chosen.by or not _are_alike([_at(item, path) for items in chosen.items for item in items]):
+            continue  # the functions of one item are all the item, which is expected to be the only one
         for name in _FUNCTIONS:
-            yield f"{name}({told})", 3, lambda one, path=path, name=name: _applied(name, [_at(x, path) for x in one])
+            yield f"{name}({items_of})", 3, lambda items, path=path, name=name: _applied(name, items, path)
 
 
 def _computed(
     function: Callable[[Any, Any], Any], lefts: Sequence[Any], rights: Sequence[Any], wanted: Sequence[str]
 ) -> Iterator[str | None]:
-    """How an operation's results are to be rounded so that they are the wanted ones; None for not at all."""
+    """The second argument of `round` with which an operation gives the wanted values; None without rounding."""
     try:
-        found = [function(one, other) for one, other in zip(lefts, rights, strict=True)]
-        for digits in (None, "", ", 1", ", 2"):
-            if digits is not None and all(isinstance(one, int) for one in found):
+        results = [function(left, right) for left, right in zip(lefts, rights, strict=True)]
+        for digits in (None, (), (1,), (2,)):
+            if digits is not None and all(isinstance(result, int) for result in results):
                 return  # a whole number stays as it is
-            rounded = (
-                found if digits is None else [round(one, int(digits[2:])) if digits else round(one) for one in found]
-            )
+            rounded = results if digits is None else [round(result, *digits) for result in results]
             if tuple(map(value_key, rounded)) == tuple(wanted):
-                yield digits
+                yield None if digits is None else "".join(f", {number}" for number in digits)
     except (ZeroDivisionError, OverflowError, ValueError):
         return
 
 
 def _near_signs(left: Any, right: Any, wanted: float) -> str:
-    """The operations that come so near to a number that rounding may make it the same."""
+    """The operations whose result is so near to a number that rounding may give it."""
     low, high = wanted - 1, wanted + 1
-    found = ("+" if low <= left + right <= high else "") + ("-" if low <= left - right <= high else "")
+    signs = ("+" if low <= left + right <= high else "") + ("-" if low <= left - right <= high else "")
     try:
-        found += "*" if low <= left * right <= high else ""
-        return found + ("/" if right and low <= left / right <= high else "")
+        signs += "*" if low <= left * right <= high else ""
+        return signs + ("/" if right and low <= left / right <= high else "")
     except OverflowError:
-        return found
+        return signs
 
 
 def _is_idle(sign: str, right: str) -> bool:
@@ -337,17 +328,17 @@ def _is_idle(sign: str, right: str) -> bool:
 
 _FUNCTIONS = ("sum", "min", "max", "sorted", "unique")
 _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
-    "/": lambda one, other: one / other,
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right,
 }
 
 
-def _applied(name: str, items: Sequence[Any]) -> Any:
-    """What a function of the language makes of a list."""
+def _applied(name: str, items: Sequence[Any], path: Sequence[str]) -> Any:
+    """The value of a function of the language for what lies at a path of the items."""
     try:
-        return FUNCTIONS[name].run(Meter(Allowance()), list(items))
+        return FUNCTIONS[name].run(Meter(Allowance()), [_at(item, path) for item in items])
     except FAILURES:
         return _NOTHING
 
@@ -359,13 +350,13 @@ def _are_alike(items: Sequence[Any]) -> bool:
 
 def _paths(items: Sequence[Any], depth: int = _DEPTH) -> list[tuple[str, ...]]:
     """The keys that all items have, and those within."""
-    held = [item for item in items if is_object(item)]
-    if not held or len(held) < len(items) or not depth:
+    objects = [item for item in items if is_object(item)]
+    if not objects or len(objects) < len(items) or not depth:
         return []
-    found: list[tuple[str, ...]] = []
-    for key in sorted(set(held[0]).intersection(*held[1:])):
-        found += [(key,), *((key, *path) for path in _paths([item[key] for item in held], depth - 1))]
-    return found
+    paths: list[tuple[str, ...]] = []
+    for key in sorted(set(objects[0]).intersection(*objects[1:])):
+        paths += [(key,), *((key, *path) for path in _paths([item[key] for item in objects], depth - 1))]
+    return paths
 
 
 def _at(item: Any, path: Sequence[str]) -> Any:
