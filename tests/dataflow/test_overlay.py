@@ -84,12 +84,12 @@ def test_writes_at_the_root_interleave_as_well(log: Log) -> None:
 def test_any_writes_at_all_leave_every_layer_readable(log: Log) -> None:
     layers = Overlay()
     for method, path, value, instance in log:
-        before, owned = exported(layers.read((), instance)), layers.own(str(instance))
+        before, owned = exported(layers.read((), instance)), layers.own_members(str(instance))
         try:
             layers.write(method, path, value, instance)
         except UnfitWrite:
             assert exported(layers.read((), instance)) == before
-            assert owned is MISSING or exported(layers.own(str(instance))) == exported(owned)
+            assert owned is MISSING or exported(layers.own_members(str(instance))) == exported(owned)
         for reader in (None, "①", "②"):
             whole = layers.read((), reader)
             assert layers.read(path, reader) == read(whole, path)
@@ -118,8 +118,8 @@ def test_own_holds_only_what_an_instance_has_written() -> None:
     layers = Overlay()
     layers.write("merge", (), {"a": {"x": 1}, "b": 2})
     layers.write("set", ("a", "y"), 3, "①")
-    assert layers.own("①") == {"a": {"x": 1, "y": 3}}
-    assert layers.own("②") is MISSING
+    assert layers.own_members("①") == {"a": {"x": 1, "y": 3}}
+    assert layers.own_members("②") is MISSING
 
 
 @pytest.mark.rule("I2")

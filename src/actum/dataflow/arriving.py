@@ -101,10 +101,10 @@ def shown_so_far(value: Json, *, is_whole: bool) -> Any:
 
 def _shown_text(text: str, *, is_whole: bool) -> str | None:
     arriving = ArrivingText()
-    found = arriving.add(text)
+    shown = arriving.add(text)
     if is_whole:
-        found += arriving.end()
-    return None if text and not found else found
+        shown += arriving.end()
+    return None if text and not shown else shown
 
 
 def strings_in(value: Json) -> Iterator[tuple[Path, str]]:

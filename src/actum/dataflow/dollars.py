@@ -28,12 +28,12 @@ def with_signs(plan: JsonObject, kinds: Collection[str]) -> JsonObject:
     if SIGN in plan or not has_dollars(plan["plan"], plan.get("output")):
         return plan
     calls = [with_output_paths(call) for call in plan["plan"]]
-    written = {one for call in calls for one in _kinds_of(call.get("_outputPath"))}
+    written = {kind for call in calls for kind in _kinds_of(call.get("_outputPath"))}
     names = tuple(sorted({*COUNTED_KINDS, ITEM_KIND, *kinds, *written}))
-    read = {**plan, "plan": [_call(call, names) for call in calls]}
+    converted = {**plan, "plan": [_call(call, names) for call in calls]}
     if "output" in plan:
-        read["output"] = _read(plan["output"], names)
-    return as_it_is(read)
+        converted["output"] = _read(plan["output"], names)
+    return as_it_is(converted)
 
 
 def as_it_is(plan: JsonObject) -> JsonObject:
@@ -88,10 +88,10 @@ def _text(text: str, names: tuple[str, ...]) -> str:
     outside, inside = _patterns(names)
     parts: list[str] = []
     at = depth = 0
-    while found := (inside if depth else outside).search(text, at):
-        parts += [text[at : found.start()], "$" if found["twice"] else SIGIL if found["once"] else found.group()]
-        depth = max(depth + {"{": 1, "}": -1}.get(found.group(), 0), 0)
-        at = found.end()
+    while match := (inside if depth else outside).search(text, at):
+        parts += [text[at : match.start()], "$" if match["twice"] else SIGIL if match["once"] else match.group()]
+        depth = max(depth + {"{": 1, "}": -1}.get(match.group(), 0), 0)
+        at = match.end()
     return "".join([*parts, text[at:]])
 
 

@@ -130,7 +130,7 @@ def evaluate(expression: Expression, read: Callable[[Reference], Any]) -> Any:
     match expression:
         case Computed(references=read_by):
             values = {reference: read(reference) for reference in read_by}
-            return MISSING if any(one is MISSING for one in values.values()) else Bound(expression, values)
+            return MISSING if any(value is MISSING for value in values.values()) else Bound(expression, values)
         case Reference():
             return read(expression)
         case First(options=options):
@@ -325,16 +325,16 @@ class _Compiler:
                 return parse(text)
             except ReferenceSyntax as error:
                 problem = error
-        found: Computed | str = self._read(text)
-        if problem is not None and text.startswith(SIGIL) and isinstance(found, str):
+        content: Computed | str = self._read(text)
+        if problem is not None and text.startswith(SIGIL) and isinstance(content, str):
             raise problem
-        return found
+        return content
 
     def _group(self, text: str) -> Computed:
         """A reference whose last key may be missing, as what computes that."""
-        found = self._read(f"{{{text}}}")
-        assert isinstance(found, Computed)
-        return found
+        group = self._read(f"{{{text}}}")
+        assert isinstance(group, Computed)
+        return group
 
     def _read(self, text: str) -> Computed | str:
         if self.meter is None:

@@ -49,7 +49,7 @@ class Fold:
             UnfitWrite: the path leads through a list by name or through an object by index, or the method can't be
                 applied to the value there.
         """
-        check_way(self._root, path)
+        check_path(self._root, path)
         old = self.read(path)
         if method == "erase":
             if old is not MISSING:
@@ -65,7 +65,7 @@ class Fold:
         Raises:
             UnfitWrite: as `write`.
         """
-        check_way(self._root, path)
+        check_path(self._root, path)
         self._place(path, copy(value))
 
     def _place(self, path: Path, value: Any) -> None:
@@ -135,7 +135,7 @@ def _put(container: Any, segment: Segment, value: Any) -> None:
     container[segment] = value
 
 
-def check_way(root: Any, path: Path) -> None:
+def check_path(root: Any, path: Path) -> None:
     """Whether a path can be written in a value.
 
     Raises:
@@ -145,11 +145,11 @@ def check_way(root: Any, path: Path) -> None:
     for depth, segment in enumerate(path):
         if isinstance(segment, str):
             if is_list(value):
-                raise UnfitWrite(f"{_told(path[:depth])} is a list: it has no key {segment!r}")
+                raise UnfitWrite(f"{_describe(path[:depth])} is a list: it has no key {segment!r}")
         elif is_object(value):
-            raise UnfitWrite(f"{_told(path[:depth])} is an object: it has no index [{segment}]")
+            raise UnfitWrite(f"{_describe(path[:depth])} is an object: it has no index [{segment}]")
         elif segment > MOST_GAP + (len(value) if is_list(value) else 0):
-            raise UnfitWrite(f"[{segment}] is more than {MOST_GAP} items past the end of {_told(path[:depth])}")
+            raise UnfitWrite(f"[{segment}] is more than {MOST_GAP} items past the end of {_describe(path[:depth])}")
         value = _member(value, segment)
 
 
@@ -169,12 +169,12 @@ def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
         case "concat" if isinstance(value, list):
             return _extended(old, exported(value), path)
         case "concat":
-            raise UnfitWrite(f"concat joins two strings or two lists, at {_told(path)} they are neither")
+            raise UnfitWrite(f"concat joins two strings or two lists, at {_describe(path)} they are neither")
         case _:  # set, or nothing is there that it could be merged with
             return exported(value)
 
 
-def _told(path: Path) -> str:
+def _describe(path: Path) -> str:
     return print_path(path) or "the value"
 
 
@@ -182,7 +182,7 @@ def _extended(old: Any, items: list[Any], path: Path) -> list[Any]:
     if old is MISSING or old is None:
         return items
     if not is_list(old):
-        raise UnfitWrite(f"{_told(path)} is not a list: nothing can be added to it")
+        raise UnfitWrite(f"{_describe(path)} is not a list: nothing can be added to it")
     old.extend(items)
     return old
 
@@ -240,7 +240,7 @@ class Overlay:
                 self._write_own(cells, key, ("merge", (key,), member))
             return
         if path and not cells:
-            check_way(self._shared.read(), path[:1])
+            check_path(self._shared.read(), path[:1])
         apart = path and (not cells or type(first) is type(path[0]))
         self._write_own(cells, path[0] if apart else None, (method, path, value))
 
@@ -258,20 +258,20 @@ class Overlay:
         is_alike = type(next(iter(cells))) is type(path[0])  # else the instance made the root another container
         return self._shared.read(path) if is_alike else MISSING
 
-    def own(self, instance: str) -> Any:
+    def own_members(self, instance: str) -> Any:
         """The members that an instance has written, folded over the shared ones; MISSING if there are none."""
         cells = self._own.get(instance)
         if not cells:
             return MISSING
         if None in cells:
             return self._folded(cells, None).read()
-        own = Fold()
+        fold = Fold()
         for key in cells:
             path = () if key is None else (key,)
             value = self._folded(cells, key).read(path)
             if value is not MISSING:
-                own.graft(path, value)
-        return own.read()
+                fold.graft(path, value)
+        return fold.read()
 
     @property
     def instances(self) -> Iterable[str]:
@@ -294,7 +294,7 @@ class Overlay:
 
     def _write_own(self, cells: dict[Segment | None, _Cell], key: Segment | None, write: _Write) -> None:
         if key is None and None not in cells:
-            writes = [one for cell in cells.values() for one in cell.writes]
+            writes = [write for cell in cells.values() for write in cell.writes]
             cells.clear()
             cells[None] = _Cell(writes, Fold())
         elif key not in cells:

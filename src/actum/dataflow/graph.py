@@ -151,7 +151,7 @@ class Graph:
         """The references that a waiting call waits for."""
         places = [place for place in sorted(node.unmet) if node.comes_after(place) is None]
         unmet = [reference for place in places for reference in references(node.read(place))]
-        absent = [one for one in unmet if self.known.value(one, node) is MISSING]
+        absent = [ref for ref in unmet if self.known.value(ref, node) is MISSING]
         return absent or unmet
 
     def _assess(self, node: Node) -> None:
@@ -265,7 +265,7 @@ class _Needs:
             case Each(parts=parts):
                 return all(self._met(part, node, place, waits) for part in parts)
             case Computed(references=read):
-                return all(self._met_inside(one, node, place, waits) for one in read)
+                return all(self._met_inside(ref, node, place, waits) for ref in read)
             case Reference(kind="calls"):
                 return self._met_by_call(expression, node, waits)
             case Reference():
@@ -298,19 +298,18 @@ class _Needs:
         return target.status not in ENDED
 
     def _may_be_written(self, reference: Reference, node: Node, waits: list[Callable[[Waiter], None]]) -> bool:
-        if self._known.there(reference, node.instance, node) is not MISSING:
+        if self._known.read_path(reference, node.instance, node) is not MISSING:
             return True
         if node.answer.open:
             waits.append(node.answer.until_closed.append)
             return True
         # Who writes there itself isn't waited for by those listed behind: they write after it.
-        most = node.order if any_overlap(node.writes, reference) else inf
-        region = self.coming.before(reference, node.instance, most)
+        limit = node.order if any_overlap(node.writes, reference) else inf
+        region = self.coming.before(reference, node.instance, limit)
         if region is not None:
-            waits.append(_waiting_in(region, most))
-        return region is not None or any(
-            one.instance in (None, node.instance) and any_overlap(one.writes, reference) for one in self.owed.values()
-        )
+            waits.append(_waiting_in(region, limit))
+        owed = (writer for writer in self.owed.values() if writer.instance in (None, node.instance))
+        return region is not None or any(any_overlap(writer.writes, reference) for writer in owed)
 
     def _met_inside(self, reference: Reference, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
         """Whether a computed value can read a reference: a call that was skipped is null to it (C10)."""
@@ -319,10 +318,10 @@ class _Needs:
     def _met_by_writes(self, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
         """Whether no call listed before is still to write inside a scope, or to leave what it lets through."""
         scope = node.scopes[place - len(node.expressions)]
-        own = (scope, node.instance, node.number)
-        region = self.coming.before(*own)
+        where = (scope, node.instance, node.number)
+        region = self.coming.before(*where)
         if region is None:
-            region = self._to_be_left().before(*own)
+            region = self._to_be_left().before(*where)
         if region is not None:
             waits.append(_waiting_in(region, node.number))
         return region is None
@@ -338,7 +337,7 @@ class _Needs:
         return Fold(target.value).read(reference.path[1:]) is not MISSING
 
     def _met_by_path(self, reference: Reference, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
-        if self._known.there(reference, node.instance, node) is MISSING:
+        if self._known.read_path(reference, node.instance, node) is MISSING:
             waits.append(lambda waiter: self.paths.wait(reference, node.instance, waiter))
             return False
         threshold: float = node.number

@@ -170,15 +170,15 @@ class Known:
         For a call it is made of what those listed before it have left (O8).
         """
         if isinstance(expression, Computed):
-            values = {one: self._read_computed(one, answer, instance, reader) for one in expression.references}
-            return MISSING if any(one is MISSING for one in values.values()) else Bound(expression, values)
+            values = {ref: self._read_computed(ref, answer, instance, reader) for ref in expression.references}
+            return MISSING if any(value is MISSING for value in values.values()) else Bound(expression, values)
         return evaluate(expression, lambda reference: self._value(reference, answer, instance, reader))
 
     def read_by(self, expression: Expression, node: Node) -> Iterator[Reference]:
         """What a call has read of an expression: of alternatives the one that it has taken."""
         match expression:
             case First(options=options):
-                values = (one for one in options if self.evaluate(one, node.answer, node.instance, node) is not MISSING)
+                values = (option for option in options if self.value(option, node) is not MISSING)
                 yield from self.read_by(next(values, options[0]), node)
             case Each(parts=parts):
                 for part in parts:
@@ -192,13 +192,13 @@ class Known:
 
     def _value(self, reference: Reference, answer: Answer, instance: str | None, reader: Node | None) -> Any:
         if reference.kind != CALLS:
-            return self.there(reference, instance, reader)
+            return self.read_path(reference, instance, reader)
         node = answer.named(reference)
         if node is None or node.status is not Status.DONE:
             return MISSING
         return Fold(node.value).read(reference.path[1:])
 
-    def there(self, reference: Reference, instance: str | None, reader: Node | None) -> Any:
+    def read_path(self, reference: Reference, instance: str | None, reader: Node | None) -> Any:
         """What a path holds, for a reader as it is to read it; or MISSING."""
         rank = None if reader is None else reader.rank
         return self._read(reference, instance) if rank is None else self._read(reference, instance, rank)
@@ -254,11 +254,11 @@ _ties = count()
 class _Writers(Generic[T]):
     """The writers of exactly one path, and those of it or inside it, by the instance that they write."""
 
-    __slots__ = ("below", "here")
+    __slots__ = ("below", "exact")
 
     def __init__(self) -> None:
         self.below: dict[str | None, Region[T]] = {}
-        self.here: dict[str | None, Region[T]] | None = None
+        self.exact: dict[str | None, Region[T]] | None = None
 
 
 class ComingWrites(Generic[T]):
@@ -269,28 +269,28 @@ class ComingWrites(Generic[T]):
 
     def announce(self, reference: Reference, instance: str | None, number: int) -> None:
         """A call of this number is to write this path."""
-        way = self._writers.way(reference)
-        for writers in way:
+        chain = self._writers.notes_to(reference)
+        for writers in chain:
             _of(writers.below, instance).announce(number)
-        last = way[-1]
-        if last.here is None:
-            last.here = {}
-        _of(last.here, instance).announce(number)
+        last = chain[-1]
+        if last.exact is None:
+            last.exact = {}
+        _of(last.exact, instance).announce(number)
 
     def settle(self, reference: Reference, instance: str | None, number: int) -> Iterator[T]:
         """That call has written, or never will; yield those that waited for it alone."""
-        way = self._writers.way(reference)
-        for writers in way:
+        chain = self._writers.notes_to(reference)
+        for writers in chain:
             yield from writers.below[instance].settle(number)
-        if (here := way[-1].here) is not None:
-            yield from here[instance].settle(number)
+        if (exact := chain[-1].exact) is not None:
+            yield from exact[instance].settle(number)
 
     def before(self, reference: Reference, instance: str | None, number: float) -> Region[T] | None:
         """A region in which a write is to come that a reader of this path and number must wait for."""
-        above, own = self._writers.around(reference)
-        regions = [writers.here for writers in above if writers.here is not None]
-        if own is not None:
-            regions.append(own.below)
+        above, inner = self._writers.around(reference)
+        regions = [writers.exact for writers in above if writers.exact is not None]
+        if inner is not None:
+            regions.append(inner.below)
         for by_instance in regions:
             for reader in (None,) if instance is None else (None, instance):
                 region = by_instance.get(reader)
@@ -317,22 +317,22 @@ class Waiters(Generic[T]):
 
     def wait(self, reference: Reference, instance: str | None, waiter: T) -> None:
         """Be woken once by the next write that touches this path as this instance sees it."""
-        self._waiting.way(reference)[-1].setdefault(instance, []).append(waiter)
+        self._waiting.notes_to(reference)[-1].setdefault(instance, []).append(waiter)
 
     def wake(self, reference: Reference, instance: str | None) -> Iterator[tuple[T, bool]]:
         """Yield the waiters that a write touches, and whether it only filled in a part of what they wait for."""
         above, _ = self._waiting.around(reference)
         for waiting in above:
-            yield from ((waiter, True) for waiter in _taken(waiting, instance))
+            yield from ((waiter, True) for waiter in _take(waiting, instance))
         # A shared write wakes all that wait inside.
         inside = self._waiting.cut(reference) if instance is None else self._waiting.inside(reference)
         for waiting in inside:
-            yield from ((waiter, False) for waiter in _taken(waiting, instance))
+            yield from ((waiter, False) for waiter in _take(waiting, instance))
 
 
-def _taken(waiting: _ByInstance[T], instance: str | None) -> list[T]:
+def _take(waiting: _ByInstance[T], instance: str | None) -> list[T]:
     if instance is not None:
         return waiting.pop(instance, [])
-    taken = [waiter for waiters in waiting.values() for waiter in waiters]
+    waiters = [waiter for group in waiting.values() for waiter in group]
     waiting.clear()
-    return taken
+    return waiters

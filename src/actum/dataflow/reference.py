@@ -148,7 +148,7 @@ class PathTree(Generic[T]):
         self._make = make
         self._kinds: dict[str, _Node[T]] = {}
 
-    def way(self, reference: Reference) -> list[T]:
+    def notes_to(self, reference: Reference) -> list[T]:
         """The notes from the reference's kind down to its path, made where missing."""
         node = self._kinds.get(reference.kind)
         if node is None:

@@ -80,27 +80,27 @@ class _Judgement:
         waiting = [node for _, node in sorted(self._graph.waiting.items())]
         self._most_behind = max(_LEAST_BEHIND, _MOST_LOOKED_AT // (len(waiting) + 1))
         for node in waiting:
-            for other in self._behind(node):
-                self._dependents[other.number].append(node)
-        self._spread({node: held for node in waiting if (held := self._held(node)) is not None})
+            for blocker in self._blockers(node):
+                self._dependents[blocker.number].append(node)
+        self._spread({node: verdict for node in waiting if (verdict := self._held_verdict(node)) is not None})
         if frees:
             self._spread({node: CallFate(Fate.FREE) for node in waiting if self._stands(node)})
         undecided = {node.number: node for node in waiting if node.number not in self._decided}
         for node in undecided.values():
-            self._open[node.number] = sum(other.number in undecided for other in self._behind(node))
+            self._open[node.number] = sum(blocker.number in undecided for blocker in self._blockers(node))
         self._settle(deque(node for node in undecided.values() if not self._open[node.number]))
         for node in undecided.values():
             while node.number not in self._decided:  # the way from a node may lead into a cycle that it isn't part of
                 self._settle(deque(self._break_cycle(node)))
         return self._decided
 
-    def _held(self, node: Node) -> CallFate | None:
+    def _held_verdict(self, node: Node) -> CallFate | None:
         """The verdict of a call that a gate holds, or a call that is held; None for any other."""
         if node.awaits_else:
             return None
         verdicts = [outlook for outlook in self._leaves(node) if isinstance(outlook, CallFate)]
         held = [verdict for verdict in verdicts if verdict.fate is Fate.PROPOSAL]
-        return CallFate(Fate.PROPOSAL, tuple(one for verdict in held for one in verdict.references)) if held else None
+        return CallFate(Fate.PROPOSAL, tuple(ref for verdict in held for ref in verdict.references)) if held else None
 
     def _stands(self, node: Node) -> bool:
         return all(
@@ -138,14 +138,14 @@ class _Judgement:
                         settled.append(dependent)
 
     def _break_cycle(self, node: Node) -> list[Node]:
-        way: dict[int, Node] = {}
-        while node.number not in way:
-            way[node.number] = node
-            node = next(other for other in self._behind(node) if other.number not in self._decided)
-        numbers = list(way)
+        visited: dict[int, Node] = {}
+        while node.number not in visited:
+            visited[node.number] = node
+            node = next(blocker for blocker in self._blockers(node) if blocker.number not in self._decided)
+        numbers = list(visited)
         numbers = numbers[numbers.index(node.number) :]
         first = numbers.index(min(numbers))  # it is told in one way, wherever it was come upon
-        cycle = [way[number] for number in numbers[first:] + numbers[:first]]
+        cycle = [visited[number] for number in numbers[first:] + numbers[:first]]
         self._decided |= dict.fromkeys((member.number for member in cycle), CallFate(Fate.CYCLE, nodes=tuple(cycle)))
         return cycle
 
@@ -166,7 +166,7 @@ class _Judgement:
         match expression:
             case Computed(references=read):
                 # A call that will be skipped is null to it: it goes on then.
-                fates = [fate for fate in (self._fate(one, node, place) for one in read) if fate is not None]
+                fates = [fate for fate in (self._fate(ref, node, place) for ref in read) if fate is not None]
                 fates = [CallFate(Fate.FREE) if _is_skipped_call(fate) else fate for fate in fates]
                 return min(fates, key=_gravity, default=None)
             case First(options=options):
@@ -180,23 +180,19 @@ class _Judgement:
                 return self._fate_behind(outlook) if isinstance(outlook, _Behind) else outlook
 
     def _fate_behind(self, outlook: _Behind) -> CallFate:
-        found = [(self._decided[other.number], other) for other in outlook.nodes if other.number in self._decided]
-        verdict, other = max(found, key=lambda pair: pair[0].fate)
-        named = () if outlook.reference is None else (outlook.reference,)
+        decided = [blocker for blocker in outlook.nodes if blocker.number in self._decided]
+        blocker = max(decided, key=lambda node: self._decided[node.number].fate)
+        verdict = self._decided[blocker.number]
+        refs = () if outlook.reference is None else (outlook.reference,)
         if verdict.fate is Fate.FREE:
             return CallFate(Fate.FREE)  # once that has gone on, it is seen what becomes of this one
         if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
-            return CallFate(verdict.fate, named)
-        return CallFate(Fate.FAILED, named, (other,))
+            return CallFate(verdict.fate, refs)
+        return CallFate(Fate.FAILED, refs, (blocker,))
 
-    def _behind(self, node: Node) -> list[Node]:
-        behind = {
-            other.number: other
-            for outlook in self._leaves(node)
-            if isinstance(outlook, _Behind)
-            for other in outlook.nodes
-        }
-        return list(behind.values())
+    def _blockers(self, node: Node) -> list[Node]:
+        outlooks = (outlook for outlook in self._leaves(node) if isinstance(outlook, _Behind))
+        return list({blocker.number: blocker for outlook in outlooks for blocker in outlook.nodes}.values())
 
     def _leaves(self, node: Node) -> Iterator[_Outlook]:
         for place in sorted(node.unmet):
@@ -218,9 +214,9 @@ class _Judgement:
         waiting, first = self._writing(reference, node, is_scope=is_scope)
         if is_scope or self._graph.known.value(reference, node, place) is not MISSING:
             last = inf if place in node.partial else node.number
-            waiting = tuple(one for one in waiting if one.number < last and one is not node)
+            waiting = tuple(writer for writer in waiting if writer.number < last and writer is not node)
             # A value that a call is to replace that is held, or ends with its items, is not the one to read.
-            first = {status: one for status, one in first.items() if status in _REPLACING and one.number < last}
+            first = {status: call for status, call in first.items() if status in _REPLACING and call.number < last}
             if not (waiting or first):
                 return None
         return _Behind(reference, waiting) if waiting else _without_hope(reference, first)
@@ -233,8 +229,8 @@ class _Judgement:
         if key not in self._memo:
             leaving = self._leaving.of(reference, node.instance) if is_scope else []
             writers = sorted((*self._candidates(reference, node), *leaving), key=lambda writer: writer.number)
-            waiting = [one for one in writers if one.status is Status.WAITING][: self._most_behind]
-            self._memo[key] = tuple(waiting), {one.status: one for one in reversed(writers)}
+            waiting = [writer for writer in writers if writer.status is Status.WAITING][: self._most_behind]
+            self._memo[key] = tuple(waiting), {writer.status: writer for writer in reversed(writers)}
         return self._memo[key]
 
     def _candidates(self, reference: Reference, node: Node) -> list[Node]:
@@ -275,7 +271,7 @@ def _ended(verdict: CallFate, node: Node) -> CallFate:
 
 
 def _is_skipped_call(verdict: CallFate) -> bool:
-    return verdict.fate is Fate.SKIPPED and all(one.kind == CALLS for one in verdict.references)
+    return verdict.fate is Fate.SKIPPED and all(reference.kind == CALLS for reference in verdict.references)
 
 
 def _without_hope(reference: Reference, writers: Mapping[Status, Node]) -> CallFate:
@@ -307,13 +303,13 @@ class _Writers:
         self._calls: PathTree[list[Node]] = PathTree(list)
         for node in nodes:
             for reference in paths(node):
-                self._calls.way(reference)[-1].append(node)
+                self._calls.notes_to(reference)[-1].append(node)
 
     def of(self, reference: Reference, instance: str | None) -> list[Node]:
         """Those that may fill a path as an instance sees it; a write that was done elsewhere than here counts too."""
         above, _ = self._calls.around(reference)
-        found = [node for nodes in (*above, *self._calls.inside(reference)) for node in nodes]
-        return [node for node in found if node.instance in {None, instance} and not _wrote(node, reference)]
+        writers = [node for nodes in (*above, *self._calls.inside(reference)) for node in nodes]
+        return [node for node in writers if node.instance in {None, instance} and not _wrote(node, reference)]
 
 
 def _wrote(node: Node, reference: Reference) -> bool:

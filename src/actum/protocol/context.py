@@ -123,7 +123,7 @@ class Memory:
     def own(self, kind: str, instance: str) -> Any:
         """What an instance has written of a kind itself, folded over the shared value, or MISSING."""
         overlay = self._kinds.get(kind)
-        return MISSING if overlay is None else overlay.own(instance)
+        return MISSING if overlay is None else overlay.own_members(instance)
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._kinds

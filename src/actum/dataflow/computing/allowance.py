@@ -34,21 +34,21 @@ def expanded(value: Any, most: int) -> int:
         if depth > MAX_DEPTH:
             raise ComputingError(f"a value may nest {MAX_DEPTH} deep, and this one is deeper")
         below: list[Any] = []
-        for one in layer:
-            if isinstance(one, str):
-                count += len(one) >> 4
-            elif isinstance(one, int):
-                count += one.bit_length() >> 6
-            elif is_list(one):
-                count += len(one)
+        for item in layer:
+            if isinstance(item, str):
+                count += len(item) >> 4
+            elif isinstance(item, int):
+                count += item.bit_length() >> 6
+            elif is_list(item):
+                count += len(item)
                 if count > most:
                     break
-                below.extend(one)
-            elif is_object(one):
-                count += len(one) + (sum(map(len, one)) >> 4)
+                below.extend(item)
+            elif is_object(item):
+                count += len(item) + (sum(map(len, item)) >> 4)
                 if count > most:
                     break
-                below.extend(one.values())
+                below.extend(item.values())
         layer, depth = below, depth + 1
     return count
 

@@ -35,22 +35,22 @@ def check_types(computed: Computed, types: Callable[[Reference], Type]) -> Check
         ComputingMismatch: it is certain to fail for every alternative but null.
     """
     optional: set[ast.expr] = set()
-    found: list[Type] = []
+    part_types: list[Type] = []
     for part in computed.parts:
         if isinstance(part, Computation):
             scope = {f"ref_{number}": types(reference) for number, reference in enumerate(part.references)}
-            found.append(_type_of(part, Checker(part.source, optional, CONSTRUCTS), scope))
-    is_alone = len(computed.parts) == 1 and len(found) == 1
-    return Checked(found[0] if is_alone else TEXT, frozenset(optional))
+            part_types.append(_type_of(part, Checker(part.source, optional, CONSTRUCTS), scope))
+    is_alone = len(computed.parts) == 1 and len(part_types) == 1
+    return Checked(part_types[0] if is_alone else TEXT, frozenset(optional))
 
 
 def _type_of(computation: Computation, checker: Checker, types: dict[str, Type]) -> Type:
     """The type of one expression, which with a format is a text."""
-    found = checker.of(computation.tree, types)
+    value_type = checker.of(computation.tree, types)
     if not computation.format:
-        return found
+        return value_type
     try:
-        check_format_type(found, computation.format)
+        check_format_type(value_type, computation.format)
     except Misfit as error:
-        raise checker.told(error, computation.tree) from None
+        raise checker.mismatch(error, computation.tree) from None
     return TEXT

@@ -76,17 +76,17 @@ def _list(compiler: Compiler, node: ast.List | ast.Tuple) -> Code:
     if not any(isinstance(item, ast.Starred) for item in node.elts):
         codes = compiler.codes(node.elts)
         return lambda frame: [code(frame) for code in codes]
-    values = [
+    codes = [
         (compiler.code(item.value), True) if isinstance(item, ast.Starred) else (compiler.code(item), False)
         for item in node.elts
     ]
 
     def build(frame: Frame) -> list[Any]:
         built: list[Any] = []
-        for value, is_spread in values:
-            found = value(frame)
+        for code, is_spread in codes:
+            value = code(frame)
             try:
-                built += items(found, "*") if is_spread else [found]
+                built += items(value, "*") if is_spread else [value]
                 frame[METER].fit(len(built))
             except ComputingError as error:
                 raise failed_at(error, node) from None
@@ -135,14 +135,14 @@ def _joined(compiler: Compiler, node: ast.JoinedStr) -> Code:
     parts = compiler.codes(node.values)
 
     def join(frame: Frame) -> str:
-        found = [part(frame) for part in parts]
-        size = sum(map(len, found))
+        texts = [part(frame) for part in parts]
+        size = sum(map(len, texts))
         try:
             frame[METER].fit(size)
             frame[METER].spend(size >> 4)
         except ComputingError as error:
             raise failed_at(error, node) from None
-        return "".join(found)
+        return "".join(texts)
 
     return join
 
@@ -152,20 +152,20 @@ def _check_group(grammar: Grammar, node: ast.FormattedValue, names: Names) -> No
 
 
 def _type_of_group(checker: Checker, node: ast.FormattedValue, types: Types) -> Type:
-    found = checker.of(node.value, types)
+    value_type = checker.of(node.value, types)
     if form := _format_of(node):
-        check_format_type(found, form)
+        check_format_type(value_type, form)
     return TEXT
 
 
 def _group(compiler: Compiler, node: ast.FormattedValue) -> Code:
     """A group of an f-string."""
-    value, form = compiler.code(node.value), _format_of(node)
+    code, form = compiler.code(node.value), _format_of(node)
 
     def write(frame: Frame) -> str:
-        found = value(frame)
+        value = code(frame)
         try:
-            return formatted(found, form, frame[METER])
+            return formatted(value, form, frame[METER])
         except ComputingError as error:
             raise failed_at(error, node.value) from None
 
@@ -212,10 +212,10 @@ def _type_of_attribute(checker: Checker, node: ast.Attribute, types: Types) -> T
 
 
 def _type_of_member(checker: Checker, node: ast.expr, owner: Type, key: str | int) -> Type:
-    found = member(owner, key)
+    declared = member(owner, key)
     if is_optional(owner, key):
         checker.optional.add(node)
-    return union(found, NULL) if may_miss(node) else found
+    return union(declared, NULL) if may_miss(node) else declared
 
 
 def _attribute(compiler: Compiler, node: ast.Attribute) -> Code:
@@ -245,8 +245,10 @@ def _type_of_subscript(checker: Checker, node: ast.Subscript, types: Types) -> T
 
 
 def _type_of_slice(checker: Checker, owner: Type, cut: ast.Slice, types: Types) -> Type:
-    def part(one: Alternative) -> Type | None:
-        return list_of(one.item) if isinstance(one, List) else TEXT if isinstance(one, Text) else None
+    def part(alternative: Alternative) -> Type | None:
+        if isinstance(alternative, List):
+            return list_of(alternative.item)
+        return TEXT if isinstance(alternative, Text) else None
 
     for end in (cut.lower, cut.upper, cut.step):
         if end is not None:
@@ -268,12 +270,12 @@ def _type_at(owner: Type, key: Type) -> Type:
     """What stands at a key or a position that is computed."""
     kinds = kinds_of(key)
 
-    def part(one: Alternative) -> Type | None:
-        if isinstance(one, Object) and kinds & {"text", "number"}:
-            return union(*one.members)
-        if isinstance(one, List) and "number" in kinds:
-            return one.item
-        return TEXT if isinstance(one, Text) and "number" in kinds else None
+    def part(alternative: Alternative) -> Type | None:
+        if isinstance(alternative, Object) and kinds & {"text", "number"}:
+            return union(*alternative.members)
+        if isinstance(alternative, List) and "number" in kinds:
+            return alternative.item
+        return TEXT if isinstance(alternative, Text) and "number" in kinds else None
 
     return of_each(owner, part, f"{in_words(owner)} has nothing at {in_words(key)}")
 
@@ -287,9 +289,9 @@ def _subscript(compiler: Compiler, node: ast.Subscript) -> Code:
     is_optional = node in compiler.optional
 
     def load(frame: Frame) -> Any:
-        of, at = owner(frame), key(frame)
+        value, at = owner(frame), key(frame)
         try:
-            return item_of(of, at, is_optional=is_optional)
+            return item_of(value, at, is_optional=is_optional)
         except ComputingError as error:
             raise failed_at(error, node) from None
 
@@ -302,10 +304,10 @@ def _slice(compiler: Compiler, node: ast.Subscript, cut: ast.Slice) -> Code:
     owner = compiler.code(node.value)
 
     def load(frame: Frame) -> Any:
-        of = owner(frame)
+        value = owner(frame)
         lower, upper, step = (end(frame) for end in ends)
         try:
-            return slice_of(of, lower, upper, step, frame[METER])
+            return slice_of(value, lower, upper, step, frame[METER])
         except ComputingError as error:
             raise failed_at(error, node) from None
 

@@ -104,7 +104,7 @@ def _evaluate(
         value = program.run(frame)
         value = formatted(value, computation.format, meter) if as_text else meter.measure(value)
     except FAILURES as error:
-        raise _told(error, computation) from None
+        raise _with_place(error, computation) from None
     finally:
         meter.settle()
         if filters is not None:
@@ -112,9 +112,9 @@ def _evaluate(
     return value
 
 
-def _told(error: Exception, computation: Computation) -> ComputingError:
+def _with_place(error: Exception, computation: Computation) -> ComputingError:
     """The failure with its place, and the expression."""
     failure = failure_of(error)
-    told = ComputingError(located(failure, failure.place, computation.source))
-    told.place = failure.place
-    return told
+    placed = ComputingError(located(failure, failure.place, computation.source))
+    placed.place = failure.place
+    return placed

@@ -48,7 +48,7 @@ def _function(grammar: Grammar, node: ast.Name, names: Names) -> Function:
 def _check_arguments(grammar: Grammar, node: ast.Call, name: str, functions: Sequence[Function]) -> None:
     """Refuse what none of the functions of this name takes."""
     if not any(function.least <= len(node.args) <= function.most for function in functions):
-        least, most = min(one.least for one in functions), max(one.most for one in functions)
+        least, most = min(function.least for function in functions), max(function.most for function in functions)
         takes = f"{least}" if least == most else f"{least} to {most}" if most < 100 else f"{least} or more"
         raise grammar.bad(node, f"{name} takes {takes} arguments, not {len(node.args)}")
     named = [keyword.arg for keyword in node.keywords]
@@ -83,7 +83,7 @@ def _has_one_name(arguments: ast.arguments) -> bool:
 
 def _type_of(checker: Checker, node: ast.Call, types: Types) -> Type:
     arguments = checker.all(node.args, types)
-    named = {cast("str", one.arg): _type_of_named(checker, one.value, arguments, types) for one in node.keywords}
+    named = {cast("str", kw.arg): _type_of_named(checker, kw.value, arguments, types) for kw in node.keywords}
     if isinstance(node.func, ast.Name):
         return FUNCTIONS[node.func.id].type(f"{node.func.id}()", arguments, named)
     function = cast("ast.Attribute", node.func)
@@ -114,8 +114,8 @@ def _named(compiler: Compiler, node: ast.expr) -> Code:
     compiler.scope = {**outer, node.args.args[0].arg: place}
     before, compiler.steps = compiler.steps, 1
     body = compiler.code(node.body)
-    each, compiler.steps, compiler.scope = compiler.steps, before, outer
-    return _key_function(place, each, body)
+    cost, compiler.steps, compiler.scope = compiler.steps, before, outer
+    return _key_function(place, cost, body)
 
 
 def _call_of_function(
@@ -124,11 +124,11 @@ def _call_of_function(
     """`f(a, key=b)`."""
 
     def call(frame: Frame) -> Any:
-        given = [argument(frame) for argument in arguments]
+        values = [argument(frame) for argument in arguments]
         keywords = {name: value(frame) for name, value in named.items()}
         meter: Meter = frame[METER]
         try:
-            return _counted(function(meter, *given, **keywords), meter)
+            return _counted(function(meter, *values, **keywords), meter)
         except FAILURES as error:
             raise failed_at(error, node) from None
 
@@ -141,14 +141,14 @@ def _call_of_method(node: ast.Call, name: str, value: Code, arguments: list[Code
 
     def call(frame: Frame) -> Any:
         owner: object = value(frame)
-        given = [argument(frame) for argument in arguments]
+        values = [argument(frame) for argument in arguments]
         keywords = {name: value(frame) for name, value in named.items()}
         meter: Meter = frame[METER]
         method = methods.get(type(owner))
         if method is None:
-            raise failed_at(unknown(owner, name, len(given)), node)
+            raise failed_at(unknown(owner, name, len(values)), node)
         try:
-            return _counted(method(meter, owner, *given, **keywords), meter)
+            return _counted(method(meter, owner, *values, **keywords), meter)
         except FAILURES as error:
             raise failed_at(error, node) from None
 

@@ -74,8 +74,8 @@ def taking(kinds: Set[Kind], takes: str, gives: Type, count: int | None = None) 
     """The type of what gives one type, where the arguments, or the first `count`, are of some kinds."""
 
     def typed(name: str, arguments: Sequence[Type], _: Named) -> Type:
-        for one in arguments[:count]:
-            check_kind(one, kinds, name, takes)
+        for argument in arguments[:count]:
+            check_kind(argument, kinds, name, takes)
         return gives
 
     return typed
@@ -98,19 +98,19 @@ def _length(_: Meter, value: Any) -> int:
 
 def _sum(meter: Meter, values: Any, start: Any = 0) -> Any:
     """Exact, and floats rounded once: not every version of Python adds them up alike."""
-    found = [number(value, "sum()") for value in (start, *items(values, "sum()"))]
-    meter.spend(len(found))
+    numbers = [number(value, "sum()") for value in (start, *items(values, "sum()"))]
+    meter.spend(len(numbers))
     try:
-        return bounded_number(sum(found) if all(type(value) is int for value in found) else math.fsum(found))
+        return bounded_number(sum(numbers) if all(type(value) is int for value in numbers) else math.fsum(numbers))
     except OverflowError:
         raise ComputingError("the number is too large") from None
 
 
 def _judging(judge: Callable[[list[Any]], bool], name: str) -> Callable[[Meter, Any], bool]:
     def run(meter: Meter, values: Any) -> bool:
-        found = items(values, name)
-        meter.spend(len(found) >> 2)
-        return judge(found)
+        values = items(values, name)
+        meter.spend(len(values) >> 2)
+        return judge(values)
 
     return run
 
@@ -147,12 +147,12 @@ def _float(_: Meter, value: Any) -> float:
     raise ComputingError(f"float() takes a text or a number, not {kind(value)}")
 
 
-def _read(value: str, form: re.Pattern[str], what: str) -> str:
+def _read(value: str, form: re.Pattern[str], wanted: str) -> str:
     digits = value.strip()
     if len(digits) > _MOST_READ:
-        raise ComputingError(f"a text of {len(digits):,} characters is not {what}: at most {_MOST_READ} are read")
+        raise ComputingError(f"a text of {len(digits):,} characters is not {wanted}: at most {_MOST_READ} are read")
     if not form.fullmatch(digits):
-        raise ComputingError(f"a text is not {what}: cut out the digits before")
+        raise ComputingError(f"a text is not {wanted}: cut out the digits before")
     return digits
 
 
@@ -172,16 +172,16 @@ def _range(meter: Meter, *ends: Any) -> list[int]:
     whole = [whole_number(end, "range()") for end in ends]
     if whole[2:] == [0]:
         raise ComputingError("range() takes a step other than 0")
-    found = range(*whole)
+    numbers = range(*whole)
     if any(abs(end) > LARGEST for end in ends):
         raise ComputingError("the number is too large")
-    size = max(0, -((found.start - found.stop) // found.step))
+    size = max(0, -((numbers.start - numbers.stop) // numbers.step))
     try:
         meter.fit(size)
     except ComputingError:  # how many numbers it has is what the data says (E6)
         raise ComputingError("range() has more numbers than a value may have") from None
-    meter.spend(len(found))
-    return list(found)
+    meter.spend(len(numbers))
+    return list(numbers)
 
 
 def _reversed(_: Meter, values: Any) -> list[Any]:
@@ -189,20 +189,20 @@ def _reversed(_: Meter, values: Any) -> list[Any]:
 
 
 def _zip(meter: Meter, *lists: Any) -> list[list[Any]]:
-    found = [items(one, "zip()") for one in lists]
-    lengths = [len(one) for one in found]
+    columns = [items(values, "zip()") for values in lists]
+    lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ComputingError(
             f"zip() takes lists of one length, not {' and '.join(f'{length:,}' for length in lengths)}"
         )
     meter.spend(sum(lengths))
-    return [list(row) for row in zip(*found, strict=True)]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _enumerate(meter: Meter, values: Any, start: Any = 0) -> list[list[Any]]:
-    found = items(values, "enumerate()")
-    meter.spend(len(found))
-    return [[index, value] for index, value in enumerate(found, bounded_number(whole_number(start, "enumerate()")))]
+    values = items(values, "enumerate()")
+    meter.spend(len(values))
+    return [[index, value] for index, value in enumerate(values, bounded_number(whole_number(start, "enumerate()")))]
 
 
 _SCALARS: Set[Kind] = {"text", "number", "boolean"}
@@ -229,8 +229,8 @@ def _extreme(name: str, arguments: Sequence[Type], named: Named) -> Type:
     if "key" in named:
         check_orderable(named["key"], name)
     else:
-        for one, other in pairwise(arguments):
-            check_order(one, other)
+        for left, right in pairwise(arguments):
+            check_order(left, right)
     return union(*arguments)
 
 
@@ -241,10 +241,10 @@ def _in_order(name: str, arguments: Sequence[Type], named: Named) -> Type:
 
 
 def _total(name: str, arguments: Sequence[Type], named: Named) -> Type:
-    found = [items_of(arguments[0], name), *arguments[1:], *named.values()]
-    for one in found:
-        check_kind(one, NUMBERS, name, "numbers")
-    return WHOLE if all(map(is_whole, found)) else NUMBER
+    types = [items_of(arguments[0], name), *arguments[1:], *named.values()]
+    for argument in types:
+        check_kind(argument, NUMBERS, name, "numbers")
+    return WHOLE if all(map(is_whole, types)) else NUMBER
 
 
 def _judged(name: str, arguments: Sequence[Type], _: Named) -> Type:
@@ -253,8 +253,8 @@ def _judged(name: str, arguments: Sequence[Type], _: Named) -> Type:
 
 
 def _size(_: str, arguments: Sequence[Type], __: Named) -> Type:
-    def size(one: Alternative) -> Type | None:
-        return WHOLE if isinstance(one, Text | List | Object) else None
+    def size(alternative: Alternative) -> Type | None:
+        return WHOLE if isinstance(alternative, Text | List | Object) else None
 
     of_each(arguments[0], size, f"{in_words(arguments[0])} has no length")
     return WHOLE
@@ -272,7 +272,7 @@ def _rounded(name: str, arguments: Sequence[Type], _: Named) -> Type:
 
 
 def _rows(name: str, arguments: Sequence[Type], _: Named) -> Type:
-    return list_of(tuple_of(*(items_of(one, name) for one in arguments)))
+    return list_of(tuple_of(*(items_of(argument, name) for argument in arguments)))
 
 
 def _numbered(name: str, arguments: Sequence[Type], named: Named) -> Type:
@@ -292,7 +292,7 @@ _RANK = ("key", "default")
 
 FUNCTIONS: Mapping[str, Function] = {
     "one": Function(
-        picking.one,
+        picking.only,
         _item,
         "one(o for o in †state.orders if o.item == 'lamp').id",
         "the only element; an error when there are none or several",

@@ -47,7 +47,7 @@ _NOT_FOR_TEXTS = set(",.df%")
 def kinds_of(type: Type) -> frozenset[Kind]:
     """The kinds that it may be of: all of them for anything, null only if it is alone."""
     alternatives = type.apart_from_null
-    return ALL if alternatives is None else frozenset(_KINDS[one.__class__] for one in alternatives)
+    return ALL if alternatives is None else frozenset(_KINDS[alternative.__class__] for alternative in alternatives)
 
 
 def of_each(type: Type, of: Callable[[Alternative], Type | None], complaint: str) -> Type:
@@ -59,29 +59,29 @@ def of_each(type: Type, of: Callable[[Alternative], Type | None], complaint: str
     alternatives = type.apart_from_null
     if alternatives is None:
         return ANYTHING
-    found: list[Type] = []
+    types: list[Type] = []
     refusal: Misfit | None = None
-    for one in alternatives:
+    for alternative in alternatives:
         try:
-            found += [made] if (made := of(one)) is not None else []
+            types += [part] if (part := of(alternative)) is not None else []
         except Misfit as error:
             refusal = refusal or error
-    if not found:
+    if not types:
         raise refusal or Misfit(complaint)
-    return union(*found)
+    return union(*types)
 
 
-def items_of(type: Type, what: str) -> Type:
+def items_of(type: Type, name: str) -> Type:
     """The type of the items of a list, or of the keys of an object.
 
     Raises:
         Misfit: it is neither.
     """
-    return of_each(type, _items, f"{what} takes a list, not {in_words(type)}")
+    return of_each(type, _items, f"{name} takes a list, not {in_words(type)}")
 
 
-def _items(one: Alternative) -> Type | None:
-    return one.item if isinstance(one, List) else TEXT if isinstance(one, Object) else None
+def _items(alternative: Alternative) -> Type | None:
+    return alternative.item if isinstance(alternative, List) else TEXT if isinstance(alternative, Object) else None
 
 
 def without_null(type: Type) -> Type | None:
@@ -89,18 +89,18 @@ def without_null(type: Type) -> Type | None:
     alternatives = type.alternatives
     if alternatives is None:
         return type
-    rest = [one for one in alternatives if not isinstance(one, Null)]
+    rest = [alternative for alternative in alternatives if not isinstance(alternative, Null)]
     return type if len(rest) == len(alternatives) else known(*rest) if rest else None
 
 
-def check_kind(type: Type, wanted: Set[Kind], what: str, takes: str) -> None:
+def check_kind(type: Type, wanted: Set[Kind], name: str, takes: str) -> None:
     """Refuse a type that is of none of the wanted kinds.
 
     Raises:
         Misfit: saying what is taken instead.
     """
     if not wanted & kinds_of(type):
-        raise Misfit(f"{what} takes {takes}, not {in_words(type)}")
+        raise Misfit(f"{name} takes {takes}, not {in_words(type)}")
 
 
 def check_format_type(type: Type, form: str) -> None:
@@ -115,14 +115,14 @@ def check_format_type(type: Type, form: str) -> None:
         check_kind(type, {"number"}, f"the format {form}", "a number")
 
 
-def numeric(one: Alternative) -> Type | None:
+def numeric(alternative: Alternative) -> Type | None:
     """One alternative, if it is a number."""
-    return known(one) if isinstance(one, Number | Whole) else None
+    return known(alternative) if isinstance(alternative, Number | Whole) else None
 
 
 def is_whole(type: Type) -> bool:
     """Whether it is a whole number, or null."""
-    return all(isinstance(one, Whole) for one in type.apart_from_null or (Number(),))
+    return all(isinstance(alternative, Whole) for alternative in type.apart_from_null or (Number(),))
 
 
 _ORDERED = {"number", "text", "boolean", "list"}
@@ -164,8 +164,8 @@ def check_orderable(item: Type, name: str) -> None:
 
 def _check_inside(item: Type, container: Type) -> None:
     containers = container.apart_from_null
-    if containers is not None and not any(_may_hold(one, item) for one in containers):
-        lists = [one for one in containers if isinstance(one, List)]
+    if containers is not None and not any(_may_hold(alternative, item) for alternative in containers):
+        lists = [alternative for alternative in containers if isinstance(alternative, List)]
         if lists:
             raise Misfit(_never(item, lists[0].item, "in"))
         raise Misfit(f"{in_words(item)} is never in {in_words(container)}")
@@ -186,32 +186,32 @@ def _check_equal(left: Type, right: Type) -> None:
 
 def _may_be_equal(left: Type, right: Type) -> bool:
     """Whether two values may be equal; to compare with null or an empty text is mere caution."""
-    ones, others = left.alternatives, right.alternatives
-    if ones is None or others is None or _is_caution(ones) or _is_caution(others):
+    lefts, rights = left.alternatives, right.alternatives
+    if lefts is None or rights is None or _is_caution(lefts) or _is_caution(rights):
         return True
-    return any(_overlap(one, other) for one in ones for other in others)
+    return any(_overlap(a, b) for a in lefts for b in rights)
 
 
 def _is_caution(alternatives: tuple[Alternative, ...]) -> bool:
-    return all(isinstance(one, Null) or (isinstance(one, Text) and one.values == ("",)) for one in alternatives)
+    return all(isinstance(part, Null) or (isinstance(part, Text) and part.values == ("",)) for part in alternatives)
 
 
-def _overlap(one: Alternative, other: Alternative) -> bool:
+def _overlap(left: Alternative, right: Alternative) -> bool:
     """Whether both have values in common; null stands for nothing that is compared, and true equals 1."""
-    if isinstance(one, Number | Whole | Boolean):
-        return isinstance(other, Number | Whole | Boolean)
-    if isinstance(one, Text) and isinstance(other, Text):
-        return one.values is None or other.values is None or not set(one.values).isdisjoint(other.values)
-    return one.__class__ is other.__class__ and not isinstance(one, Null)
+    if isinstance(left, Number | Whole | Boolean):
+        return isinstance(right, Number | Whole | Boolean)
+    if isinstance(left, Text) and isinstance(right, Text):
+        return left.values is None or right.values is None or not set(left.values).isdisjoint(right.values)
+    return left.__class__ is right.__class__ and not isinstance(left, Null)
 
 
 def _never(left: Type, right: Type, how: str) -> str:
-    one, other = _only_text(left), _only_text(right)
-    for text in (other, one):
+    first, second = _only_text(left), _only_text(right)
+    for text in (second, first):
         if text is not None and len(text.values or ()) > 1:
             return f"never {how}: it is one of {values_told(text)}"
-    if one is not None and other is not None:
-        return f"never {how}: {values_told(one)} and {values_told(other)}"
+    if first is not None and second is not None:
+        return f"never {how}: {values_told(first)} and {values_told(second)}"
     return f"never {how}: {in_words(left)} and {in_words(right)}"
 
 

@@ -67,10 +67,10 @@ def _bound_types(checker: Checker, target: ast.expr, item: Type) -> dict[str, Ty
     targets = cast("ast.Tuple", target).elts
     bound: dict[str, Type] = {}
     try:
-        for one, held in zip(targets, _unpacked_types(item, len(targets)), strict=True):
-            bound |= _bound_types(checker, one, held)
+        for element, part in zip(targets, _unpacked_types(item, len(targets)), strict=True):
+            bound |= _bound_types(checker, element, part)
     except Misfit as error:
-        raise checker.told(error, target) from None
+        raise checker.mismatch(error, target) from None
     return bound
 
 
@@ -79,12 +79,12 @@ def _unpacked_types(item: Type, count: int) -> list[Type]:
     alternatives = item.apart_from_null
     if alternatives is None:
         return [ANYTHING] * count
-    lists = [one for one in alternatives if isinstance(one, List)]
-    rows = [one.row or (one.item,) * count for one in lists if one.row is None or len(one.row) == count]
+    lists = [alternative for alternative in alternatives if isinstance(alternative, List)]
+    rows = [part.row or (part.item,) * count for part in lists if part.row is None or len(part.row) == count]
     if not rows:
-        found = f"a list of {len(lists[0].row or ())}" if lists else in_words(item)
-        raise Misfit(f"{count} names are bound to {found}")
-    return [union(*held) for held in zip(*rows, strict=True)]
+        actual = f"a list of {len(lists[0].row or ())}" if lists else in_words(item)
+        raise Misfit(f"{count} names are bound to {actual}")
+    return [union(*column) for column in zip(*rows, strict=True)]
 
 
 def _list(compiler: Compiler, node: ast.ListComp | ast.GeneratorExp) -> Code:
@@ -141,17 +141,17 @@ def _loops(compiler: Compiler, generators: list[ast.comprehension], body: Callab
     tests = compiler.codes(node.ifs)
     counter = _counter(compiler, node) if tests else None
     round_ = _round(target, tests, _loops(compiler, inner, body))
-    each, compiler.steps, compiler.scope = compiler.steps, before, outer
-    return _loop(node, source, round_, each, counter)
+    cost, compiler.steps, compiler.scope = compiler.steps, before, outer
+    return _loop(node, source, round_, cost, counter)
 
 
 def _loop(node: ast.comprehension, source: Code, round_: _Round, steps: int, counter: int | None) -> Step:
     """`for target in source if tests`: what one round of it costs, and where its filter counts."""
 
     def run(frame: Frame) -> None:
-        found = source(frame)
+        value = source(frame)
         try:
-            values = items(found, "a loop")
+            values = items(value, "a loop")
             frame[METER].spend(len(values) * steps)
         except ComputingError as error:
             raise failed_at(error, node.iter) from None
@@ -172,7 +172,7 @@ def _counter(compiler: Compiler, node: ast.comprehension) -> int:
 
 def _target(compiler: Compiler, node: ast.expr) -> int | _Bind:
     if not isinstance(node, ast.Name):
-        return _unpacking(node, [_target(compiler, one) for one in cast("ast.Tuple", node).elts])
+        return _unpacking(node, [_target(compiler, element) for element in cast("ast.Tuple", node).elts])
     place = compiler.place()
     compiler.scope = {**compiler.scope, node.id: place}
     return place
@@ -185,11 +185,11 @@ def _unpacking(node: ast.expr, targets: list[int | _Bind]) -> _Bind:
         if not is_list(item) or len(item) != len(targets):
             length = f" of {len(item):,}" if is_list(item) else ""
             raise failed_at(ComputingError(f"{len(targets)} names can't be bound to {kind(item)}{length}"), node)
-        for target, one in zip(targets, item, strict=True):
+        for target, value in zip(targets, item, strict=True):
             if isinstance(target, int):
-                frame[target] = one
+                frame[target] = value
             else:
-                target(frame, one)
+                target(frame, value)
 
     return unpack
 

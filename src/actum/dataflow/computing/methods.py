@@ -113,9 +113,9 @@ def _partition(meter: Meter, owner: str, separator: Any) -> list[str]:
 def _join(meter: Meter, owner: str, values: Any) -> str:
     parts: list[str] = []
     size = 0
-    found = items(values, ".join()")
-    meter.spend(len(found))
-    for value in found:
+    values = items(values, ".join()")
+    meter.spend(len(values))
+    for value in values:
         parts.append(written(value, meter))
         size += len(parts[-1]) + len(owner)
         meter.fit(size - len(owner))
@@ -131,16 +131,16 @@ def _replace(meter: Meter, owner: str, old: Any, new: Any, count: Any = -1) -> s
 
 def _count(meter: Meter, owner: list[Any], value: Any) -> int:
     if isinstance(value, list | dict):
-        return sum(same(value, one, meter) for one in owner)
+        return sum(same(value, item, meter) for item in owner)
     spend_on_equals(value, owner, meter)
     return owner.count(value)
 
 
 def _index(meter: Meter, owner: list[Any], value: Any) -> int:
-    found = position(value, owner, meter)
-    if found is None:
+    index = position(value, owner, meter)
+    if index is None:
         raise ComputingError(f".index() found nothing equal among {len(owner):,} items")
-    return found
+    return index
 
 
 def _get(_: Meter, owner: _Owner, key: Any, default: Any = None) -> Any:
@@ -174,19 +174,19 @@ def _got(_: str, arguments: Sequence[Type], __: Named) -> Type:
     texts = key.alternatives
     if texts is None or len(texts) != 1 or not isinstance(asked := texts[0], Text) or asked.values is None:
         return union(*_object(owner).members, default)
-    one = _object(owner)
-    fields = [one.fields.get(value) for value in asked.values]
+    declared = _object(owner)
+    fields = [declared.fields.get(value) for value in asked.values]
     if all(field is not None and field.is_required for field in fields):
         return union(*(field.type for field in fields if field is not None))
-    rest = one.rest or default
+    rest = declared.rest or default
     return union(*(field.type if field else rest for field in fields), default)
 
 
 def _object(owner: Type) -> Object:
     """The one alternative of an owner that is an object."""
-    one = owner.alternatives and owner.alternatives[0]
-    assert isinstance(one, Object)
-    return one
+    declared = owner.alternatives and owner.alternatives[0]
+    assert isinstance(declared, Object)
+    return declared
 
 
 def _members(_: str, arguments: Sequence[Type], __: Named) -> Type:
@@ -262,9 +262,9 @@ def method_type(name: str, owner: Type, arguments: Sequence[Type]) -> Type:
         Misfit: no alternative of its owner has it and takes such arguments.
     """
 
-    def of(one: Alternative) -> Type | None:
-        methods = METHODS.get(_OWNERS.get(one.__class__, object), {})
-        return methods[name].type(f".{name}()", (known(one), *arguments), {}) if name in methods else None
+    def of(alternative: Alternative) -> Type | None:
+        methods = METHODS.get(_OWNERS.get(alternative.__class__, object), {})
+        return methods[name].type(f".{name}()", (known(alternative), *arguments), {}) if name in methods else None
 
     return of_each(owner, of, f"{in_words(owner)} has no .{name}()")
 
@@ -272,9 +272,9 @@ def method_type(name: str, owner: Type, arguments: Sequence[Type]) -> Type:
 def runs(name: str, arguments: int) -> Mapping[type, Callable[..., Any]]:
     """By the type of its owner, what carries out a method of this name with so many arguments."""
     return {
-        owner: found.run
+        owner: method.run
         for owner, table in METHODS.items()
-        if (found := table.get(name)) and found.least <= arguments <= found.most
+        if (method := table.get(name)) and method.least <= arguments <= method.most
     }
 
 

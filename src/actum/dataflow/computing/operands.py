@@ -43,7 +43,7 @@ def is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def number(value: Any, what: str) -> Any:
+def number(value: Any, name: str) -> Any:
     """The value, if it is a number.
 
     Raises:
@@ -54,10 +54,10 @@ def number(value: Any, what: str) -> Any:
     hint = "; float(x) reads one from a text" if isinstance(value, str) else ""
     if isinstance(value, bool):
         hint = "; count with sum(1 for x in … if …)"
-    raise ComputingError(f"{what} takes numbers, not {kind(value)}{hint}")
+    raise ComputingError(f"{name} takes numbers, not {kind(value)}{hint}")
 
 
-def whole_number(value: Any, what: str) -> int:
+def whole_number(value: Any, name: str) -> int:
     """The value, if it is a whole number.
 
     Raises:
@@ -66,11 +66,11 @@ def whole_number(value: Any, what: str) -> int:
     if type(value) is int:
         return value
     raise ComputingError(
-        f"{what} takes a whole number, not {kind(value)}{' with a fraction' * isinstance(value, float)}"
+        f"{name} takes a whole number, not {kind(value)}{' with a fraction' * isinstance(value, float)}"
     )
 
 
-def text(value: Any, what: str) -> str:
+def text(value: Any, name: str) -> str:
     """The value, if it is a text.
 
     Raises:
@@ -78,10 +78,10 @@ def text(value: Any, what: str) -> str:
     """
     if isinstance(value, str):
         return value
-    raise ComputingError(f"{what} takes a text, not {kind(value)}")
+    raise ComputingError(f"{name} takes a text, not {kind(value)}")
 
 
-def items(value: Any, what: str) -> list[Any]:
+def items(value: Any, name: str) -> list[Any]:
     """The items of a list, or the keys of an object.
 
     Raises:
@@ -92,7 +92,7 @@ def items(value: Any, what: str) -> list[Any]:
     if is_object(value):
         return list(value)
     hint = "; cut it with .split() or [a:b]" if isinstance(value, str) else ""
-    raise ComputingError(f"{what} takes a list, not {kind(value)}{hint}")
+    raise ComputingError(f"{name} takes a list, not {kind(value)}{hint}")
 
 
 def bounded_number(value: Any) -> Any:
@@ -106,6 +106,6 @@ def bounded_number(value: Any) -> Any:
     return value
 
 
-def kinds_told(values: Iterable[Any]) -> str:
+def kind_names(values: Iterable[Any]) -> str:
     """The kinds of some values, for messages."""
     return " and ".join(dict.fromkeys(map(kind, values)))

@@ -12,7 +12,7 @@ from ...schema.types import ANYTHING, BOOLEAN, NUMBER, TEXT, WHOLE, List, Misfit
 from .access import key_meant
 from .allowance import Meter
 from .kind_types import NUMBERS, TEXTS, Kind, check_comparison, is_whole, kinds_of, numeric, of_each, without_null
-from .operands import ComputingError, bounded_number, is_number, kind, kinds_told, number
+from .operands import ComputingError, bounded_number, is_number, kind, kind_names, number
 from .passes import METER, Checker, Code, Compiler, Construct, Constructs, Frame, Grammar, Names, Types
 from .places import FAILURES, failed_at
 from .times import moments
@@ -44,7 +44,7 @@ def inside(item: Any, container: Any, meter: Meter) -> bool:
     if not is_list(container):
         return False
     if type(item) in _CONTAINERS:
-        return any(same(item, one, meter) for one in container)
+        return any(same(item, member, meter) for member in container)
     spend_on_equals(item, container, meter)
     return item in container
 
@@ -52,7 +52,7 @@ def inside(item: Any, container: Any, meter: Meter) -> bool:
 def position(item: Any, items: list[Any], meter: Meter) -> int | None:
     """Where in a list its first equal stands."""
     if type(item) in _CONTAINERS:
-        return next((index for index, one in enumerate(items) if same(item, one, meter)), None)
+        return next((index for index, value in enumerate(items) if same(item, value, meter)), None)
     spend_on_equals(item, items, meter)
     return items.index(item) if item in items else None
 
@@ -99,17 +99,17 @@ def ranks(values: list[Any], meter: Meter) -> Sequence[Any]:
     Raises:
         ComputingError: they are not of one kind, or of one without an order.
     """
-    found = {*map(type, values)}
-    if found <= {int, float} or found == {bool}:
+    types = {*map(type, values)}
+    if types <= {int, float} or types == {bool}:
         return values
-    if found == {str}:
+    if types == {str}:
         meter.spend(sum(map(len, values)) >> 12)
         return _of_texts(values)
-    if found == {list}:
+    if types == {list}:
         meter.spend(_COLUMNS)
         meter.measure(values)
         return _of_lists(values, meter)
-    raise ComputingError(f"{kinds_told(values)} can't be ordered")
+    raise ComputingError(f"{kind_names(values)} can't be ordered")
 
 
 def _of_texts(texts: list[str]) -> Sequence[Any]:
@@ -143,16 +143,16 @@ class _Unlike:
 def _of_lists(lists: list[list[Any]], meter: Meter) -> list[tuple[Any, ...]]:
     columns: list[Sequence[Any]] = []
     for index in range(max(map(len, lists), default=0)):
-        column = [one[index] for one in lists if len(one) > index]
-        found = {*map(type, column)}
-        if found <= {int, float} or (len(found) == 1 and not found & {dict, type(None)}):
+        column = [row[index] for row in lists if len(row) > index]
+        types = {*map(type, column)}
+        if types <= {int, float} or (len(types) == 1 and not types & {dict, type(None)}):
             columns.append(ranks(column, meter))
         else:
             columns.append([_Unlike(value) for value in column])
     if all(len(column) == len(lists) for column in columns):
         return list(zip(*columns, strict=True)) if columns else [()] * len(lists)
     rest = [iter(column) for column in columns]
-    return [tuple(next(rest[index]) for index in range(len(one))) for one in lists]
+    return [tuple(next(rest[index]) for index in range(len(row))) for row in lists]
 
 
 _Operation: TypeAlias = Callable[[Any, Any, Meter], Any]
@@ -208,21 +208,21 @@ _ADDED = NUMBERS | TEXTS | _LISTS
 def _type_of_boolean(checker: Checker, node: ast.BoolOp, types: Types) -> Type:
     *first, last = checker.all(node.values, types)
     if isinstance(node.op, ast.Or):
-        first = [one for other in first if (one := without_null(other)) is not None]
+        first = [rest for operand in first if (rest := without_null(operand)) is not None]
     return union(*first, last)
 
 
 def _boolean(compiler: Compiler, node: ast.BoolOp) -> Code:
     """`a and b`, `a or b`: the value that decides."""
-    values, is_or = compiler.codes(node.values), isinstance(node.op, ast.Or)
+    codes, is_or = compiler.codes(node.values), isinstance(node.op, ast.Or)
 
     def decide(frame: Frame) -> Any:
-        found = None
-        for value in values:
-            found = value(frame)
-            if bool(found) is is_or:
+        result = None
+        for code in codes:
+            result = code(frame)
+            if bool(result) is is_or:
                 break
-        return found
+        return result
 
     return decide
 
@@ -269,16 +269,16 @@ def _type_of_binary(checker: Checker, node: ast.BinOp, types: Types) -> Type:
 
 
 def _unlike(left: Type, right: Type, *, is_sum: bool) -> str:
-    told = f"{in_words(left)} and {in_words(right)}"
+    operands = f"{in_words(left)} and {in_words(right)}"
     if is_sum and "text" in kinds_of(left) | kinds_of(right):
-        return f"+ takes two texts, not {told}: write a template, or str(x) or float(x)"
-    return f"arithmetic takes numbers, not {told}"
+        return f"+ takes two texts, not {operands}: write a template, or str(x) or float(x)"
+    return f"arithmetic takes numbers, not {operands}"
 
 
 def _joined_items(left: Type, right: Type) -> Type:
     """The type of the items of two lists as one."""
-    lists = (one for side in (left, right) for one in side.alternatives or (List(ANYTHING),))
-    return union(*(one.item for one in lists if isinstance(one, List)))
+    lists = (alternative for side in (left, right) for alternative in side.alternatives or (List(ANYTHING),))
+    return union(*(alternative.item for alternative in lists if isinstance(alternative, List)))
 
 
 def _binary(compiler: Compiler, node: ast.BinOp) -> Code:
@@ -309,8 +309,8 @@ def _is_single(node: ast.expr) -> bool:
 
 
 def _type_of_comparison(checker: Checker, node: ast.Compare, types: Types) -> Type:
-    left, *others = checker.all([node.left, *node.comparators], types)
-    for op, right in zip(node.ops, others, strict=True):
+    left, *rest = checker.all([node.left, *node.comparators], types)
+    for op, right in zip(node.ops, rest, strict=True):
         check_comparison(op, left, right)
         left = right
     return BOOLEAN
@@ -343,8 +343,8 @@ def _chained(node: ast.Compare, first: Code, rest: list[Code]) -> Code:
 
     def judge(frame: Frame) -> bool:
         a = first(frame)
-        for holds, other in zip(comparisons, rest, strict=True):
-            b = other(frame)
+        for holds, code in zip(comparisons, rest, strict=True):
+            b = code(frame)
             try:
                 if not holds(a, b, frame[METER]):
                     return False

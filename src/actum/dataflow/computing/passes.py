@@ -103,13 +103,13 @@ class Checker:
         try:
             return self._constructs[type(node)].type(self, node, types)
         except Misfit as error:
-            raise self.told(error, node) from None
+            raise self.mismatch(error, node) from None
 
     def all(self, nodes: Iterable[ast.expr], types: Types) -> list[Type]:
         """The types of some nodes."""
         return [self.of(node, types) for node in nodes]
 
-    def told(self, error: Misfit, node: ast.AST) -> ComputingMismatch:
+    def mismatch(self, error: Misfit, node: ast.AST) -> ComputingMismatch:
         """Why a node can't work, with its place."""
         return ComputingMismatch(located(error, as_authored(node), self._source))
 

@@ -16,18 +16,18 @@ _NOTHING: Final = object()
 _Key = Callable[[Any], Any]
 
 
-def one(_: Meter, values: Any) -> Any:
+def only(_: Meter, values: Any) -> Any:
     """The only item: the safe way to pick."""
-    found = items(values, "one()")
-    if len(found) == 1:
-        return found[0]
-    raise ComputingError(f"one() found {len(found):,} items" + (", not exactly one" if found else ": nothing fits"))
+    values = items(values, "one()")
+    if len(values) == 1:
+        return values[0]
+    raise ComputingError(f"one() found {len(values):,} items" + (", not exactly one" if values else ": nothing fits"))
 
 
 def first(_: Meter, values: Any, default: Any = None) -> Any:
     """The first item, or a default where there is none."""
-    found = items(values, "next()")
-    return found[0] if found else default
+    values = items(values, "next()")
+    return values[0] if values else default
 
 
 def least(meter: Meter, *values: Any, key: _Key | None = None, default: Any = _NOTHING) -> Any:
@@ -42,37 +42,37 @@ def greatest(meter: Meter, *values: Any, key: _Key | None = None, default: Any =
 
 def ordered(meter: Meter, values: Any, *, key: _Key | None = None, reverse: Any = False) -> list[Any]:
     """The items in order; equals stay as they were."""
-    found = items(values, "sorted()")
-    by = _ranked(found, key, meter)
-    rounds = max(1, len(found).bit_length() >> 1)
-    meter.spend(rounds * (len(found) + _characters(by)))
-    indices = sorted(range(len(found)), key=by.__getitem__, reverse=bool(reverse))
-    return [found[index] for index in indices]
+    values = items(values, "sorted()")
+    by = _ranked(values, key, meter)
+    rounds = max(1, len(values).bit_length() >> 1)
+    meter.spend(rounds * (len(values) + _characters(by)))
+    indices = sorted(range(len(values)), key=by.__getitem__, reverse=bool(reverse))
+    return [values[index] for index in indices]
 
 
 def unique(meter: Meter, values: Any) -> list[Any]:
     """The items without doubles, in the order in which they come first; true and 1 are two."""
-    found = items(values, "unique()")
-    meter.spend(len(found) + _characters(found))
-    kept: dict[Any, Any] = {}
-    for value in found:
+    values = items(values, "unique()")
+    meter.spend(len(values) + _characters(values))
+    distinct: dict[Any, Any] = {}
+    for value in values:
         if is_list(value) or is_object(value):
             raise ComputingError(f"unique() takes texts, numbers, booleans and null, not {kind(value)}")
-        kept.setdefault(_identity(value), value)
-    return list(kept.values())
+        distinct.setdefault(_identity(value), value)
+    return list(distinct.values())
 
 
 def _extreme(
     meter: Meter, name: str, choose: Callable[..., int], values: tuple[Any, ...], key: _Key | None, default: Any
 ) -> Any:
-    found = items(values[0], name) if len(values) == 1 else list(values)
-    if not found:
+    options = items(values[0], name) if len(values) == 1 else list(values)
+    if not options:
         if default is _NOTHING:
             raise ComputingError(f"{name} of nothing: give it default=…")
         return default
-    by = _ranked(found, key, meter)
+    by = _ranked(options, key, meter)
     meter.spend(_characters(by))
-    return found[choose(range(len(found)), key=by.__getitem__)]
+    return options[choose(range(len(options)), key=by.__getitem__)]
 
 
 def _ranked(values: list[Any], key: _Key | None, meter: Meter) -> Sequence[Any]:

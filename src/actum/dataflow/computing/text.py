@@ -113,8 +113,8 @@ def read_computed(text: str, names: Container[str] = (), meter: Meter | None = N
         parts.append(_literal(text, end, len(text), names))
     if not any(isinstance(part, Computation) for part in parts):
         return "".join(part for part in parts if isinstance(part, str))
-    found = (reference for part in parts if isinstance(part, Computation) for reference in part.references)
-    return Computed(text, tuple(parts), tuple(dict.fromkeys(found)))
+    references = (reference for part in parts if isinstance(part, Computation) for reference in part.references)
+    return Computed(text, tuple(parts), tuple(dict.fromkeys(references)))
 
 
 _MARK = re.compile(r"††|†(?P<name>[\w-]*)")

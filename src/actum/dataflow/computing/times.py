@@ -41,14 +41,14 @@ def moments(texts: list[str]) -> list[datetime] | None:
     Raises:
         ComputingError: some have a zone, and some have none.
     """
-    found: list[datetime] = []
+    times: list[datetime] = []
     for text in texts:
         at = moment_in(text)
         if at is None:
             return None
-        found.append(at)
-    _check_zones(found)
-    return found
+        times.append(at)
+    _check_zones(times)
+    return times
 
 
 def _check_zones(times: list[datetime]) -> None:
@@ -56,13 +56,13 @@ def _check_zones(times: list[datetime]) -> None:
         raise ComputingError("some of the times have a zone, the others have none")
 
 
-def _instant(value: Any, what: str) -> tuple[datetime, re.Match[str]]:
+def _instant(value: Any, name: str) -> tuple[datetime, re.Match[str]]:
     if not isinstance(value, str):
-        raise ComputingError(f"{what} takes a time such as 2024-05-15T12:00, not {kind(value)}")
+        raise ComputingError(f"{name} takes a time such as 2024-05-15T12:00, not {kind(value)}")
     match = _TIME.fullmatch(value)
     at = _read(match) if match else None
     if match is None or at is None:
-        raise ComputingError(f"{what} takes a time, for example 2024-05-15T12:00; this text is not one")
+        raise ComputingError(f"{name} takes a time, for example 2024-05-15T12:00; this text is not one")
     return at, match
 
 

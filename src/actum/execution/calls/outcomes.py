@@ -243,7 +243,7 @@ class _Failed:
         self._writers: PathTree[list[str]] = PathTree(list)
         for failure in failures:
             for written in failure.writes:
-                self._writers.way(written)[-1].append(failure.of)
+                self._writers.notes_to(written)[-1].append(failure.of)
 
     def behind(self, read: Iterable[Reference], script: Script) -> set[str]:
         """Those that were to give what a call of an answer refers to."""

@@ -53,11 +53,11 @@ class Landed:
     def write(self, reference: Reference, when: _When, *, is_fresh: bool) -> None:
         """Note a write; `is_fresh` says that its path held nothing."""
         kind = reference.kind
-        way = self._notes.way(reference)
-        last, rank = way[-1], when[2]
+        notes = self._notes.notes_to(reference)
+        last, rank = notes[-1], when[2]
         if last.count == 0:
             last.is_fresh = is_fresh
-        for note in way:
+        for note in notes:
             if note.below > when:
                 note.is_disordered = True
                 self._disordered.add(kind)
