@@ -136,7 +136,7 @@ class Tracer(Protocol):
         """Where what begins with it would hang, as W3C's `traceparent` says it; empty where nowhere."""
         ...
 
-    def begin(self, what: Beginning) -> Span:
+    def begin(self, beginning: Beginning) -> Span:
         """Begin a span."""
         ...
 
@@ -148,7 +148,7 @@ class Span(Tracer, Protocol):
         """Let what is traced in the block, by anybody, hang below it."""
         ...
 
-    def end(self, how: Ending) -> None:
+    def end(self, ending: Ending) -> None:
         """End the span."""
         ...
 

@@ -21,7 +21,7 @@ from actum.runs.postgres_database import PostgresDatabase
 from actum.runs.queue import Carry, Delivery, Queue
 from actum.runs.queues.heartbeat import Heartbeat
 from actum.runs.queues.slots import Slots
-from actum.runs.run_places import open_runs
+from actum.runs.run_store import open_runs
 from actum.runs.sql_store import SqlStore
 from actum.runs.sqlite_database import SqliteTransaction
 

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from actum import Idea, Runs
-from actum.runs.finding import listing
 from actum.runs.row import RunPage
 from actum.runs.run_folder import RunFolder
+from actum.runs.sql_rows import listing
 
 from .desks import PATIENCE, Desk, chain, serving, sql
 

@@ -15,7 +15,7 @@ from actum import errors
 from actum.runs.database import Transaction
 from actum.runs.record import Committer, LeasedRecord
 from actum.runs.row import Ending, NewEntry, Submission
-from actum.runs.run_places import open_runs
+from actum.runs.run_store import open_runs
 from actum.runs.sql_store import SqlStore
 
 from ..effort import trials
@@ -231,7 +231,7 @@ async def committing(store: Any, clock: Callable[[], float], fresh: float) -> As
     committer = Committer(store, fresh, clock)
     task = asyncio.create_task(committer.commit())
     try:
-        yield committer.record("r", 1, 0, 0, lambda: None)
+        yield LeasedRecord(committer, "r", 1, 0, 0, lambda: None)
     finally:
         task.cancel()
         await asyncio.wait([task])
@@ -320,7 +320,7 @@ async def test_what_many_runs_tell_at_once_is_committed_together() -> None:
 
     committer = Committer(Counting(), 2.0)
     task = asyncio.create_task(committer.commit())
-    records = [committer.record(f"r{number}", 1, 0, 0, lambda: None) for number in range(50)]
+    records = [LeasedRecord(committer, f"r{number}", 1, 0, 0, lambda: None) for number in range(50)]
 
     async def tell(record: LeasedRecord) -> None:
         record({"at": [], "message": {}})

@@ -13,7 +13,7 @@ import pytest
 from actum import Runs, errors
 from actum.runs.postgres_database import PostgresDatabase
 from actum.runs.row import RunPage
-from actum.runs.run_places import open_runs
+from actum.runs.run_store import open_runs
 from actum.runs.sqlite_database import SqliteDatabase
 from actum.runs.tables import FIRST, VERSIONS, Tables, TablesVersion
 

@@ -149,7 +149,7 @@ async def test_how_long_calls_and_requests_take_is_counted_as_their_record_tells
     desk = Desk()
     async with Runs(":memory:") as runs, serving(runs, desk.agent(model=model)) as worker:
         metrics = Metrics(worker, runs.store)
-        async with metrics.kept():
+        async with metrics.collecting():
             run = await runs.submit({"context": [{"type": "text", "text": "go"}], "schema": {"type": "string"}})
             await asyncio.wait_for(desk.begun.wait(), 60)
             desk.hold.set()

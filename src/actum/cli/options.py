@@ -18,7 +18,7 @@ from ..ideas.library import Library, as_microseconds, input_schema
 from ..ideas.store import MAIN, check_segment, parse_address
 from ..protocol.context import Context
 from ..runs.kept_run import Versions
-from ..runs.run_places import place_given, sqlite_path
+from ..runs.run_store import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, decoded, is_object
 from ..schema.type_reading import type_of
 from ..schema.types import ANYTHING, Misfit, Object, Text, Type, member

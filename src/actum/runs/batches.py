@@ -135,8 +135,8 @@ class RunBatches:
             return
         for key in await self._gathered():
             await self._guarded(key, self._make(key))
-        for key, _, made in await self._claimed("intended", _LOST * self._lease):
-            await self._guarded(key, self._remake(key, made))
+        for key, _, began in await self._claimed("intended", _LOST * self._lease):
+            await self._guarded(key, self._remake(key, began))
         for key, handle, _ in await self._claimed("created", self._lease / 2):
             await self._guarded(key, self._follow(key, kept_object(handle)))
 
@@ -227,10 +227,10 @@ class RunBatches:
             )
         await self._wake(key)
 
-    async def _remake(self, key: str, made: float) -> None:
+    async def _remake(self, key: str, began: float) -> None:
         """Go on with a batch whose maker was lost: with that which the provider has, else with a new one."""
         requests, batching = await self._load(key)
-        handle = await batching.find([request["custom_id"] for request in requests], made, requests[0]["group"])
+        handle = await batching.find([request["custom_id"] for request in requests], began, requests[0]["group"])
         if handle is None:
             await self._make(key)
             return

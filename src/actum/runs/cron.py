@@ -85,21 +85,21 @@ class Cron:
     def _skips(self, change: int) -> bool:
         """Whether the clock skips a tick at a change."""
         first, behind = change + self._offset(change - 1), change + self._offset(change)
-        found = None if self._is_hourly or first >= behind else self._next(first - 1)
-        return found is not None and found < behind
+        skipped = None if self._is_hourly or first >= behind else self._next(first - 1)
+        return skipped is not None and skipped < behind
 
-    def _change(self, one: int, other: int) -> int | None:
+    def _change(self, start: int, end: int) -> int | None:
         """The change of the clock between two moments that is next to the first: when another offset begins.
 
         Changes lie more than a day apart.
         """
-        step = _DAY if other > one else -_DAY
-        here = self._offset(one)
-        while one != other:
-            there = other if abs(other - one) <= _DAY else one + step
-            if self._offset(there) != here:
-                return self._begins(*sorted((one, there)))
-            one = there
+        step = _DAY if end > start else -_DAY
+        offset = self._offset(start)
+        while start != end:
+            moment = end if abs(end - start) <= _DAY else start + step
+            if self._offset(moment) != offset:
+                return self._begins(*sorted((start, moment)))
+            start = moment
         return None
 
     def _begins(self, before: int, behind: int) -> int:
@@ -116,10 +116,10 @@ class Cron:
         from croniter import CroniterBadDateError
 
         try:
-            found: datetime = getattr(self._croniter(self._text, _EPOCH + timedelta(seconds=local)), where)(datetime)
+            moment: datetime = getattr(self._croniter(self._text, _EPOCH + timedelta(seconds=local)), where)(datetime)
         except (CroniterBadDateError, OverflowError):
             return None
-        return round((found - _EPOCH).total_seconds())
+        return round((moment - _EPOCH).total_seconds())
 
 
 def moment_of(tick: float) -> datetime:

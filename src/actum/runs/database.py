@@ -96,5 +96,5 @@ async def transaction_in(database: Database, within: Transaction | None) -> Asyn
     if within is not None:
         yield within
         return
-    async with database.transaction() as own:
-        yield own
+    async with database.transaction() as transaction:
+        yield transaction

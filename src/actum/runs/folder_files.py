@@ -124,13 +124,13 @@ class FolderFiles:
             self._warned = set(damaged)
         return rows
 
-    def sweep(self, state: State, before: float, most: int, kept: Collection[str]) -> list[str]:
+    def sweep(self, state: State, before: float, most: int, spared: Collection[str]) -> list[str]:
         """Delete the files of runs of a state that were over before a time, but for those to be kept; which."""
         rows = self.rows(tells=True)
         ends = {
             row.id: row.ended or (row.created if state == "cancelled" else 0.0) for row in rows if row.state == state
         }
-        swept = [run for run, ended in ends.items() if 0.0 < ended < before and run not in kept][:most]
+        swept = [run for run, ended in ends.items() if 0.0 < ended < before and run not in spared][:most]
         for run in swept:
             with self.sent(run).locked():
                 path = self.path(run)

@@ -209,10 +209,10 @@ class FolderLeases(OpenRuns):
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now which are owned here."""
 
-        def known(run: str) -> int:
+        def lease(run: str) -> int:
             return self.lease(run) if run in self._open else self._ending.get(run, -1)
 
-        return await self._files.off_loop(lambda: {run: known(run) for run in runs})
+        return await self._files.off_loop(lambda: {run: lease(run) for run in runs})
 
     async def end(
         self, run: str, lease: int, ending: Ending, parent: str | None = None, notes: Sequence[NewEntry] = ()

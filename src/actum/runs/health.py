@@ -35,12 +35,12 @@ Answer: TypeAlias = Callable[[bytes, bytes], tuple[int, str, bytes]]
 @asynccontextmanager
 async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGenerator[int]:
     """Tell how a worker is, on a port as `answering`."""
-    async with answering(partial(_judged, worker), "health", port, host) as taken:
-        yield taken
+    async with answering(partial(_judged, worker), "health", port, host) as bound:
+        yield bound
 
 
 @asynccontextmanager
-async def answering(answer: Answer, what: str, port: int, host: str) -> AsyncGenerator[int]:
+async def answering(answer: Answer, name: str, port: int, host: str) -> AsyncGenerator[int]:
     """Answer on a port as long as the block; 0 is any free one, and the one that was taken is yielded.
 
     Raises:
@@ -52,7 +52,7 @@ async def answering(answer: Answer, what: str, port: int, host: str) -> AsyncGen
             async with asyncio.timeout(_PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
                 method, path = head.split(b" ", 2)[:2]
-                is_own = all(_is_own_name(found, host) for found in _HOST.findall(head))
+                is_own = all(_is_own_name(value, host) for value in _HOST.findall(head))
                 writer.write(_reply(*(answer(method, path.partition(b"?")[0]) if is_own else _ANOTHER)))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, ConnectionError):
@@ -63,7 +63,7 @@ async def answering(answer: Answer, what: str, port: int, host: str) -> AsyncGen
     try:
         server = await asyncio.start_server(answered, host, port, limit=_LONGEST)
     except OSError as error:
-        raise RunError(f"{what} can't be told on {host}:{port}: {error.strerror or error}") from None
+        raise RunError(f"{name} can't be told on {host}:{port}: {error.strerror or error}") from None
     async with server:
         yield server.sockets[0].getsockname()[1]
 

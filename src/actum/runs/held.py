@@ -19,10 +19,9 @@ from ..app.idea import Idea
 from ..app.loading import agent_at
 from ..app.saved import are_connected, folder_of, prefixes_of, servers_file, serving
 from ..events import AnyEvent
-from ..execution.record.recovery import recovered
 from ..generation.model import Model
 from ..generation.model_chain import chain_of
-from ..ideas.course import course_entry, is_note
+from ..ideas.course import course_entry
 from ..ideas.ticks import ID, RUN
 from ..models.caching import TENANT
 from ..protocol.config import Limits
@@ -33,7 +32,7 @@ from ..schema.json import JsonObject, encode, is_object
 from ..sources.modules import ModuleMissing
 from .batches import RunBatches
 from .needs import Needs, judged_here
-from .progress import RunProgress, damaged, ticks_in
+from .progress import RunProgress, messages_in, ticks_in
 from .providing import Factory, provided
 from .record import LeasedRecord
 from .row import Ending, Looked, Row, RunHistory, Submission
@@ -291,13 +290,9 @@ class RunCarrier:
 
 async def _context(history: RunHistory, idea: Idea, agent: Assembly) -> tuple[Context, Any]:
     """The context that a run has reached, and its schema."""
-    recorded = [entry for entry in history.entries if not is_note(entry)]
-    if recorded:
-        try:
-            reached = agent.restored(recovered(recorded), idea.context.origin)
-        except ValueError as error:
-            raise damaged(history.source.id, error) from None
-        return await agent.prepared(reached, idea.schema)
+    messages = messages_in(history.entries, history.source.id)
+    if messages is not None:
+        return await agent.prepared(agent.restored(messages, idea.context.origin), idea.schema)
     context = _begun_with(idea, agent, is_child=history.source.child is not None)
     return await agent.prepared(context, idea.schema, input=history.source.input)
 
@@ -311,8 +306,8 @@ def submitted_idea(source: Submission) -> Idea:
     """The Idea that a run was submitted with; its meta says which run it is, as that of a kept one does."""
     idea = Idea.read(encode(source.idea), f"run {source.id}", source.origin)
     about: Any = idea.meta.get(RUN)
-    kept: JsonObject = about if is_object(about) else {}
-    return replace(idea, meta={**idea.meta, RUN: {**kept, ID: source.id}})
+    members: JsonObject = about if is_object(about) else {}
+    return replace(idea, meta={**idea.meta, RUN: {**members, ID: source.id}})
 
 
 def _ending(result: Result[Any], progress: RunProgress) -> Ending:

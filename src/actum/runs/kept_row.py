@@ -15,8 +15,7 @@ from ..ideas.ticks import RUN, about_of, passed_on
 from ..protocol import approvals
 from ..protocol.context import Context
 from ..schema.json import JsonObject, is_object
-from .row import BY_HAND, OVER, STANDING, Row, Submission, name_in
-from .row_reading import row_read
+from .row import BY_HAND, OVER, STANDING, Row, Submission, name_in, row_read
 from .sent_file import is_called, is_cancelled
 
 ROW = "row"
@@ -40,16 +39,16 @@ def row_in(run: str, idea: Idea, *, is_logged: bool = False) -> Row:
     row: Any = about.get(ROW)
     if not (row is None or is_object(row)):
         raise _damaged(run, ROW)
-    kept: JsonObject = _by_hand(about, idea.context, is_logged=is_logged) if row is None else row
+    columns: JsonObject = _by_hand(about, idea.context, is_logged=is_logged) if row is None else row
     began, ended = Course.of(about).times
     noted = {"waiting": about.get("waiting"), "created": began, "ended": ended if row is None else None}
     facts = {"id": run, "name": name_in(idea.meta), "output": about.get("output")}
     facts["about"] = {key: about[key] for key in _ABOUT if key in about}
-    return replace(row_read({**noted, **kept, **facts}, partial(_damaged, run)), is_by_hand=row is None)
+    return replace(row_read({**noted, **columns, **facts}, partial(_damaged, run)), is_by_hand=row is None)
 
 
-def _damaged(run: str, what: str) -> IdeaError:
-    return IdeaError(f"{run}: meta.run.{ROW} is not as a run writes it: {what}")
+def _damaged(run: str, name: str) -> IdeaError:
+    return IdeaError(f"{run}: meta.run.{ROW} is not as a run writes it: {name}")
 
 
 def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:

@@ -10,18 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject, is_object
 from .row import Loss, Row, RunHistory
 
 _MOST = 20
 """How many losses of a run are noted: the last ones."""
-
-
-def losses_from(kept: Any) -> list[Loss]:
-    """The losses of a run as they are kept; what is damaged is left out."""
-    items: list[Any] = kept if is_list(kept) else []
-    valid = [item for item in items if is_object(item) and isinstance(item.get("time"), int | float)]
-    return [Loss(str(item.get("worker")), item["time"], str(item.get("doing"))) for item in valid]
 
 
 def with_loss(row: Row, history: RunHistory, now: float) -> list[JsonObject]:

@@ -126,7 +126,7 @@ class Metrics(logging.Handler):
             yield Figure(name, about, (), {(): float(self._worker.condition[key])})
 
     @asynccontextmanager
-    async def kept(self) -> AsyncGenerator[None]:
+    async def collecting(self) -> AsyncGenerator[None]:
         """Count, and look now and then, as long as the block."""
 
         async def look() -> None:
@@ -162,8 +162,8 @@ async def served_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1") -
     def answer(_method: bytes, _path: bytes) -> tuple[int, str, bytes]:
         return 200, CONTENT_TYPE_LATEST, generate_latest(registry)
 
-    async with answering(answer, "metrics", port, host) as taken, metrics.kept():
-        yield taken
+    async with answering(answer, "metrics", port, host) as bound, metrics.collecting():
+        yield bound
 
 
 def _collector(metrics: Metrics) -> Collector:

@@ -68,8 +68,10 @@ class Admission:
         """Park a run that is to be claimed; `go_on` has it delivered when there is room. Whether there was one."""
         return bool(await within.rows(_PARK, run))
 
-    async def go_on(self, within: Transaction, limit: Limit) -> None:
-        """Have as many of a tenant's parked runs delivered as there is room for."""
+    async def go_on(self, within: Transaction, limit: Limit | None) -> None:
+        """Have as many of a tenant's parked runs delivered as there is room for; none where it has no limit."""
+        if limit is None:
+            return
         queues = await within.rows(
             f"SELECT DISTINCT queue, {_LANE} FROM actum_runs WHERE tenant = ? AND state = 'parked'", limit.tenant
         )

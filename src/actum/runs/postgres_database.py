@@ -15,8 +15,7 @@ from ..schema.installing import pip_install
 from ..storage.postgres import is_postgres_url, postgres_message
 from .database import Transaction
 from .live.channel import Channel
-from .live.notices import NoticeChannel
-from .postgres_listening import CHANNEL, Changes, notice_of
+from .postgres_listening import CHANNEL, Changes, NoticeChannel, notice_of
 from .tables import FIRST, Tables
 
 if TYPE_CHECKING:
@@ -201,10 +200,10 @@ class PostgresDatabase:
         # Who works on runs meanwhile waits for this, and this for them: never long, or it is tried again.
         await database.execute(_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'"))
         await database.execute("CREATE TABLE IF NOT EXISTS actum_format (format BIGINT NOT NULL)")
-        known = await _number(database, "SELECT max(format) FROM actum_format")
-        oldest = await _number(database, "SELECT max(version) FROM actum_oldest") if known >= FIRST else 0
+        version = await _number(database, "SELECT max(format) FROM actum_format")
+        oldest = await _number(database, "SELECT max(version) FROM actum_oldest") if version >= FIRST else 0
         try:
-            statements = self._tables.adding(known, oldest)
+            statements = self._tables.adding(version, oldest)
         except RunError as error:
             raise RunError(f"the runs in PostgreSQL: {error.message}") from None
         for statement in statements:
@@ -302,10 +301,10 @@ async def _make_queue(database: AsyncConnection[Any]) -> None:
         [TASK],
     )
     for name, definition in await noting.fetchall():
-        others = f"FOR EACH ROW WHEN (new.task_name <> '{TASK}' AND \\1) EXECUTE"
-        made = re.sub(r"FOR EACH ROW (?:WHEN (\(.*\)) )?EXECUTE", others, definition).replace(" AND )", ")")
+        condition = f"FOR EACH ROW WHEN (new.task_name <> '{TASK}' AND \\1) EXECUTE"
+        statement = re.sub(r"FOR EACH ROW (?:WHEN (\(.*\)) )?EXECUTE", condition, definition).replace(" AND )", ")")
         await database.execute(_sql(f"DROP TRIGGER {name} ON procrastinate_jobs"))
-        await database.execute(_sql(made))
+        await database.execute(_sql(statement))
 
 
 def _sql(text: str) -> Any:

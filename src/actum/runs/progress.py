@@ -10,7 +10,8 @@ from ..app.stream import Stream
 from ..errors import RunError
 from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.budget import Budget, Spent
-from ..ideas.course import Sums, course_entry
+from ..execution.record.recovery import recovered
+from ..ideas.course import Sums, course_entry, is_note
 from ..ideas.ticks import Tick, noted_ticks, request_digest, tick_entry, ticks_of
 from ..protocol.config import Limits
 from ..protocol.context import Context
@@ -118,10 +119,22 @@ def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:
     try:
         ticks = noted_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
     except ValueError as error:
-        raise damaged(run, error) from None
+        raise _damaged(run, error) from None
     return ticks_of({"ticks": ticks}, run)
 
 
-def damaged(run: str, why: ValueError) -> RunError:
-    """The error of a run whose record is not as a run tells it."""
+def messages_in(entries: Iterable[JsonObject], run: str) -> list[JsonObject] | None:
+    """The messages of the context that a run has reached, fit to be resumed; None where its record is empty.
+
+    Raises:
+        MessageError, RunError: its record is damaged.
+    """
+    recorded = [entry for entry in entries if not is_note(entry)]
+    try:
+        return recovered(recorded) if recorded else None
+    except ValueError as error:
+        raise _damaged(run, error) from None
+
+
+def _damaged(run: str, why: ValueError) -> RunError:
     return RunError(f"{run}: its record is damaged: {why}")

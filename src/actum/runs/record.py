@@ -152,10 +152,6 @@ class Committer:
         self._under_way = self._round = asyncio.Event()
         """Set when the round that is being committed is over; and the one after that."""
 
-    def record(self, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], object]) -> LeasedRecord:
-        """The record of a run that was claimed."""
-        return LeasedRecord(self, run, lease, seq, consumed, on_loss)
-
     def add(self, record: LeasedRecord, entry: NewEntry) -> None:
         """Have an entry committed soon."""
         self._new.append((record, entry))

@@ -7,16 +7,16 @@ import re
 import time
 import unicodedata
 from base64 import b32hexencode
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from os import urandom
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from ..errors import RunError
+from ..errors import ActumError, RunError
 from ..ideas.course import is_note
-from ..schema.json import Json, JsonObject, encode, is_object, legible
+from ..schema.json import Json, JsonObject, encode, is_list, is_object, legible
 from . import given
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
@@ -165,6 +165,49 @@ class Row(RunStanding):
         """Whether somebody carries it out, or is to: it is not over, and waits for nothing but a model's answer."""
         is_in_batch = self.state == "waiting" and any(reason.startswith(IN_BATCH) for reason in self.waiting)
         return is_in_batch or self.state in {"queued", "running"}
+
+
+_KINDS: Sequence[tuple[Any, Sequence[str]]] = (
+    (str, ("tenant", "queue", "escalate", "tag", "parent", "worker", "former", "keyed", "name")),
+    (int, ("lease", "priority", "attempts", "seq")),
+    (int | float, ("at", "patience", "created", "ended")),
+    (dict, ("error", "about", "child", "input", "needs", "lacks")),
+)
+_AS_KEPT = ("id", "lease", "attempts", "worker", "former", "needs", "output", "error", "name", "created", "ended")
+
+
+def row_read(kept: Mapping[str, Any], damaged: Callable[[str], ActumError]) -> Row:
+    """How far a run is, from what is kept by name; what is missing or null is as for one that was submitted just now.
+
+    Raises:
+        ActumError: as `damaged` puts it, for what is not as runs are kept.
+    """
+    values = {name: value for name, value in kept.items() if value is not None}
+    if values.get("state") not in (*get_args(State), "parked"):
+        raise damaged("state")
+    for kind, names in _KINDS:
+        for name in names:
+            if name in values and (not isinstance(values[name], kind) or isinstance(values[name], bool)):
+                raise damaged(name)
+    waiting, lacks = values.get("waiting", []), values.get("lacks", {})
+    missing, since = lacks.get("missing"), lacks.get("since")
+    return Row(
+        **{name: values[name] for name in (*_AS_KEPT, *STANDING) if name in values},
+        state="queued" if values["state"] == "parked" else values["state"],
+        is_parked=values["state"] == "parked",
+        about=values.get("about", {}),
+        waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
+        losses=losses_from(values.get("losses")),
+        missing=tuple(map(str, missing)) if is_list(missing) else (),
+        uncarried=since if isinstance(since, int | float) else None,
+    )
+
+
+def losses_from(kept: Any) -> list[Loss]:
+    """The losses of a run as they are kept; what is damaged is left out."""
+    items: list[Any] = kept if is_list(kept) else []
+    valid = [item for item in items if is_object(item) and isinstance(item.get("time"), int | float)]
+    return [Loss(str(item.get("worker")), item["time"], str(item.get("doing"))) for item in valid]
 
 
 @dataclass(frozen=True, slots=True)

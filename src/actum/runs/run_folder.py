@@ -109,8 +109,8 @@ class RunFolder(FolderDeliveries):
 
     async def sweep(self, state: State, before: float, most: int) -> int:
         """Delete runs of a state that were over before a time; those that were kept by hand have none, and stay."""
-        kept = {run for (run,) in await self.database.single(IN_BATCHES)}
-        swept = await self._files.off_loop(lambda: self._files.sweep(state, before, most, kept))
+        in_batches = {run for (run,) in await self.database.single(IN_BATCHES)}
+        swept = await self._files.off_loop(lambda: self._files.sweep(state, before, most, in_batches))
         async with self.database.transaction() as within:
             await within.each(FORGET_ASKED, [(run,) for run in swept])
         return len(swept)

@@ -7,13 +7,12 @@ from typing import Any, TypeVar
 
 from ..app.idea import Idea
 from ..errors import RunNotFound
-from ..execution.record.recovery import recovered
-from ..ideas.course import COURSE, Course, Sums, is_note, whole_course
+from ..ideas.course import COURSE, Course, Sums, whole_course
 from ..ideas.ticks import ID, RUN, TOOLS, begun_with, solutions_of
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from .held import submitted_idea
-from .progress import damaged, ticks_in
+from .progress import messages_in, ticks_in
 from .row import Row, RunHistory
 from .run_store import RunStore
 from .sending import with_sent
@@ -80,14 +79,10 @@ def context_of(history: RunHistory) -> Context:
     """The context that a run has reached, fit to be resumed; that of its Idea if it hasn't begun.
 
     Raises:
-        RunError: its record is damaged.
+        MessageError, RunError: its record is damaged.
     """
-    recorded = [entry for entry in history.entries if not is_note(entry)]
-    idea = submitted_idea(history.source)
-    try:
-        return Context(recovered(recorded), origin=idea.context.origin) if recorded else idea.context
-    except ValueError as error:
-        raise damaged(history.source.id, error) from None
+    idea, messages = submitted_idea(history.source), messages_in(history.entries, history.source.id)
+    return idea.context if messages is None else Context(messages, origin=idea.context.origin)
 
 
 def found_run(value: T | None, run: str) -> T:

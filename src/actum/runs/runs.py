@@ -23,9 +23,8 @@ from .queue import Queue
 from .retention import sweep_runs
 from .row import QUEUE, Row, RunPage, State, check_id, new_id
 from .run_folder import RunFolder
-from .run_places import open_runs
 from .run_record import found_run
-from .run_store import RunStore
+from .run_store import RunStore, open_runs
 from .schedules import Missed, Schedule, Schedules
 from .submitting import Given, submission_of
 

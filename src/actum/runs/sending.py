@@ -105,8 +105,8 @@ def with_item(context: Context, item: JsonObject) -> Context:
         return context
     of, ruling, parameters = item["decide"], item["ruling"], item.get("parameters")
     waiting = [pending.call for pending in approvals.pending(context) if pending.of == of]
-    own: JsonObject = {key: value for call in waiting for key, value in call.items() if key.startswith("_")}
-    replacement = None if parameters is None else own | parameters
+    members: JsonObject = {key: value for call in waiting for key, value in call.items() if key.startswith("_")}
+    replacement = None if parameters is None else members | parameters
     return approvals.decided(
         context,
         of,

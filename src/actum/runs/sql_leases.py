@@ -14,8 +14,8 @@ from typing import Any
 from ..errors import RunNotFound
 from ..schema.json import JsonObject, decode, encode
 from .database import Transaction, time_of
-from .losses import involved, losses_from, with_loss
-from .row import Ending, NewEntry, Row, RunHistory, Submission
+from .losses import involved, with_loss
+from .row import Ending, NewEntry, Row, RunHistory, Submission, losses_from
 from .sending import deadlines, parts_waited_for
 from .sql_deliveries import SqlDeliveries, history_at
 from .sql_rows import COLUMNS, IS_OWED, kept_text, row_at, row_from
@@ -88,8 +88,7 @@ class SqlLeases:
                     row = await self._note_loss(within, row)
                 # What else was to be delivered for it, at a deadline perhaps, would take it from its owner for nothing.
                 await self._deliveries.queue.cancel(run, within)
-                if limit is not None:
-                    await self._admission.go_on(within, limit)
+                await self._admission.go_on(within, limit)
         return row
 
     async def _note_loss(self, within: Transaction, row: Row) -> Row:
@@ -103,8 +102,8 @@ class SqlLeases:
         if row.attempts > 1 and row.losses:
             workers = involved(row.losses)
             suspects = await within.rows(_SUSPECTS, row.id)
-            innocent = [one for one in suspects if not workers.isdisjoint(involved(losses_from(decode(one[1]))))]
-            await within.each(_FORGIVE, [(run,) for run, _ in innocent])
+            innocent = [run for run, kept in suspects if not workers.isdisjoint(involved(losses_from(decode(kept))))]
+            await within.each(_FORGIVE, [(run,) for run in innocent])
         return replace(row, losses=losses_from(losses))
 
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
@@ -124,8 +123,7 @@ class SqlLeases:
                 await self._note_loss(within, replace(row, former=row.worker))
             await self._deliveries.queue.cancel(run, within)
             await self._deliveries.push(row_from(rows[0]), within, at=await time_of(within) + seconds)
-            if limit is not None:
-                await self._admission.go_on(within, limit)
+            await self._admission.go_on(within, limit)
             await self._database.tell(within, [run])
 
     async def is_suspect(self, run: str, worker: str) -> bool:
@@ -169,16 +167,16 @@ class SqlLeases:
         async with self._database.transaction() as within:
             rows = await within.rows(f"{_leases_of(ids)}{self._database.share}", *ids)
             leases = {run: int(lease) for run, lease in rows}
-            kept = [entry for entry in new if leases.get(entry.run) == entry.lease]
-            for entry in kept:
+            valid = [entry for entry in new if leases.get(entry.run) == entry.lease]
+            for entry in valid:
                 if entry.consumed is not None:
                     await _compact(within, entry)
-            if kept:
+            if valid:
                 # Not at first: to look for a conflict is one more record of the log, an entry.
                 await within.each(
-                    ADD_ENTRY + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), _entries(kept)
+                    ADD_ENTRY + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), _entries(valid)
                 )
-                await self._database.tell(within, {entry.run for entry in kept})
+                await self._database.tell(within, {entry.run for entry in valid})
         return leases
 
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
@@ -205,8 +203,7 @@ class SqlLeases:
                 await within.each(ADD_ENTRY, _entries(notes))
                 go_on = self._wait if ending.state == "waiting" else self._over
                 await go_on(within, row_from(rows[0]))
-                if limit is not None:
-                    await self._admission.go_on(within, limit)
+                await self._admission.go_on(within, limit)
             await self._database.tell(within, [run])
         return bool(rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from secrets import token_hex
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
 from .database import Transaction
-from .row import STANDING, Looked, Numbered, Row, Submission
-from .row_reading import row_read
+from .row import STANDING, Looked, Numbered, Row, RunPage, Submission, row_read
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
 COLUMNS = (
@@ -32,6 +32,8 @@ IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due
 """Whether a run was sent something that it is to take up now."""
 IS_OWED = f"(state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
 """Whether somebody is to carry a run out."""
+_WILD = re.compile("[%_!]")
+"""The signs that stand for others in a pattern."""
 _DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
 
 
@@ -44,26 +46,43 @@ async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
 async def source_at(within: Transaction, run: str) -> Submission | None:
     """What a run was made of; None if there is none."""
     rows = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
-    if not rows:
-        return None
-    return _made_of(dict(zip(_SOURCE_NAMES, rows[0], strict=True)))
+    return _source_from(rows[0]) if rows else None
 
 
 async def looked_at(within: Transaction, run: str) -> Looked | None:
     """A run before it is claimed; None if there is none."""
-    rows = await within.rows(f"SELECT idea, origin, input, child, now(), {COLUMNS} FROM actum_runs WHERE id = ?", run)
+    rows = await within.rows(f"SELECT now(), {SOURCE}, {COLUMNS} FROM actum_runs WHERE id = ?", run)
     if not rows:
         return None
-    idea, origin, given, child, now, *columns = rows[0]
-    row = row_from(columns)
-    source = _made_of({"id": row.id, "idea": idea, "origin": origin, "input": given, "child": child, **row.standing})
-    return Looked(row=row, source=source, time=now)
+    (now, *values), count = rows[0], len(_SOURCE_NAMES)
+    return Looked(row=row_from(values[count:]), source=_source_from(values[:count]), time=now)
 
 
-def _made_of(columns: dict[str, Any]) -> Submission:
-    objects = {name: kept_object(columns[name]) for name in ("idea", "input", "child") if columns[name] is not None}
-    members: dict[str, Any] = columns | objects
-    return Submission(**members)
+def listing(page: RunPage) -> Sequence[Any]:
+    """The query for a page of runs, the newest first, and its values."""
+    where, values = ["1 = 1"], list[Any]()
+    if page.find:
+        # The index alone is looked through, and the rows of those that are found are read.
+        where.append("sought LIKE ? ESCAPE '!'")
+        values.append("%" + _WILD.sub(r"!\g<0>", page.find) + "%")
+    for name, value in (("state", page.state), ("tenant", page.tenant)):
+        if (name, value) == ("state", "queued"):
+            where.append("state IN ('queued', 'parked')")
+        elif value is not None:
+            where.append(f"{name} = ?")
+            values.append(value)
+    if page.before is not None:
+        where.append("(created < ? OR (created = ? AND id < ?))")
+        values += [page.before.created, page.before.created, page.before.id]
+    order = "ORDER BY created DESC, id DESC LIMIT ?"
+    ids = f"SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}"
+    return f"SELECT {COLUMNS} FROM actum_runs WHERE id IN ({ids}) {order}", *values, page.most, page.most
+
+
+def _source_from(values: Sequence[Any]) -> Submission:
+    columns: dict[str, Any] = dict(zip(_SOURCE_NAMES, values, strict=True))
+    columns |= {name: kept_object(columns[name]) for name in ("idea", "input", "child") if columns[name] is not None}
+    return Submission(**columns)
 
 
 def source_values(submission: Submission) -> list[Any]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from ..schema.json import JsonObject, encode
 from . import sql_rows
 from .database import Database, Transaction, time_of, transaction_in
-from .finding import listing
 from .queue import Queue
 from .row import Looked, Row, RunHistory, RunPage, State, Submission, keyed_by, name_in, sought
 from .sending import stamped
@@ -83,7 +82,7 @@ class SqlStore(SqlDeliveries):
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
         async with self.database.transaction() as within:
-            return [sql_rows.row_from(values) for values in await within.rows(*listing(page))]
+            return [sql_rows.row_from(values) for values in await within.rows(*sql_rows.listing(page))]
 
     async def damaged(self) -> list[str]:
         """Nothing: a database gives back what was written, or refuses all of it."""
@@ -159,8 +158,7 @@ class SqlStore(SqlDeliveries):
             if row is not None and not row.is_over:
                 await self.cancel_all(within, [run])
                 await self.wake(within, row.parent)
-                if limit is not None:
-                    await self.admission.go_on(within, limit)
+                await self.admission.go_on(within, limit)
         return row
 
     async def owed(self, after: str, most: int) -> list[Row]:

@@ -37,11 +37,11 @@ def tell_begin(row: Row, worker: str) -> None:
 def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
     """Tell what a run has come to, for now or for good, and what that has cost since the worker took it up."""
     error = ending.error or {}
-    more: JsonObject = {"state": ending.state, "worker": worker, "seconds": round(seconds, 3)}
-    more |= {key: error[key] for key in ("code", "message") if key in error}
-    more |= {"waiting": list(ending.waiting)} if ending.waiting else {}
+    result: JsonObject = {"state": ending.state, "worker": worker, "seconds": round(seconds, 3)}
+    result |= {key: error[key] for key in ("code", "message") if key in error}
+    result |= {"waiting": list(ending.waiting)} if ending.waiting else {}
     words = f"failed: {error.get('code')}: {error.get('message')}" if error else ending.state
-    tell_event("ended", row, words, **more, **ending.took, **_spent(row.about, ending.about))
+    tell_event("ended", row, words, **result, **ending.took, **_spent(row.about, ending.about))
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:

@@ -256,9 +256,8 @@ class Worker:
             before.record.lose()  # a needless delivery, to ourselves
         try:
             history = await self._store.leases.history(row.id, claimed.prepared.looked.source)
-            record = owned.record = self._committer.record(
-                row.id, row.lease, history.seq, history.consumed, task.cancel
-            )
+            seq, consumed = history.seq, history.consumed
+            record = owned.record = LeasedRecord(self._committer, row.id, row.lease, seq, consumed, task.cancel)
             record.confirmed = claimed.asked
             record.gate = LendingGate(self._gate, self._company, row.queue)
             try:

@@ -12,6 +12,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,14 +45,12 @@ class FolderStore:
         """The last entry of a line: in its log versions and moments only rise, so it is found by halving."""
 
         def is_before(entry: StoredVersion) -> bool:
-            numbers = (entry.version.breaking, entry.version.compatible, entry.version.solution)
-            return numbers[: len(version)] <= tuple(version) and (at is None or entry.created_at <= at)
+            return astuple(entry.version)[: len(version)] <= tuple(version) and (at is None or entry.created_at <= at)
 
         entry = await self._off_loop(lambda: self._last(line, is_before))
-        if entry is None:
+        if entry is None or astuple(entry.version)[: len(version)] != tuple(version):
             return None
-        numbers = (entry.version.breaking, entry.version.compatible, entry.version.solution)
-        return entry if numbers[: len(version)] == tuple(version) else None
+        return entry
 
     async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
@@ -130,9 +129,9 @@ class FolderStore:
         lines: list[Line] = []
         for log in top.glob("*/**/~*.jsonl"):
             domain, *path = log.parent.relative_to(top).parts
-            own = "" if domain == _LOCAL else domain
-            lines.append(Line(domain=own, path="/".join(path), branch=log.name[1 : -len(".jsonl")]))
-        return sorted(lines, key=lambda line: (line.domain, line.path, line.branch))
+            name = "" if domain == _LOCAL else domain
+            lines.append(Line(domain=name, path="/".join(path), branch=log.name[1 : -len(".jsonl")]))
+        return sorted(lines, key=astuple)
 
     def _log(self, line: Line) -> Path:
         return self._folder / "lines" / (line.domain or _LOCAL) / line.path / f"~{line.branch}.jsonl"

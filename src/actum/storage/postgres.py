@@ -88,9 +88,9 @@ class PostgresStore(DatabaseStore):
                 await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
                 await database.execute("CREATE TABLE IF NOT EXISTS actum_store (format BIGINT NOT NULL)")
                 row = await _fetch_row(database, "SELECT max(format) FROM actum_store", [])
-                known = int(row[0]) if row is not None and row[0] is not None else 0
-                rows.check_store_format(known, "the store in PostgreSQL")
-                if known == 0:
+                version = int(row[0]) if row is not None and row[0] is not None else 0
+                rows.check_store_format(version, "the store in PostgreSQL")
+                if version == 0:
                     await _check_free(database)
                     for statement in filter(str.strip, rows.SCHEMA.format(blob="BYTEA").split(";")):
                         await database.execute(_sql(statement))

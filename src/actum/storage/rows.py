@@ -6,6 +6,7 @@ import hashlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
+from dataclasses import astuple
 from typing import Any, TypeAlias, TypeVar
 
 from ..errors import IdeaError
@@ -62,9 +63,9 @@ def latest(line: Line, version: Sequence[int], at: int | None) -> Steps[StoredVe
     """
     wanted = tuple(version)
     if at is not None:
-        rows = yield _THEN, (line.domain, line.path, line.branch, at)
+        rows = yield _THEN, (*astuple(line), at)
         then = entry_of(rows[0]) if rows else None
-        numbers = () if then is None else (then.version.breaking, then.version.compatible, then.version.solution)
+        numbers = () if then is None else astuple(then.version)
         if then is None or numbers[: len(wanted)] <= wanted:
             return then if numbers[: len(wanted)] == wanted else None
     rows = yield last_of(line, wanted)
@@ -75,7 +76,7 @@ def page_of_line(line: Line, before: int | None, most: int) -> Steps[list[Stored
     """A page of a line's entries, the last first."""
     bound, values = ("", ()) if before is None else (" AND sequence < ?", (before,))
     query = f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?"
-    rows = yield query, (line.domain, line.path, line.branch, *values, most)
+    rows = yield query, (*astuple(line), *values, most)
     return [entry_of(row) for row in rows]
 
 
@@ -90,7 +91,7 @@ def last_of(line: Line, version: Sequence[int] = ()) -> Query:
     where = [_LINE, *(f"{name} = ?" for name, _ in zip(_NUMBERS, version, strict=False))]
     order = ", ".join(f"{name} DESC" for name in _NUMBERS)
     query = f"SELECT {_COLUMNS} FROM entries WHERE {' AND '.join(where)} ORDER BY {order} LIMIT 1"
-    return query, [line.domain, line.path, line.branch, *version]
+    return query, [*astuple(line), *version]
 
 
 def all_lines() -> Steps[list[Line]]:
@@ -182,19 +183,8 @@ def appended(draft: Draft, last: Any, now: int) -> StoredVersion:
 
 def values_of_entry(entry: StoredVersion) -> list[Any]:
     """An entry as the values of `ADD_ENTRY`."""
-    line, version = entry.line, entry.version
-    numbers = [version.breaking, version.compatible, version.solution]
-    return [
-        entry.sequence,
-        line.domain,
-        line.path,
-        line.branch,
-        *numbers,
-        entry.digest,
-        entry.created_at,
-        entry.parent,
-        entry.note,
-    ]
+    place = [*astuple(entry.line), *astuple(entry.version)]
+    return [entry.sequence, *place, entry.digest, entry.created_at, entry.parent, entry.note]
 
 
 class DatabaseStore(ABC):

@@ -44,10 +44,10 @@ def strange(path: str | Path, kind: Kind) -> str | None:
     if not os.path.exists(path) or not os.path.getsize(path):
         return None
     columns, is_begun = _looked(path)
-    kept = next((name for name, marks in _MARKS.items() if is_begun and marks <= columns), None)
-    if kept == kind or not (is_begun or columns):
+    other = next((name for name, marks in _MARKS.items() if is_begun and marks <= columns), None)
+    if other == kind or not (is_begun or columns):
         return None
-    return f"{'a database' if kept is None else f'a store of {kept}'}, but not a store of {kind}"
+    return f"{'a database' if other is None else f'a store of {other}'}, but not a store of {kind}"
 
 
 def opened(

@@ -49,49 +49,49 @@ class SpanBegun(NamedTuple):
     link: str = ""
 
 
-def span_begun(what: spans.Beginning) -> SpanBegun:
+def span_begun(begun: spans.Beginning) -> SpanBegun:
     """What a span is called, and what is known of it as it begins."""
-    named = _begun(what)
-    marks = {"actum.run.id": what.run, "actum.place": "" if what.place is None else str(what.place)}
+    named = _begun(begun)
+    marks = {"actum.run.id": begun.run, "actum.place": "" if begun.place is None else str(begun.place)}
     return named._replace(attributes=_without_empty({**named.attributes, **marks}))
 
 
-def _begun(what: spans.Beginning) -> SpanBegun:
-    match what:
+def _begun(begun: spans.Beginning) -> SpanBegun:
+    match begun:
         case spans.RunBegun():
-            provider, model = provider_and_model(what.model) if what.model else ("", "")
-            about: Attributes = {OPERATION: "invoke_agent", AGENT: what.name, "gen_ai.agent.version": what.version}
-            name = f"invoke_agent {what.name}".rstrip()
-            return SpanBegun(name, {**about, PROVIDER: provider, MODEL: model}, what.goes_on_from)
+            provider, model = provider_and_model(begun.model) if begun.model else ("", "")
+            about: Attributes = {OPERATION: "invoke_agent", AGENT: begun.name, "gen_ai.agent.version": begun.version}
+            name = f"invoke_agent {begun.name}".rstrip()
+            return SpanBegun(name, {**about, PROVIDER: provider, MODEL: model}, begun.goes_on_from)
         case spans.RequestBegun():
-            provider, model = provider_and_model(what.model)
+            provider, model = provider_and_model(begun.model)
             about = {OPERATION: "chat", PROVIDER: provider, MODEL: model, "gen_ai.output.type": "json"}
-            return SpanBegun(f"chat {model}", {**about, "gen_ai.request.stream": True, **_settings(what.settings)})
+            return SpanBegun(f"chat {model}", {**about, "gen_ai.request.stream": True, **_settings(begun.settings)})
         case spans.CallBegun():
-            about = {OPERATION: "execute_tool", TOOL: what.call.tool, TOOL_TYPE: "function"}
-            about |= {"gen_ai.tool.call.id": what.key, "gen_ai.tool.description": what.description}
-            name = f"execute_tool {what.call.tool}".rstrip()
-            return SpanBegun(name, {**about, "actum.call.how": what.how}, what.asked_by)
+            about = {OPERATION: "execute_tool", TOOL: begun.call.tool, TOOL_TYPE: "function"}
+            about |= {"gen_ai.tool.call.id": begun.key, "gen_ai.tool.description": begun.description}
+            name = f"execute_tool {begun.call.tool}".rstrip()
+            return SpanBegun(name, {**about, "actum.call.how": begun.how}, begun.asked_by)
         case spans.ApprovalBegun():
-            return SpanBegun(f"approve {what.tool}", {TOOL: what.tool})
+            return SpanBegun(f"approve {begun.tool}", {TOOL: begun.tool})
 
 
-def span_ended(how: spans.Ending) -> Attributes:
+def span_ended(ended: spans.Ending) -> Attributes:
     """What is known of a span when it has ended."""
-    match how:
+    match ended:
         case spans.RunReturned():
-            outcome = "waiting" if how.waiting else "" if how.output is not None else "unfinished"
-            return _without_empty({**usage_of(how.usage), "actum.outcome": outcome})
+            outcome = "waiting" if ended.waiting else "" if ended.output is not None else "unfinished"
+            return _without_empty({**usage_of(ended.usage), "actum.outcome": outcome})
         case spans.RequestEnded():
-            return usage_of(how.usage)
+            return usage_of(ended.usage)
         case spans.Waits():
-            return _without_empty({"actum.outcome": "waiting", "actum.waits_for": tuple(how.on)})
+            return _without_empty({"actum.outcome": "waiting", "actum.waits_for": tuple(ended.on)})
         case spans.Decided():
-            return {"actum.approval.decision": how.decision}
+            return {"actum.approval.decision": ended.decision}
         case spans.Failed():
-            cause = how.error.__cause__
-            failure: Attributes = {ERROR: error_type(how.error), "exception.type": class_name(cause) if cause else ""}
-            return _without_empty({**failure, **({} if how.usage is None else usage_of(how.usage))})
+            cause = ended.error.__cause__
+            about: Attributes = {ERROR: error_type(ended.error), "exception.type": class_name(cause) if cause else ""}
+            return _without_empty(about | ({} if ended.usage is None else usage_of(ended.usage)))
         case spans.Cancelled():
             return {"actum.outcome": "cancelled"}
         case _:

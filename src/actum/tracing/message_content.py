@@ -20,9 +20,9 @@ def is_asked_for() -> bool:
     return os.environ.get(_VARIABLE, "").strip().lower() in _YES
 
 
-def of_beginning(what: Beginning) -> dict[str, str]:
+def of_beginning(beginning: Beginning) -> dict[str, str]:
     """The messages of a request, the parameters of a call."""
-    match what:
+    match beginning:
         case RequestBegun(messages=messages):
             return {"gen_ai.input.messages": _text([_message(message) for message in messages])}
         case CallBegun(call=call):
@@ -31,9 +31,9 @@ def of_beginning(what: Beginning) -> dict[str, str]:
             return {}
 
 
-def of_ending(how: Ending) -> dict[str, str]:
+def of_ending(ending: Ending) -> dict[str, str]:
     """The answer of a model, the value of a call, the output of a run."""
-    match how:
+    match ending:
         case RequestEnded(calls=calls, output=output):
             return {"gen_ai.output.messages": _text([_answer(calls, output)])}
         case Returned(value=value):

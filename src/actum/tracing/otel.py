@@ -78,9 +78,9 @@ class Measured:
         if call is not None:
             call._began += time.perf_counter() - self._began
 
-    def record(self, instruments: Instruments, known: Mapping[str, Any], how: Ending, context: Context) -> None:
+    def record(self, instruments: Instruments, known: Mapping[str, Any], ending: Ending, context: Context) -> None:
         """Record what it took until now, and the tokens of a request."""
-        if isinstance(how, Waits):
+        if isinstance(ending, Waits):
             return  # it was not made
         kept = self._kept | ({gen_ai.ERROR: known[gen_ai.ERROR]} if gen_ai.ERROR in known else {})
         instruments.durations[self._operation].record(max(time.perf_counter() - self._began, 0.0), kept, context)
@@ -118,34 +118,34 @@ class Tracing:
         """The `traceparent` of the span that is current."""
         return current_trace()
 
-    def begin(self, what: Beginning) -> Span:
+    def begin(self, beginning: Beginning) -> Span:
         """Begin a span below the one that is current; that of a run that another program has asked for, below its."""
         above = contexts.get_current()
-        if isinstance(what, RunBegun) and (asking := _span_context(what.below)) is not None:
+        if isinstance(beginning, RunBegun) and (asking := _span_context(beginning.below)) is not None:
             above = trace.set_span_in_context(trace.NonRecordingSpan(asking), above)
-        return _Open(self, what, above)
+        return _Open(self, beginning, above)
 
 
 class _Open:
     """A span that is open, and its measurement."""
 
-    def __init__(self, tracing: Tracing, what: Beginning, above: contexts.Context, parent: _Open | None = None) -> None:
-        named = gen_ai.span_begun(what)
-        kind = trace.SpanKind.CLIENT if isinstance(what, RequestBegun) else trace.SpanKind.INTERNAL
+    def __init__(self, tracing: Tracing, begun: Beginning, above: Context, parent: _Open | None = None) -> None:
+        named = gen_ai.span_begun(begun)
+        kind = trace.SpanKind.CLIENT if isinstance(begun, RequestBegun) else trace.SpanKind.INTERNAL
         links = [trace.Link(context)] if (context := _span_context(named.link)) is not None else []
         self._span = tracing.tracer.start_span(named.name, above, kind=kind, attributes=named.attributes, links=links)
         self._context = trace.set_span_in_context(self._span, above)
         self._tracing = tracing
         self._parent = parent
         self._with_content = tracing.with_content and self._span.is_recording()
-        self._is_approval = isinstance(what, ApprovalBegun)
-        self._measured = Measured(named.attributes) if tracing.instruments and _takes_time(what) else None
+        self._is_approval = isinstance(begun, ApprovalBegun)
+        self._measured = Measured(named.attributes) if tracing.instruments and _takes_time(begun) else None
         if self._with_content:
-            self._span.set_attributes(message_content.of_beginning(what))
+            self._span.set_attributes(message_content.of_beginning(begun))
 
-    def begin(self, what: Beginning) -> Span:
+    def begin(self, beginning: Beginning) -> Span:
         """Begin a span below this one."""
-        return _Open(self._tracing, what, self._context, self)
+        return _Open(self._tracing, beginning, self._context, self)
 
     @property
     def traceparent(self) -> str:
@@ -161,22 +161,22 @@ class _Open:
         finally:
             contexts.detach(token)
 
-    def end(self, how: Ending) -> None:
+    def end(self, ending: Ending) -> None:
         """Say how it has ended, measure it, and end it."""
-        known = gen_ai.span_ended(how)
+        known = gen_ai.span_ended(ending)
         if self._span.is_recording():
             self._span.set_attributes(known)
             if self._with_content:
-                self._span.set_attributes(message_content.of_ending(how))
-            if isinstance(how, Failed):
+                self._span.set_attributes(message_content.of_ending(ending))
+            if isinstance(ending, Failed):
                 # Without content only its kind: the words of an error may quote what others wrote.
-                words = str(how.error) if self._with_content else gen_ai.error_type(how.error)
+                words = str(ending.error) if self._with_content else gen_ai.error_type(ending.error)
                 self._span.set_status(trace.Status(trace.StatusCode.ERROR, words))
         if self._measured is not None and self._tracing.instruments is not None:
             if self._is_approval:
                 self._measured.leave_out_of(None if self._parent is None else self._parent._measured)
             else:
-                self._measured.record(self._tracing.instruments, known, how, self._context)
+                self._measured.record(self._tracing.instruments, known, ending, self._context)
         self._span.end()
 
 
@@ -185,15 +185,15 @@ def current_trace() -> str:
     return _traceparent(contexts.get_current())
 
 
-def _traceparent(context: contexts.Context) -> str:
+def _traceparent(context: Context) -> str:
     carrier: dict[str, str] = {}
     _PLACES.inject(carrier, context)
     return carrier.get(_HEADER, "")
 
 
-def _takes_time(what: Beginning) -> bool:
+def _takes_time(beginning: Beginning) -> bool:
     """Whether how long it takes says anything: not of a call that the model answers itself, or that is refused."""
-    return not isinstance(what, CallBegun) or what.how in {"code", "delegate"}
+    return not isinstance(beginning, CallBegun) or beginning.how in {"code", "delegate"}
 
 
 def _span_context(traceparent: str) -> trace.SpanContext | None:

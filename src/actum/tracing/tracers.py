@@ -24,30 +24,30 @@ class Logged:
         """Records have none."""
         return ""
 
-    def begin(self, what: spans.Beginning) -> spans.Span:
+    def begin(self, beginning: spans.Beginning) -> spans.Span:
         """Log that it begins."""
-        return _Entry(what)
+        return _Entry(beginning)
 
 
 class _Entry(Logged):
     """Something that is going on."""
 
-    def __init__(self, what: spans.Beginning) -> None:
-        self._what = _named(what)
-        self._extra = {"run": what.run, "place": "" if what.place is None else str(what.place)}
+    def __init__(self, beginning: spans.Beginning) -> None:
+        self._what = _named(beginning)
+        self._extra = {"run": beginning.run, "place": "" if beginning.place is None else str(beginning.place)}
         LOGGER.debug("%s begins", self._what, extra=self._extra)
 
     def current(self) -> AbstractContextManager[None]:
         """Nothing hangs below a record."""
         return nullcontext()
 
-    def end(self, how: spans.Ending) -> None:
+    def end(self, ending: spans.Ending) -> None:
         """Log how it ends."""
-        LOGGER.info("%s %s", self._what, _outcome(how), extra=self._extra)
+        LOGGER.info("%s %s", self._what, _outcome(ending), extra=self._extra)
 
 
-def _named(what: spans.Beginning) -> str:
-    match what:
+def _named(beginning: spans.Beginning) -> str:
+    match beginning:
         case spans.RunBegun(name=name):
             return f"run {name}".rstrip()
         case spans.RequestBegun(model=model):
@@ -58,8 +58,8 @@ def _named(what: spans.Beginning) -> str:
             return f"approval of {tool}"
 
 
-def _outcome(how: spans.Ending) -> str:
-    match how:
+def _outcome(ending: spans.Ending) -> str:
+    match ending:
         case spans.RunReturned(waiting=waiting) if waiting:
             return f"waits for {len(waiting)} decisions"
         case spans.RequestEnded(usage=usage):
@@ -122,9 +122,9 @@ class Together:
         """The first that one of them has."""
         return next((tracer.traceparent for tracer in self._tracers if tracer.traceparent), "")
 
-    def begin(self, what: spans.Beginning) -> spans.Span:
+    def begin(self, beginning: spans.Beginning) -> spans.Span:
         """Begin a span with each."""
-        return _Spans([tracer.begin(what) for tracer in self._tracers])
+        return _Spans([tracer.begin(beginning) for tracer in self._tracers])
 
 
 class _Spans(Together):
@@ -142,7 +142,7 @@ class _Spans(Together):
                 stack.enter_context(span.current())
             yield
 
-    def end(self, how: spans.Ending) -> None:
+    def end(self, ending: spans.Ending) -> None:
         """End each."""
         for span in reversed(self._spans):
-            span.end(how)
+            span.end(ending)

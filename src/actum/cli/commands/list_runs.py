@@ -17,7 +17,7 @@ from ...runs.cron import moment_of
 from ...runs.handle import Run
 from ...runs.moving import moved_runs
 from ...runs.row import Row, State
-from ...runs.run_places import sqlite_path
+from ...runs.run_store import sqlite_path
 from ...runs.runs import Runs
 from ...runs.selecting import RunFilter, selected
 from ...schema.json import encode

@@ -10,7 +10,7 @@ from ...app.idea import Idea
 from ...app.loading import Code
 from ...errors import IdeaError
 from ...ideas.ticks import RUN
-from ...runs.run_places import sqlite_path
+from ...runs.run_store import sqlite_path
 from ...serving import Served
 from ...serving.extras import check_installed
 from ...studio.shelf import Shelf

@@ -111,7 +111,7 @@ async def actum_serve_worker(
                 port = await beside.enter_async_context(served_metrics(figures, metrics_port, health_host))
                 tell(f"actum: figures: http://{health_host}:{port}/metrics")
             elif is_observed():
-                await beside.enter_async_context(figures.kept())
+                await beside.enter_async_context(figures.collecting())
             if health_port is not None:
                 port = await beside.enter_async_context(watched(serving, health_port, health_host))
                 tell(f"actum: how it is: http://{health_host}:{port}/health and /ready")

@@ -77,10 +77,10 @@ class EmbeddedQueue:
             await self._database.changed("", _GLANCE)
 
         async def beat(database: Database) -> None:
-            more = lease.ahead
+            ahead = lease.ahead
             heard = "UPDATE actum_deliveries SET heard = now() + ? WHERE taker = ? RETURNING number"
-            await database.single(heard, more, server)
-            lease.tell(more)
+            await database.single(heard, ahead, server)
+            lease.tell(ahead)
 
         await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
 

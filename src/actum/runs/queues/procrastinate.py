@@ -222,11 +222,11 @@ class _Desk:
 
     async def beat(self, database: Database) -> None:
         """Let others know, by this database, that the worker is alive, and put back what nobody alive works on."""
-        more = self._lease.ahead
-        if not await database.single(_BEAT, more, self._worker):
+        ahead = self._lease.ahead
+        if not await database.single(_BEAT, ahead, self._worker):
             self._is_gone = True
             return
-        self._lease.tell(more)
+        self._lease.tell(ahead)
         self._beats += 1
         if self._beats % _SWEEPS == 0:
             await self.put_back(database)
