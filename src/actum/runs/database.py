@@ -1,4 +1,4 @@
-"""A database that keeps runs, reduced to transactions; the statements are the same for all.
+"""The port of a database that keeps runs: transactions, with the same statements for all databases.
 
 They have `?` for values, and `now()` for the time of the transaction by the database's clock, in seconds since the
 epoch: no process goes by its own.
@@ -48,7 +48,7 @@ class Database(Protocol):
     round_trip: float
     """How many seconds a statement takes, as far as `single` has measured it."""
     channel: Channel
-    """What carries what runs tell while it happens."""
+    """Carries the live events of runs."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that is committed at the end of the block.
@@ -60,7 +60,7 @@ class Database(Protocol):
         ...
 
     async def single(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
-        """The rows of a statement that is a transaction of its own, and waits for no other; raises as `transaction`."""
+        """The rows of a statement that is a transaction of its own; raises as `transaction`."""
         ...
 
     async def changed(self, run: str, seconds: float) -> None:
@@ -72,11 +72,11 @@ class Database(Protocol):
         ...
 
     def twin(self) -> Database | None:
-        """Another one of the same place, for the loop of another thread; None where only this object sees the place."""
+        """Another one for the same place, for the loop of another thread; None if only this object sees the place."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
         ...
 
 
@@ -92,7 +92,7 @@ async def clock_of(database: Database) -> float:
 
 @asynccontextmanager
 async def transaction_in(database: Database, within: Transaction | None) -> AsyncGenerator[Transaction]:
-    """The transaction that is under way, or where there is none, one that is committed at the end of the block."""
+    """The transaction that is under way, or else a new one that is committed at the end of the block."""
     if within is not None:
         yield within
         return

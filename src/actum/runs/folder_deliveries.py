@@ -1,4 +1,4 @@
-"""What the runs of a folder are sent, when they are delivered, and what ends with a run."""
+"""The runs of a folder: sending them messages, having them delivered, and ending what belongs to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sending import OVER, stamped
 
 
 class FolderDeliveries:
-    """Has runs delivered by a queue. `queued` is the file of the queue that lies in the folder."""
+    """Has a queue deliver runs. `queued` is the queue's file in the folder."""
 
     def __init__(self, files: FolderFiles, queue: Queue, queued: Path) -> None:
         self._files = files
@@ -25,7 +25,7 @@ class FolderDeliveries:
     async def push(self, row: Row, at: float | None, within: Transaction | None = None) -> None:
         """Have a run delivered, from a time on."""
         if row.is_by_hand and not self._queued.exists():
-            return  # nobody serves the folder: whoever will, finds that the run is owed
+            return  # nobody serves the folder; a worker that begins to will find the run
         await self.queue.push(delivery_of(row, at=at), within)
 
     async def send(
@@ -35,7 +35,7 @@ class FolderDeliveries:
         due: float | None = None,
         check: Callable[[RunHistory], object] | None = None,
     ) -> Row | None:
-        """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
+        """Send a run messages, all of them at once; its owner, if any, finds them before it would wait."""
 
         def write() -> Row | None:
             file = self._files.sent(run)
@@ -53,7 +53,7 @@ class FolderDeliveries:
         return row
 
     async def cancel(self, run: str) -> Row | None:
-        """End a run for good: who works on it finds out when it next asks whether it still may."""
+        """End a run for good: its owner finds out when it next asks for its lease."""
         row = await self.send(run, [{"cancel": True}])
         if row is not None:
             await self.queue.cancel(run)
@@ -62,7 +62,7 @@ class FolderDeliveries:
         return row
 
     async def over(self, row: Row) -> None:
-        """Let a run be over: of what it has begun nothing goes on, and who has waited for it may."""
+        """Finish a run that is over: cancel its children unless it is done, and wake its parent."""
         if row.state != "done":
             for part in await self._parts(row.id):
                 await self.cancel(part)
@@ -70,7 +70,7 @@ class FolderDeliveries:
             await self.wake(row.parent)
 
     async def wake(self, parent: str) -> None:
-        """Call a run that waits for others, if they are all over."""
+        """Wake a run that waits for its children, if all of them are over."""
         if not await self._parts(parent):
             await self.send(parent, [OVER])
 

@@ -1,4 +1,4 @@
-"""The files of a folder of runs: each run's own, its log, what it was sent, and the lock of that."""
+"""The files of a folder of runs: for each run its own, its log, and the messages sent to it, with their lock."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _MOST_LOADED = 8
 
 
 class FolderFiles:
-    """Reads and writes the files, wherever that is called: nothing here waits but for the lock of what is sent."""
+    """Reads and writes the files, on any thread: nothing blocks but the lock of the messages that are sent."""
 
     def __init__(self, folder: Path, files: Mapping[str, Path]) -> None:
         self._folder = folder
         self._files = files
         self._lock = asyncio.Lock()
         self.damaged: dict[Path, str] = {}
-        """What is wrong with the files that couldn't be read when the runs were last looked through."""
+        """What is wrong with the files that couldn't be read when the runs were last listed."""
         self._warned: set[Path] = set()
-        """Those of which a worker has told that."""
+        """Those of which a worker has warned."""
         self._rows: dict[Path, tuple[_Stamp, bool, Row | None]] = {}
-        """The rows of the files, without what they were sent, each with the file as it was when that was read."""
+        """The rows of the files, without messages sent, each with the stamp of the file when it was read."""
         self._loaded: OrderedDict[Path, tuple[_Stamp, Idea]] = OrderedDict()
-        """The files that were read last, as they were then."""
+        """The contents of the files that were read last, with their stamps."""
 
     async def off_loop(self, work: Callable[[], T]) -> T:
-        """What a piece of work returns that reads and writes files, on a thread."""
+        """Do work that reads and writes files on a thread; return its result."""
         async with self._lock:
             try:
                 return await asyncio.to_thread(work)
@@ -65,7 +65,7 @@ class FolderFiles:
         return self._files.get(run) or self._folder / f"{run}.json"
 
     def submit(self, run: Submission) -> tuple[Row, bool]:
-        """Keep a run in a new file, unless there is one of its id; whether it is new."""
+        """Keep a run in a new file, unless there is one of its id; return its row, and whether it is new."""
         with self.sent(run.id).locked():
             if (row := self.row(run.id)) is not None:
                 return row, False
@@ -78,7 +78,7 @@ class FolderFiles:
             return row, True
 
     def _load(self, path: Path) -> Idea:
-        """What is in a file; one that was just read and hasn't changed is not read again."""
+        """The Idea in a file, from a cache if the file hasn't changed."""
         stamp = _stamp(path)
         cached = self._loaded.pop(path, None)
         if cached is None or stamp is None or cached[0] != stamp:
@@ -89,7 +89,7 @@ class FolderFiles:
         return cached[1]
 
     def row(self, run: str) -> Row | None:
-        """How far a run is; None if there is none. A file that hasn't changed is not read again."""
+        """The row of a run, from a cache if its file hasn't changed; None if there is none."""
         path = self.path(run)
         stamp, is_logged = _stamp(path), has_log(path)
         cached = self._rows.get(path)
@@ -103,7 +103,7 @@ class FolderFiles:
     def rows(self, *, tells: bool = False) -> list[Row]:
         """The runs by id, without those whose files can't be read: these are `damaged`.
 
-        With `tells`, who watches a worker is told of each of them once.
+        `tells` logs a warning, once for each of them.
         """
         rows: list[Row] = []
         damaged: dict[Path, str] = {}
@@ -125,7 +125,7 @@ class FolderFiles:
         return rows
 
     def sweep(self, state: State, before: float, most: int, spared: Collection[str]) -> list[str]:
-        """Delete the files of runs of a state that were over before a time, but for those to be kept; which."""
+        """Delete the files of runs of a state that ended before a time, except those `spared`; return their ids."""
         rows = self.rows(tells=True)
         ends = {
             row.id: row.ended or (row.created if state == "cancelled" else 0.0) for row in rows if row.state == state
@@ -139,7 +139,7 @@ class FolderFiles:
         return swept
 
     def fail(self, run: str, error: IdeaError) -> None:
-        """End a run whose log is damaged; the log stays as it is."""
+        """Fail a run whose log is damaged; the log stays as it is."""
         with self.sent(run).locked():
             idea = Idea.load(self.path(run))
             about: Any = idea.meta[RUN]
@@ -148,17 +148,17 @@ class FolderFiles:
             replace(idea, meta={**idea.meta, RUN: {**about, ROW: row}}).save(self.path(run))
 
     def source(self, run: str) -> Submission | None:
-        """What a run was made of; its context is what it has left."""
+        """The submission of a run, with the context that it has left."""
         path = self.path(run)
         return source_in(run, self._load(path)) if os.path.isfile(path) else None
 
     def entries(self, run: str, after: int, most: int) -> list[tuple[int, JsonObject]]:
-        """Entries of a run's record behind a number; its file is one that says how far it has come."""
+        """Entries of a run's record after a number; those that its file has absorbed are summed up in one."""
         path, log = self.path(run), RunLog(self.path(run))
         unread = None
         for _ in range(_TRIES):
             if not os.path.isfile(path):
-                return []  # it was swept away
+                return []  # it was swept
             idea = self._load(path)
             taken_up, log.run = seq_in(idea), run_id(idea.meta[RUN])
             try:
@@ -168,7 +168,7 @@ class FolderFiles:
                 stamps = _stamp(path), _stamp(log.path)
                 if stamps == unread:
                     raise RunError(f"run {run}: what it has done can't be read: {error.message}") from None
-                unread = stamps  # or it was taken up into the file while it was read
+                unread = stamps  # or it was absorbed into the file while it was read
                 continue
             if seq_in(self._load(path)) == taken_up:
                 taken = [(taken_up, entry) for entry in file_entries(idea, run)] if after < taken_up else []
@@ -176,32 +176,32 @@ class FolderFiles:
         raise StoreUnavailable(f"{path}: it changes too fast to be read")
 
     def history(self, run: str) -> RunHistory | None:
-        """What whoever claims a run now goes on from; None if there is none."""
-        sent = self.sent(run).due()  # first: what is taken up meanwhile stands in the entries
+        """What a run goes on from if it is claimed now; None if there is none."""
+        sent = self.sent(run).due()  # first: what is taken up meanwhile is in the entries
         if (source := self.source(run)) is None:
             return None
         return RunHistory.of(source, self.entries(run, 0, sys.maxsize), sent)
 
     def has_progress(self, run: str) -> bool:
-        """Whether the log of a run tells more than that it has begun."""
+        """Whether a run has recorded more than its beginning."""
         try:
             return any("began" not in entry and not is_note(entry) for _, entry in self.entries(run, 0, 100))
         except RunError:
-            return False  # what is damaged is told where it is opened
+            return False  # damage is reported when the run is opened
 
     def is_suspect(self, row: Row, worker: str) -> bool:
-        """Whether another worker than this was lost with a run that is to be carried, and nothing was recorded."""
+        """Whether another worker was lost with a run that is to be carried and has recorded nothing."""
         is_taken_over = row.state == "running" and row.worker not in {None, worker}
         is_lost = row.state in {"queued", "running"} and (bool(row.losses) or is_taken_over)
         return is_lost and not self.has_progress(row.id)
 
     def sent(self, run: str) -> SentFile:
-        """What a run was sent."""
+        """The messages sent to a run."""
         return SentFile(self.path(run))
 
 
 def _stamp(path: Path) -> _Stamp:
-    """What is another one once a file has been written anew."""
+    """What changes whenever a file is rewritten."""
     try:
         status = path.stat()
     except OSError:
@@ -210,7 +210,7 @@ def _stamp(path: Path) -> _Stamp:
 
 
 def seq_in(idea: Idea) -> int:
-    """The number of the last entry that a run's file has taken up."""
+    """The number of the last entry that a run's file has absorbed."""
     row: Any = idea.meta[RUN].get(ROW, {})
     return int(row.get("seq", 0 if row else 1))
 
@@ -222,7 +222,7 @@ def has_log(path: Path) -> bool:
 
 
 def file_entries(idea: Idea, run: str) -> list[JsonObject]:
-    """What a run's file says of it, as entries."""
+    """What a run's file has absorbed, as entries."""
     about: Any = idea.meta[RUN]
     noted: list[JsonObject] = about.get("ticks", [])
     ticks: list[JsonObject] = [{"at": [], "tick": {"number": at, **tick}} for at, tick in enumerate(noted, 1)]
@@ -231,7 +231,7 @@ def file_entries(idea: Idea, run: str) -> list[JsonObject]:
 
 
 def _is_no_idea(path: Path) -> bool:
-    """Whether a file is JSON of something else: not a run that can't be read, but no run at all."""
+    """Whether a file is JSON of something else: no run at all, rather than a damaged one."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Who owns the runs of a folder: the process that has the lock on a run's log; and what owners write.
 
-The system gives the lock back when a process dies: while it has it, nobody else can write. The lease is counted all the
-same, for Activities.
+While a process has the lock, nobody else can write; the system releases it when the process dies. The lease is counted
+all the same, for Activities.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from .sent_file import is_cancelled, is_due
 
 
 class OpenRuns:
-    """The runs of a folder whose files this process has open: nobody else writes them."""
+    """The runs of a folder whose files this process has open, so that nobody else writes them."""
 
     def __init__(self, files: FolderFiles) -> None:
         self._files = files
         self._open: dict[str, KeptRun] = {}
 
     def _opened(self, run: str) -> Row | None:
-        """Open a run that is to be carried; None if it isn't any more, or another process has it."""
+        """Open a run that is to be carried; None if it no longer is, or another process has it."""
         kept = KeptRun.open(self._files.path(run), by_hand=False)
         try:
             kept.__enter__()
         except RunOpen:
             return None
         except IdeaError as error:
-            self._files.fail(run, error)  # nobody could ever go on with it: that is told at the run
+            self._files.fail(run, error)  # nobody could ever continue it: the error is stored with the run
             return None
         self._open[run] = kept
         row = as_sent(row_in(run, kept.idea), self._files.sent(run).read())
@@ -49,7 +49,7 @@ class OpenRuns:
         return row
 
     def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> Row:
-        """Write the file of a run that is owned, with what its log holds; how far it is then."""
+        """Write the file of a run that is owned, with what its log holds; return its row."""
         kept = self._open[run]
         kept.absorb()
         seq = seq_in(kept.idea) + kept.absorbed
@@ -58,13 +58,13 @@ class OpenRuns:
         return row_in(run, kept.idea)
 
     def _let_go(self, run: str, **changes: Any) -> Row:
-        """Leave a run that is owned to others."""
+        """Release a run that is owned to others."""
         row = self._keep(run, state="queued", worker=None, **changes)
         self._close(run)
         return row
 
     def _close(self, run: str) -> None:
-        """Give the lock of a run back."""
+        """Release the lock of a run."""
         self._open.pop(run).__exit__(None, None, None)
 
     def _history(self, run: str) -> RunHistory:
@@ -91,19 +91,19 @@ class OpenRuns:
                 file.write([item for number, item in sent if number > new.consumed or not _is_settled(item)])
 
     def close(self) -> None:
-        """Give all locks back."""
+        """Release all locks."""
         for run in list(self._open):
             self._close(run)
 
 
 class FolderLeases(OpenRuns):
-    """The leases of the runs of a folder: a run is owned whose file is open."""
+    """The leases of the runs of a folder: to own a run is to have its file open."""
 
     def __init__(self, files: FolderFiles, deliveries: FolderDeliveries) -> None:
         super().__init__(files)
         self._deliveries = deliveries
         self._ending: dict[str, int] = {}
-        """The leases of runs whose end was just written: what follows that must not be cut off."""
+        """The leases of runs whose end was just written: the watchdog must not cut what follows."""
 
     async def claim(
         self,
@@ -114,7 +114,7 @@ class FolderLeases(OpenRuns):
         is_beside: bool = False,
         needs: JsonObject | None = None,
     ) -> Row | None:
-        """Own a run from now on; None if another process does, or it is not for this one."""
+        """Own a run from now on; None if another process does, or it is for other workers."""
         return await self._files.off_loop(lambda: self._claim(run, worker, tags, needs, is_beside=is_beside))
 
     def _claim(
@@ -130,7 +130,7 @@ class FolderLeases(OpenRuns):
             return None
         history = None
         if before.state == "running" and before.worker != worker:
-            with suppress(RunError):  # what is damaged is told where it is opened
+            with suppress(RunError):  # damage is reported when the run is opened
                 history = self._files.history(run)
         row = self._opened(run)
         if row is None:
@@ -158,7 +158,7 @@ class FolderLeases(OpenRuns):
             await self._deliveries.push(row, self._files.now() + seconds)
 
     async def waive(self, run: str) -> Row | None:
-        """Let a run that waits for a worker go on with any; None if it doesn't."""
+        """Let a run that waits for a capable worker go on with any; None if it doesn't wait for one."""
 
         def let_go() -> Row | None:
             row = self._files.row(run)
@@ -187,7 +187,7 @@ class FolderLeases(OpenRuns):
             await self._deliveries.push(row, self._files.now() + seconds)
 
     async def forgive(self, run: str, lease: int) -> None:
-        """Nothing is written: who owns it next sees what it has recorded."""
+        """Do nothing: the next owner sees what the run has recorded."""
 
     async def history(self, run: str, source: Submission | None = None) -> RunHistory:
         """What a run that was claimed goes on from."""
@@ -207,7 +207,7 @@ class FolderLeases(OpenRuns):
         return await self._files.off_loop(write)
 
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
-        """The leases that runs have now which are owned here."""
+        """The current leases of runs; -1 for those that aren't owned here."""
 
         def lease(run: str) -> int:
             return self.lease(run) if run in self._open else self._ending.get(run, -1)
@@ -229,7 +229,7 @@ class FolderLeases(OpenRuns):
         return True
 
     async def _waits(self, row: Row) -> None:
-        """Have a run delivered that waits for what is there already, or falls due."""
+        """Have a waiting run delivered if what it waits for is there already, or when it falls due."""
         if parts_waited_for(row.waiting):
             await self._deliveries.wake(row.id)
         sent = await self._files.off_loop(self._files.sent(row.id).read)
@@ -255,7 +255,7 @@ class FolderLeases(OpenRuns):
             return row
 
     async def release(self, run: str, lease: int, worker: str | None = None) -> bool:
-        """Let go of a run that somebody else is to go on with; while it is owned, nobody else can."""
+        """Release a run to others, if it is owned under this lease."""
         del worker
 
         def let_go() -> Row | None:
@@ -267,7 +267,7 @@ class FolderLeases(OpenRuns):
         return row is not None
 
     async def forget(self, run: str, lease: int) -> None:
-        """Give the lock of a run back that is lost."""
+        """Release the lock of a run that was lost."""
 
         def let_go() -> None:
             if run in self._open and self._open[run].row.get("lease") == lease:
@@ -277,5 +277,5 @@ class FolderLeases(OpenRuns):
 
 
 def _is_settled(sent: JsonObject) -> bool:
-    """Whether a run that begins anew has taken up what it was sent, or has no more use for it."""
+    """Whether a run that begins anew has taken up a message, or no longer needs it."""
     return sent["item"] == DEADLINE or is_due(sent)

@@ -1,4 +1,4 @@
-"""A run's row in its file, under `meta.run.row`; of one that its user keeps by hand, what the file says of it."""
+"""The row of a run in a file: under `meta.run.row`, or worked out from the file if its user keeps it by hand."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _ABOUT = ("makers", "usage", "before", "dialect", "spent", "escalated")
 
 
 def kept_row(submission: Submission, created: float) -> JsonObject:
-    """The row of a run that was submitted just now."""
+    """The row of a run that was just submitted."""
     rest = {"child": submission.child, "input": submission.input, "created": created, "seq": 0}
     return {"state": "queued", "lease": 0, **submission.standing, **rest}
 
 
 def row_in(run: str, idea: Idea, *, is_logged: bool = False) -> Row:
-    """How far the run in a file is. `is_told`: its log holds what the file doesn't.
+    """How far the run in a file is. `is_logged`: its log holds what the file doesn't.
 
     Raises:
-        IdeaError: no run is kept in the file, or not as a run writes it.
+        IdeaError: the file holds no run, or a damaged one.
     """
     about = about_of(idea.meta, str(idea.file or run))
     row: Any = about.get(ROW)
@@ -52,7 +52,7 @@ def _damaged(run: str, name: str) -> IdeaError:
 
 
 def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
-    """How far a run is that was sent something since."""
+    """The row of a run with the effect of messages that it hasn't taken up."""
     if row.is_over or not sent:
         return row
     if is_cancelled(sent):
@@ -61,7 +61,7 @@ def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
 
 
 def _by_hand(about: JsonObject, context: Context, *, is_logged: bool = False) -> JsonObject:
-    """The row of a run that `actum run --save` has kept and nobody has submitted."""
+    """The row of a run that `actum run --save` keeps and nobody has submitted."""
     waits = not is_logged and (about.get("waiting") or approvals.pending(context))
     if not is_logged and not waits and about.get("output") is not None:
         return {"state": "done"}
@@ -69,14 +69,14 @@ def _by_hand(about: JsonObject, context: Context, *, is_logged: bool = False) ->
 
 
 def row_by_hand(about: JsonObject, context: Context) -> JsonObject:
-    """The row of a run that was submitted, and that its user has gone on with."""
+    """The row of a submitted run that its user has continued by hand."""
     now = _by_hand(about, context)
     row = {key: value for key, value in about[ROW].items() if key not in {"waiting", "error", "worker"}}
     return {**row, **now, "seq": row.get("seq", 0) + 1, "ended": time.time() if now["state"] in OVER else None}
 
 
 def left_waiting(about: JsonObject, context: Context, sent: Sequence[JsonObject]) -> list[str]:
-    """What a run still waits for that has taken up what it was sent."""
+    """What a run still waits for after taking up these messages."""
     settled = {item.get("gate") for item in sent}
     pending = {f"approval {call.of}" for call in approvals.pending(context)}
     waited = map(str, about.get("waiting", ()))
@@ -84,7 +84,7 @@ def left_waiting(about: JsonObject, context: Context, sent: Sequence[JsonObject]
 
 
 def source_in(run: str, idea: Idea) -> Submission:
-    """What the run in a file was made of: its Idea as it was submitted; its context is what it has left."""
+    """The submission of the run in a file: its Idea as submitted, with the context that the run has left."""
     row: Any = idea.meta[RUN].get(ROW, {})
     config = {key: value for key, value in idea.config.items() if key != "origin"}
     return Submission(

@@ -1,4 +1,4 @@
-"""The file of a kept run: an Idea whose context is what the run has left, and beside it a log of what is new."""
+"""The file of a kept run: an Idea whose context is what the run has left, beside it a log of newer entries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .sending import ANEW, with_sent
 from .sent_file import SentFile, is_cancelled, is_due
 
 _SAID = "said"
-"""The member of `meta.run` that holds how much had been said when its limits began to count."""
+"""The member of `meta.run` that holds how many messages the user had said when its limits began to count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class KeptRun:
     idea: Idea
     log: RunLog
     is_by_hand: bool = True
-    """Whether its user goes on with it, and no worker."""
+    """Whether its user continues it, not a worker."""
     absorbed: int = 0
-    """How many entries of its log the file has taken up that its row doesn't count yet."""
+    """How many entries of its log the file has absorbed that its row doesn't count yet."""
     _is_new: bool = False
     _is_anew: bool = False
-    """Whether it was sent that its limits begin anew."""
+    """Whether a message asked for its limits to begin anew."""
 
     @classmethod
     def begin(
@@ -113,7 +113,7 @@ class KeptRun:
         return self
 
     def _write_first(self) -> None:
-        """Write the file of a new run. A log that lies there is of a run whose file has been deleted, and goes too."""
+        """Write the file of a new run. A log that is there belongs to a run whose file was deleted: delete it, too."""
         _check_new(self.path)
         self.log.clear()
         SentFile(self.path).path.unlink(missing_ok=True)
@@ -121,7 +121,7 @@ class KeptRun:
         self.log.run = self.about[ID]
 
     def _take_up(self) -> None:
-        """Read the file, now that nobody else writes it, and put into it what it doesn't hold."""
+        """Read the file, now that nobody else writes it, and add what it doesn't hold yet."""
         self.idea = _loaded(self.path)
         self.log.run = run_id(self.about)
         self.absorb()
@@ -139,7 +139,7 @@ class KeptRun:
                 file.write([message for message in sent if not is_due(message)])
 
     def absorb(self) -> None:
-        """Take what only the log holds into the file.
+        """Move what only the log holds into the file.
 
         Raises:
             IdeaError: it is not the log of a run.
@@ -173,7 +173,7 @@ class KeptRun:
 
     @property
     def row(self) -> JsonObject:
-        """Its row, as workers write it; empty where its user keeps it by hand."""
+        """Its row, as workers write it; empty if its user keeps it by hand."""
         return self.about.get(ROW, {})
 
     @property
@@ -243,7 +243,7 @@ class KeptRun:
         return result
 
     def _progress(self, *, anew: bool) -> RunProgress:
-        """How far it is; its limits begin anew also with every turn of a conversation."""
+        """Its progress so far; its limits begin anew with every turn of a conversation, too."""
         turns = sum(map(is_said, self.idea.context.messages))
         if self.about.get(_SAID) != turns or anew:
             self.keep(self.idea.context, {**RunProgress.of(self.about, anew=True).about, _SAID: turns})
@@ -253,21 +253,21 @@ class KeptRun:
 
 
 def tools_noted(agent: Assembly, context: Context, about: JsonObject) -> JsonObject:
-    """By what the tools are known whose calls a run has made: plans are derived of runs of the same tools alone."""
+    """The digests of the tools that a run has called: plans are derived only from runs of the same tools."""
     try:
         digests = offered(context, agent.tools, agent.config.tools).digests
     except ActumError:
-        return {}  # so the run has ended by that
+        return {}  # the run itself has failed of that
     return {name: digests[name] for name in about.get("makers", {}) if name in digests}
 
 
 def own_path(path: Path) -> Path:
-    """The file of a run itself, by whatever link it is reached: its log is beside it."""
+    """The file of a run with links resolved: its log is beside it."""
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 
 def with_origin(idea: Idea, path: Path, origin: str | None) -> Idea:
-    """An Idea that is to be kept in a file, noting where its relative paths start from."""
+    """An Idea to be written to a file, with a note of where its relative paths start from."""
     if origin is None or is_url(origin):
         return idea
     noted = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()

@@ -1,4 +1,4 @@
-"""For how long a worker counts as alive that is not heard of: as was asked for, longer where its place is far away."""
+"""How long a silent worker counts as alive: as long as its user asked for, longer if its place is far away."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ _LONGEST = 120.0
 
 
 class Lease:
-    """What was asked for, in `seconds`, and what it takes.
+    """The lease that was asked for, in `seconds`, and the one that it takes.
 
-    The worker goes by what others were `told` last: it cuts its runs before they take them over.
+    The worker goes by the one that it `announced` last: it cuts its runs before others take them over.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.announced = seconds
-        """What others were told last, in seconds."""
+        """The lease that others know, in seconds."""
         self.round_trip = 0.0
         """How long the place takes to answer, in seconds."""
 
     @property
     def wanted(self) -> float:
-        """What the lease has to be by the round trips of late; no longer than is borne."""
+        """The lease that the recent round trips require, up to the longest one."""
         return max(self.seconds, min(_TRIPS * self.round_trip, _LONGEST))
 
     @property
     def ahead(self) -> float:
-        """By how many seconds later than it asks for the worker is to count as lost."""
+        """How many seconds the wanted lease is longer than the one that was asked for."""
         return self.wanted - self.seconds
 
     def tell(self, ahead: float) -> None:
-        """Note that others were told of so many seconds more."""
+        """Note that others know of a lease so many seconds longer."""
         self.announced = self.seconds + ahead
 
     def check(self) -> None:
-        """Judge whether the place is near enough.
+        """Check that the place is near enough.
 
         Raises:
             RunError: it isn't.

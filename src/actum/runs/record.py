@@ -1,7 +1,7 @@
-"""The record of a run that others may take over: what is told is committed in groups, and judged by the lease (L8).
+"""The record of a run that others may take over: entries are committed in groups, and judged by the lease (L8).
 
-What counts for the lease is when it was asked for, not when the answer was read: the process may have been frozen in
-between.
+A lease counts as confirmed when the question was sent, not when its answer was read: the process may have been frozen
+in between.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ..schema.json import JsonObject, check_depth, encode
 from .row import NewEntry
 
 _AGAIN = 0.2
-"""Seconds until a store that could not be reached is tried again."""
+"""Seconds before a store that could not be reached is tried again."""
 
 
 class Keeping(Protocol):
-    """What entries are committed to (see `SqlStore.append`)."""
+    """What entries are committed to (see `SqlLeases.append`)."""
 
     async def append(self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False) -> dict[str, int]:
-        """Append entries; return the leases that their runs and those named have now."""
+        """Append entries; return the current leases of their runs and of `runs`."""
         ...
 
 
 class LeasedRecord:
-    """Takes the entries of one run under one lease. `on_loss` is called once, when it is known that the run is lost."""
+    """Takes the entries of one run under one lease. `on_loss` is called once, when the run is found to be lost."""
 
     def __init__(
         self, committer: Committer, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], object]
@@ -41,36 +41,36 @@ class LeasedRecord:
         self.lease = lease
         self.is_lost = False
         self.seq = seq
-        """The number of the last entry that was told."""
+        """The number of the last entry that was taken."""
         self.kept = seq
-        """The number of the last entry that is kept."""
+        """The number of the last entry that is stored."""
         self.sent = seq
-        """The number of the last entry that is kept, or is being committed."""
+        """The number of the last entry that is stored or being committed."""
         self.confirmed = -1.0
-        """When it was last asked whether the run is this one's still, and it was; by the monotonic clock."""
+        """When the question was sent whose answer last confirmed the lease; by the monotonic clock."""
         self.gate: Gate | None = None
-        """What lets the run's requests in, since other runs ask the same models."""
+        """The gate before the models, which other runs ask, too."""
         self.post: Post | None = None
         """What puts the run's requests into batches."""
         self.spread: Spread | None = None
-        """What has calls of the run carried out by others."""
+        """What has calls of the run carried out by other runs."""
         self.keyed = ""
         """What the idempotency keys of its calls begin with (C9)."""
         self.has_progress = False
-        """Whether anything is kept of it that wasn't when it was taken up."""
+        """Whether anything of it was stored since it was claimed."""
         self._note: NewEntry | None = None
-        """The course that was noted last: it is in no hurry, and goes with what follows, or with the end."""
+        """The course that was noted last: it isn't urgent, and is committed with the next entry or with the end."""
         self.failure: RunError | None = None
-        """Why an entry can't be kept at all."""
+        """Why an entry can't be stored at all."""
         self._committer = committer
         self._consumed: int | None = consumed
         self._on_loss = on_loss
 
     def __call__(self, entry: JsonObject) -> None:
-        """Take one entry; nothing of a run that is lost.
+        """Take one entry; ignore it if the run is lost.
 
         Raises:
-            IdeaError: it could not be read again; the run ends, since what it did would not be known.
+            IdeaError: it could not be read back; the run ends, since nobody would know what it did.
         """
         if self.is_lost:
             return
@@ -97,18 +97,18 @@ class LeasedRecord:
             self._committer.add(self, note)
 
     async def closed(self) -> Sequence[NewEntry]:
-        """What of a run that has come to its end is to be kept with that: its course; all else is `settled`."""
+        """Wait until all entries are stored but the last course, which is returned: it is stored with the run's end."""
         notes = [] if self._note is None else [self._note]
         await self._settled(self.seq - len(notes))
-        self._note, self.kept = None, self.seq  # with the end, or not at all: nobody waits for it
+        self._note, self.kept = None, self.seq  # stored with the end, or not at all: nobody waits for it
         return notes
 
     async def settled(self) -> None:
-        """Wait until all that was told is kept and the run is known to be this one's still.
+        """Wait until all entries are stored and the lease is confirmed.
 
         Raises:
             Fenced: another process owns the run by now.
-            RunError: what was told can't be kept.
+            RunError: an entry can't be stored.
         """
         self._flush_note()
         await self._settled(self.seq)
@@ -123,23 +123,23 @@ class LeasedRecord:
         raise Fenced(f"{self.run}: another process owns the run by now")
 
     def judge(self, lease: int | None, asked: float) -> None:
-        """Take in which lease the run had, asked for at that time."""
+        """Compare with the run's lease in the store, asked for at that time."""
         if lease == self.lease:
             self.confirmed = max(self.confirmed, asked)
         else:
             self.lose()
 
     def lose(self) -> None:
-        """Know that the run is lost, or may be: nothing of it is written any more, and nothing is begun."""
+        """Treat the run as lost: write and begin nothing more of it."""
         if not self.is_lost:
             self.is_lost = True
             self._on_loss()
 
 
 class Committer:
-    """Commits what all records of a process have been told, those that are there at once in one transaction.
+    """Commits the entries of all records of a process, those that are waiting in one transaction.
 
-    A confirmation of a lease is good for `fresh` seconds. `clock` is the monotonic one.
+    A confirmed lease is valid for `fresh` seconds. `clock` is the monotonic one.
     """
 
     def __init__(self, store: Keeping, fresh: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -150,19 +150,19 @@ class Committer:
         self._asked: dict[str, LeasedRecord] = {}
         self._wake = asyncio.Event()
         self._under_way = self._round = asyncio.Event()
-        """Set when the round that is being committed is over; and the one after that."""
+        """Set when the round that is being committed is over, and when the next one is."""
 
     def add(self, record: LeasedRecord, entry: NewEntry) -> None:
-        """Have an entry committed soon."""
+        """Queue an entry for the next round."""
         self._new.append((record, entry))
         self._wake.set()
 
     def is_fresh(self, confirmed: float) -> bool:
-        """Whether what was asked for at that time still counts."""
+        """Whether a lease that was confirmed at that time is still valid."""
         return self.clock() - confirmed < self.fresh
 
     async def round(self, record: LeasedRecord, seq: int) -> None:
-        """Wait until what a record was told up to a number, or the store's refusal of it, has come back."""
+        """Wait until the store has taken or refused a record's entries up to a number."""
         if record.kept < seq <= record.sent:
             await self._under_way.wait()
             return
@@ -196,7 +196,7 @@ class Committer:
                 break
             except StoreUnavailable:
                 is_again = True
-                await asyncio.sleep(_AGAIN)  # until it is back, or the watchdog has cut what waits for it
+                await asyncio.sleep(_AGAIN)  # until it is back, or the watchdog has cut all that wait for it
                 if all(record.is_lost for record in records.values()):
                     return
             except RunError as error:

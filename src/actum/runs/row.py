@@ -1,4 +1,4 @@
-"""A run that is kept, as a row: what it is made of, how far it is, and what it came to."""
+"""The row of a run: what was submitted, how far it is, and what it came to."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "ca
 OVER = frozenset[State]({"done", "failed", "cancelled"})
 """The states that no run leaves."""
 BY_HAND = "actum resume"
-"""What a run waits for that was cut and that nobody has submitted: no worker goes on with it by itself."""
+"""What an interrupted run waits for that nobody has submitted: no worker resumes it unasked."""
 QUEUE = "runs"
-"""The queue that is meant if none is named."""
+"""The default queue."""
 _LONGEST_NAME = 200
 _LONGEST_SOUGHT = 400
-"""How much of a name runs are found by: folded it may be longer, and indexes take no more."""
+"""How much of a folded name can be searched: folding may lengthen it, and indexes take no more."""
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,59}")
 CHILDREN = "children"
-"""The queue of runs that carry out calls of others: of its own, so that those who wait for them can't starve them."""
+"""The queue of child runs: a separate one, so that the parents that wait for them can't starve them."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
 IN_BATCH = "a batch of "
-"""What the reason begins with for which a run waits whose request lies in a provider's batch."""
+"""How the reason begins for which a run waits whose request lies in a provider's batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStanding:
-    """How a run stands among others."""
+    """Whose a run is, and when, where and on whose behalf it runs."""
 
     tenant: str = ""
     queue: str = QUEUE
@@ -50,19 +50,19 @@ class RunStanding:
     at: float | None = None
     """When it may begin, in seconds since the epoch."""
     patience: float | None = None
-    """How many seconds it waits for decisions before those that are still out are refused."""
+    """How many seconds it waits for decisions; then the calls that are still undecided are refused."""
     escalate: str | None = None
-    """Who is to decide once that time is over, for as long again; None where the calls are refused at once."""
+    """Who decides once that time is over, for as long again; None refuses the calls at once."""
     parent: str | None = None
-    """The run of which it carries out a call."""
+    """The run whose call it carries out."""
     tag: str | None = None
-    """The tag that a worker has to have."""
+    """The tag that its worker must have."""
     keyed: str | None = None
-    """The id that the idempotency keys of its calls are made of, if it isn't its own: it goes on from that run."""
+    """The id from which its calls' idempotency keys derive, if not its own: that of the run that it continues."""
 
     @property
     def standing(self) -> dict[str, Any]:
-        """All of that by name."""
+        """These fields by name."""
         return {name: getattr(self, name) for name in STANDING}
 
 
@@ -78,17 +78,20 @@ class Submission(RunStanding):
     origin: str | None = None
     input: JsonObject | None = None
     child: JsonObject | None = None
-    """Where that call is, and what bounds it (see `spreading.py`)."""
+    """The place of that call, its root run, lineage and limits (see `run_spreading.py`)."""
 
     @property
     def key(self) -> str:
-        """What the idempotency keys of its calls begin with: the same wherever, and however often, it is submitted."""
+        """What the idempotency keys of its calls begin with: the same however often it is submitted."""
         return sha256(f"{self.tenant}\0{self.keyed or self.id}".encode()).hexdigest()[:32]
 
 
 def keyed_by(secret: str, submission: Submission) -> Submission:
-    """The submission with the id that its calls' keys are made of: by its place's secret, so that no other place and no
-    tenant makes the same, and by what it is called, so that it is the same however often it is submitted."""
+    """The submission with the id from which its calls' idempotency keys derive.
+
+    A digest of the place's secret, the tenant and the run's id: no other place or tenant arrives at the same one, and
+    the same run always does.
+    """
     if submission.keyed is not None or submission.parent is not None:
         return submission
     digest = hmac.new(secret.encode(), encode([submission.tenant, submission.id]).encode(), "sha256").hexdigest()
@@ -116,23 +119,23 @@ class Row(RunStanding):
     state: State
     lease: int = 0
     attempts: int = 0
-    """How many that carried nothing else have owned it in a row, since one let go of it or something was recorded."""
+    """How many workers that carried nothing else have owned it in a row, with nothing released or recorded between."""
     worker: str | None = None
     former: str | None = None
-    """Who owned it before, and has neither ended it nor let go of it."""
+    """Its previous worker, if that has neither ended nor released it."""
     losses: Sequence[Loss] = ()
-    """The workers that were lost with it, nothing recorded; they make it a suspect."""
+    """The workers that were lost with it while it recorded nothing; they make it a suspect."""
     needs: JsonObject | None = None
-    """What it needs of who carries it out, noted when it was begun."""
+    """What its worker must have, noted when it was begun."""
     missing: Sequence[str] = ()
-    """What is missing where it was last to be carried out: it waits for a worker that has it."""
+    """What the last worker to look at it lacked: it waits for one that has it."""
     uncarried: float | None = None
-    """Since when it has waited for one."""
+    """Since when it has waited for such a worker."""
     output: Json = None
     waiting: Sequence[str] = ()
     """The decisions and gates that it waits for."""
     error: JsonObject | None = None
-    """Why it failed, as `ActumError.to_dict` says it."""
+    """Why it failed, as `ActumError.to_dict` returns it."""
     about: JsonObject = field(default_factory=dict[str, Any])
     """What else is known of it: `makers`, `dialect`, `usage`."""
     name: str = ""
@@ -140,18 +143,18 @@ class Row(RunStanding):
     created: float = 0.0
     ended: float | None = None
     is_by_hand: bool = False
-    """Whether its user keeps it in a file, and no worker has gone on with it so far."""
+    """Whether its user keeps it in a file and no worker has carried it yet."""
     is_parked: bool = False
-    """Whether it is queued behind others of its tenant, which has as many as it may."""
+    """Whether it is queued behind others of its tenant, which has as many in the queue as it may."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing can become of it any more."""
+        """Whether it has ended for good."""
         return self.state in OVER
 
     @property
     def escalated(self) -> str | None:
-        """Who is to decide on what waits, since nobody did in time; None where that time isn't over."""
+        """Who has to decide on what waits, since nobody did in time; None while that time isn't over."""
         name = self.about.get("escalated")
         return name if isinstance(name, str) else None
 
@@ -177,10 +180,10 @@ _AS_KEPT = ("id", "lease", "attempts", "worker", "former", "needs", "output", "e
 
 
 def row_read(kept: Mapping[str, Any], damaged: Callable[[str], ActumError]) -> Row:
-    """How far a run is, from what is kept by name; what is missing or null is as for one that was submitted just now.
+    """How far a run is, from stored values by name; what is missing or null is as for a run that was just submitted.
 
     Raises:
-        ActumError: as `damaged` puts it, for what is not as runs are kept.
+        ActumError: made by `damaged`, for a value that no run is stored with.
     """
     values = {name: value for name, value in kept.items() if value is not None}
     if values.get("state") not in (*get_args(State), "parked"):
@@ -204,7 +207,7 @@ def row_read(kept: Mapping[str, Any], damaged: Callable[[str], ActumError]) -> R
 
 
 def losses_from(kept: Any) -> list[Loss]:
-    """The losses of a run as they are kept; what is damaged is left out."""
+    """The losses of a run from their stored form; what is damaged is left out."""
     items: list[Any] = kept if is_list(kept) else []
     valid = [item for item in items if is_object(item) and isinstance(item.get("time"), int | float)]
     return [Loss(str(item.get("worker")), item["time"], str(item.get("doing"))) for item in valid]
@@ -212,10 +215,10 @@ def losses_from(kept: Any) -> list[Loss]:
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """An entry of a run's record, told under a lease. `seq` counts the entries of the run from 1.
+    """An entry to append to a run's record under a lease. `seq` counts the entries of the run from 1.
 
-    `consumed`: the entry begins the run anew, so that those before it are no longer needed, and neither is what the
-    run was sent up to this number.
+    `consumed`: the entry begins the run anew, which makes obsolete the entries before it, and the messages that the run
+    was sent up to this number.
     """
 
     run: str
@@ -227,12 +230,12 @@ class NewEntry:
 
 
 Numbered: TypeAlias = tuple[int, JsonObject]
-"""An entry of a record, or something that was sent, with its number among these."""
+"""An entry of a record, or a message that was sent, with its number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHistory:
-    """What whoever has claimed a run goes on from: its source, its record, and what it was sent meanwhile."""
+    """What a run goes on from: its submission, its record, and the messages sent to it meanwhile."""
 
     source: Submission
     entries: Sequence[JsonObject]
@@ -240,11 +243,11 @@ class RunHistory:
     """The number of the last entry."""
     sent: Sequence[JsonObject]
     consumed: int
-    """The number of the last thing that it was sent."""
+    """The number of the last message."""
 
     @classmethod
     def of(cls, source: Submission, entries: Sequence[Numbered], sent: Sequence[Numbered]) -> RunHistory:
-        """What stands in the record of a run, and what it was sent, each with its number."""
+        """From the entries of a run's record and the messages sent to it, each with its number."""
         return cls(
             source=source,
             entries=[entry for _, entry in entries],
@@ -270,7 +273,7 @@ class Ending:
     error: JsonObject | None = None
     about: JsonObject = field(default_factory=dict[str, Any])
     took: JsonObject = field(default_factory=dict[str, Any])
-    """The seconds that its calls and requests have taken; they are told, and not kept."""
+    """The seconds that its calls and requests have taken; they are logged, not stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +286,7 @@ class Looked:
 
 
 def kept_lacks(missing: Sequence[str], since: float) -> JsonObject:
-    """What a run lacks, as it is kept."""
+    """What a run lacks, as it is stored."""
     return {"missing": list(missing), "since": round(since, 3)}
 
 
@@ -294,25 +297,25 @@ def name_in(meta: Any) -> str:
 
 
 def sought(id: str, name: str) -> str:
-    """What a run of this id and name is found by, wherever it is kept: databases fold letters each in their own way."""
+    """The text by which a run of this id and name is found, folded here because each database folds in its own way."""
     return f"{_folded(id)}\n{_folded(name)[:_LONGEST_SOUGHT]}"
 
 
 def _folded(text: str) -> str:
-    """A text without what doesn't count when runs are looked for: the case, and how accents are put together."""
+    """A text without what doesn't count in a search: the case of letters, and how accents are composed."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
-    """Which runs are listed: the newest `most` of those that `takes` takes."""
+    """Which runs are listed: the newest `most` of those that `takes` accepts."""
 
     state: State | None = None
     tenant: str | None = None
     before: Row | None = None
     """The last one of the page before."""
     find: str = ""
-    """A part of what they are `sought` by."""
+    """A part of the text by which they are `sought`."""
     most: int = 100
 
     @classmethod
@@ -337,7 +340,7 @@ class RunPage:
         return cls(state=state, tenant=tenant, before=before, find=text, most=most)
 
     def takes(self, row: Row) -> bool:
-        """Whether a run is one of those that are looked for."""
+        """Whether a run belongs on the page."""
         return (
             (self.state is None or row.state == self.state)
             and (self.tenant is None or row.tenant == self.tenant)
@@ -358,7 +361,7 @@ def check_tag(tag: Any) -> str:
 
 
 def new_id() -> str:
-    """An id that no run has: by the time first, so that what is kept by ids grows where it was written last."""
+    """A new id. It begins with the time, so that tables ordered by ids grow at their end."""
     raw = int(time.time() * 1_000).to_bytes(6, "big") + urandom(7)
     return b32hexencode(raw).decode().rstrip("=").lower()
 

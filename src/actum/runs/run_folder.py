@@ -1,6 +1,6 @@
-"""Runs in a folder, each a file as `actum run --save` writes it: what is kept there can be read, shown and replayed.
+"""Runs in a folder, each in a file as `actum run --save` writes it, which can be read, shown and replayed.
 
-Beside a run's file lie its log and what it was sent; the queue is a file of SQLite in the same folder.
+Beside a run's file are its log and the messages sent to it; the queue is a SQLite file in the same folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RunFolder(FolderDeliveries):
         self.leases = FolderLeases(self._files, self)
 
     async def submit(self, run: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
-        """Keep a run in a new file and have it delivered, unless there is one of its id."""
+        """Keep a run in a new file and have it delivered, unless there is one of its id; return its row."""
         if run.parent is not None and lease is not None and self.leases.lease(run.parent) != lease:
             raise Fenced(f"{run.parent}: no process owns the run any more")
         async with transaction_in(self.database, within) as transaction:
@@ -48,11 +48,11 @@ class RunFolder(FolderDeliveries):
         return row
 
     async def get(self, run: str) -> Row | None:
-        """How far a run is."""
+        """The row of a run; None if there is none."""
         return await self._files.off_loop(lambda: self._files.row(run))
 
     async def look(self, run: str) -> Looked | None:
-        """A run before it is claimed; None if there is none."""
+        """A run as it is before a claim; None if there is none."""
 
         def read() -> Looked | None:
             row, source = self._files.row(run), self._files.source(run)
@@ -76,39 +76,39 @@ class RunFolder(FolderDeliveries):
         return await self._files.off_loop(read)
 
     async def source(self, run: str) -> Submission | None:
-        """What a run was made of; its context is what it has left."""
+        """The submission of a run, with the context that it has left."""
         return await self._files.off_loop(lambda: self._files.source(run))
 
     async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
-        """Entries of a run's record; those that its file has taken up are one that says how far it has come."""
+        """Entries of a run's record after a number; those that its file has absorbed are summed up in one."""
         return await self._files.off_loop(lambda: self._files.entries(run, after, most))
 
     async def owed(self, after: str, most: int) -> list[Row]:
-        """A page of the runs that somebody has to carry out."""
+        """A page of the runs that a worker has to carry out, by id."""
         rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
         return [row for row in rows if row.state in {"queued", "running"} and row.id > after][:most]
 
     async def history(self, run: str) -> RunHistory | None:
-        """What whoever claims a run now goes on from; None if there is none."""
+        """What a run goes on from if it is claimed now; None if there is none."""
         return await self._files.off_loop(lambda: self._files.history(run))
 
     async def sent(self, run: str) -> list[JsonObject]:
-        """What a run was sent, each with when it is `due`; None is at once."""
+        """The messages sent to a run, each with when it is `due`; None is at once."""
         return await self._files.off_loop(self._files.sent(run).read)
 
     async def waive(self, run: str) -> Row | None:
-        """Let a run that waits for a worker go on with any, whatever that lacks; how far it is, if there is one."""
+        """Let a run that waits for a capable worker go on with any; return its row, None if there is no such run."""
         return await self.leases.waive(run) or await self.get(run)
 
     async def cancel(self, run: str) -> Row | None:
-        """End a run for good: who works on it finds out when it next asks whether it still may."""
+        """End a run for good: its owner finds out when it next asks for its lease."""
         row = await super().cancel(run)
         if row is not None:
             await self.database.single(UNASK, run)
         return row
 
     async def sweep(self, state: State, before: float, most: int) -> int:
-        """Delete runs of a state that were over before a time; those that were kept by hand have none, and stay."""
+        """Delete runs of a state that ended before a time; runs kept by hand have no such time, and stay."""
         in_batches = {run for (run,) in await self.database.single(IN_BATCHES)}
         swept = await self._files.off_loop(lambda: self._files.sweep(state, before, most, in_batches))
         async with self.database.transaction() as within:
@@ -116,9 +116,9 @@ class RunFolder(FolderDeliveries):
         return len(swept)
 
     async def review(self) -> None:
-        """Let runs go on that wait for others which are over, and end what carries out calls of runs that have ended.
+        """Wake runs whose children are all over, and cancel children of runs that failed or were cancelled.
 
-        Whoever had ended those may have been killed before it came to that: here it isn't part of one transaction.
+        A process may have been killed between ending a run and doing so: here it isn't one transaction.
         """
         rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
         parents = {row.parent for row in rows if not row.is_over}
@@ -130,7 +130,7 @@ class RunFolder(FolderDeliveries):
                 await self.cancel(row.id)
 
     async def aclose(self) -> None:
-        """Give all locks back, and close the queue."""
+        """Release all locks and close the queue."""
         self.leases.close()
         await self.queue.aclose()
         await self.database.aclose()

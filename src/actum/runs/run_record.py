@@ -1,4 +1,4 @@
-"""What a run was made of and what it has told, read from where it is kept."""
+"""What a run was submitted with and what it has recorded, read from its store."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class RunRecord:
         return found_run(await self._store.get(self._run), self._run)
 
     async def history(self) -> RunHistory:
-        """What it was made of, all that it has told, and what it was sent; raises as `row`."""
+        """Its submission, its record, and the messages sent to it; raises as `row`."""
         return found_run(await self._store.history(self._run), self._run)
 
     async def context(self) -> Context:
-        """The context that it has reached, fit to be resumed; that of its Idea if it hasn't begun."""
+        """The context that it has reached, ready to be resumed; that of its Idea if it hasn't begun."""
         return context_of(await self.history())
 
     async def decided(self) -> Context:
-        """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
+        """Its context with the messages that it hasn't taken up: a decision that was sent can't be sent again."""
         history = await self.history()
         return with_sent(context_of(history), history.sent)
 
@@ -63,7 +63,7 @@ class RunRecord:
         )
 
     async def idea(self, row: Row) -> Idea:
-        """It as an Idea whose context is what it has left."""
+        """The run as an Idea whose context is what it has left."""
         history = await self.history()
         idea, entries = submitted_idea(history.source), history.entries
         ticks = [tick.to_dict() for tick in ticks_in(entries, self._run)]
@@ -76,7 +76,7 @@ class RunRecord:
 
 
 def context_of(history: RunHistory) -> Context:
-    """The context that a run has reached, fit to be resumed; that of its Idea if it hasn't begun.
+    """The context that a run has reached, ready to be resumed; that of its Idea if it hasn't begun.
 
     Raises:
         MessageError, RunError: its record is damaged.
@@ -86,7 +86,7 @@ def context_of(history: RunHistory) -> Context:
 
 
 def found_run(value: T | None, run: str) -> T:
-    """What is known of a run, if there is one.
+    """A value that was looked up for a run, if there is one.
 
     Raises:
         RunNotFound: it doesn't exist, or no longer.

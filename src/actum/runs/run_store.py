@@ -1,7 +1,4 @@
-"""What keeps the runs of a place, and which place a URL names.
-
-Each write of a record is judged by the lease of its run, where it is made.
-"""
+"""The stores of runs, and which of them a URL names. A store judges each write of a record by the run's lease."""
 
 from __future__ import annotations
 
@@ -19,9 +16,9 @@ from .sql_store import SqlStore
 from .sqlite_database import SqliteDatabase
 
 RunStore: TypeAlias = SqlStore | RunFolder
-"""Keeps runs, and has them delivered by its queue: in a database, or in a folder, which does what `SqlStore` says.
+"""Keeps runs and has its queue deliver them: in a database, or in a folder, with the same methods (see `SqlStore`).
 
-All of it raises StoreUnavailable where the place can't be reached now, RunError where it can't be used.
+All of them raise StoreUnavailable while the place can't be reached, RunError if it can't be used.
 """
 _SERVERS = ("postgresql://", "postgres://")
 _ACCEPTED = "runs are kept in postgresql://…, sqlite:///FILE, FILE.db, a folder, or :memory:"
@@ -31,10 +28,10 @@ _OF_FILES = (".json", ".jsonl", ".yaml", ".yml")
 def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
     """The runs that a URL or a path names: `postgresql://…`, `sqlite:///FILE` or `FILE.db`, `:memory:`, or a folder.
 
-    They are opened when they are first used. `queue` takes the place of the one that belongs to them.
+    They are opened when they are first used. `queue` replaces their own queue.
 
     Raises:
-        RunError: for what names no place that could keep runs.
+        RunError: it names no place that can keep runs.
     """
     text = place_given(url)
     if text.startswith(_SERVERS):
@@ -51,7 +48,7 @@ def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
 
 
 def place_given(place: Any) -> str:
-    """What names a place, if it can be one; nothing is opened.
+    """The name of a place as text, checked without opening it.
 
     Raises:
         RunError: it can't.
@@ -75,7 +72,7 @@ def place_given(place: Any) -> str:
 
 
 def sqlite_path(text: str) -> str | None:
-    """The file of a database of SQLite, None for what names none."""
+    """The file of the SQLite database that a text names; None if it names none."""
     for scheme in ("sqlite:///", "sqlite:"):
         if text.startswith(scheme):
             return text.removeprefix(scheme)

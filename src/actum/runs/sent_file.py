@@ -1,4 +1,4 @@
-"""What a run in a folder was sent, in a file beside its own, until whoever goes on with it has taken it up."""
+"""The messages sent to a run in a folder, in a file beside its own, until its next owner takes them up."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..sources.files import file_time, write_text
 
 
 class SentFile:
-    """Items, each with when it is due: `[{"item": {…}, "due": null}]`."""
+    """Messages, each with when it is due: `[{"item": {…}, "due": null}]`."""
 
     def __init__(self, run: Path) -> None:
         self.path = run.with_name(f"{run.name}.sent")
 
     def read(self) -> list[JsonObject]:
-        """What the run was sent, and nobody has taken up; `due` is None once it is, by the clock of the file system.
+        """The messages that nobody has taken up; `due` is None once they are due, by the clock of the file system.
 
         Raises:
-            IdeaError: that can't be read.
+            IdeaError: they can't be read.
         """
         try:
             messages: Any = decode(self.path.read_text(encoding="utf-8"))
@@ -40,20 +40,20 @@ class SentFile:
         return IdeaError(f"{self.path}: what the run was sent can't be read: {why}")
 
     def due(self) -> list[tuple[int, JsonObject]]:
-        """What of it is to be taken up now, each with its number from 1; raises as `read`."""
+        """The items of the messages that are due, each with its number from 1; raises as `read`."""
         return [(number, message["item"]) for number, message in enumerate(self.read(), 1) if is_due(message)]
 
     def add(self, items: Iterable[JsonObject], due: float | None) -> None:
-        """Write what else the run is sent, from a time on; raises as `read`."""
+        """Add messages that are due at a time, or at once; raises as `read`."""
         self.write([*self.read(), *({"item": item, "due": due} for item in items)])
 
     def write(self, sent: Sequence[JsonObject]) -> None:
-        """Write what the run was sent."""
+        """Replace the messages."""
         write_text(self.path, encode(list(sent)), private=True)
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """What is done under the lock of what the folder's runs were sent: briefly, to send, and to take up."""
+        """Hold the lock of all messages of the folder: briefly, to send some or take some up."""
         folder = self.path.parent
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -70,17 +70,17 @@ class SentFile:
 
 
 def is_due(sent: JsonObject) -> bool:
-    """Whether an item that a run was sent is to be taken up now; that it is cancelled is nothing to take up."""
+    """Whether a message is to be taken up now; a cancellation never is."""
     return "cancel" not in sent["item"] and sent["due"] is None
 
 
 def is_called(sent: Sequence[JsonObject]) -> bool:
-    """Whether any of what a run was sent is to be taken up now."""
+    """Whether any message is to be taken up now."""
     return any(map(is_due, sent))
 
 
 def is_cancelled(sent: Sequence[JsonObject]) -> bool:
-    """Whether a run was cancelled."""
+    """Whether one of the messages cancels the run."""
     return any("cancel" in message["item"] for message in sent)
 
 

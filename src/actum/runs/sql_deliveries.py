@@ -1,6 +1,6 @@
-"""What has the runs of a database delivered, in the transactions that write them, and what ends with a run.
+"""The runs of a database: having them delivered, in the transactions that write them, and ending what belongs to them.
 
-Of runs that carry out calls of others it is known here who waits for whom. What locks both locks the parent first.
+Parents wait for their children. What locks both locks the parent first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)
 
 
 class SqlDeliveries:
-    """Has runs delivered, as soon as their tenants may have them so."""
+    """Has runs delivered, as soon as the limits of their tenants allow."""
 
     def __init__(self, database: Database, queue: Queue) -> None:
         self.database = database
@@ -37,26 +37,26 @@ class SqlDeliveries:
         self.admission = Admission(self.push)
 
     async def push(self, row: Row, within: Transaction, **changes: Any) -> None:
-        """Have a run delivered; `changes` are what its delivery has otherwise than its row."""
+        """Have a run delivered; `changes` replace fields of its delivery."""
         await self.queue.push(delivery_of(row, **changes), within)
 
     async def check_lease(self, within: Transaction, parent: str, lease: int) -> None:
-        """Judge whether a run may still have calls carried out, until the transaction ends.
+        """Check that a run is still owned under a lease, and keep it so until the transaction ends.
 
         Raises:
-            Fenced: another process owns it by now, or nobody may.
+            Fenced: another process owns it by now, or it no longer runs.
         """
         rows = await within.rows(f"SELECT lease, state FROM actum_runs WHERE id = ?{self.database.share}", parent)
         if not rows or (int(rows[0][0]), rows[0][1]) != (lease, "running"):
             raise Fenced(f"{parent}: another process owns the run by now")
 
     async def wake(self, within: Transaction, parent: str | None) -> None:
-        """Let a run go on that has waited for others, if the last of them is over."""
+        """Let a run that waits for its children go on, if all of them are over."""
         if parent is not None and (rows := await within.rows(_WAKE, parent, parent)):
             await self.push(row_from(rows[0]), within, at=None)
 
     async def cancel_all(self, within: Transaction, runs: Sequence[str]) -> None:
-        """Cancel runs and all that carry out calls of them."""
+        """Cancel runs and all their descendants."""
         left = [*runs]
         while left:
             run = left.pop()
@@ -67,7 +67,7 @@ class SqlDeliveries:
             left += await self.open_parts(within, run)
 
     async def open_parts(self, within: Transaction, run: str) -> Sequence[str]:
-        """The runs that carry out calls of a run and are not over."""
+        """The children of a run that are not over."""
         rows = await within.rows(
             f"SELECT id FROM actum_runs WHERE parent = ? AND {_OPEN} ORDER BY id{self.database.update}", run
         )
@@ -75,7 +75,7 @@ class SqlDeliveries:
 
 
 async def history_at(within: Transaction, run: str, source: Submission | None = None) -> RunHistory | None:
-    """What whoever claims a run goes on from; None if there is none. `source` is what it was made of, if known."""
+    """What a run goes on from; None if there is none. `source` is its submission, if known already."""
     source = source or await source_at(within, run)
     if source is None:
         return None

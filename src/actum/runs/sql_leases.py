@@ -1,8 +1,8 @@
-"""Who owns the runs of a database, and what owners write: the lease of the run judges each write, where it is made.
+"""Who owns the runs of a database, and what owners write: each write is judged by the lease of its run.
 
-The queue decides who works, the lease decides who may write. A claim counts it up; an append shares the run's row
-until it is committed, so a claim waits for the appends under way and what is read after it is all there is. No clock
-and no expiry takes part in that.
+The queue decides who works, the lease decides who may write. A claim raises it. An append shares the run's row until it
+is committed, so a claim waits for the appends under way, and what is read after it is complete. No clock and no expiry
+is involved.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IS_SUSPECT = (
     "(losses IS NOT NULL OR (state = 'running' AND worker <> ? AND (SELECT count(*) FROM "
     "(SELECT 1 FROM actum_entries WHERE run = actum_runs.id AND is_tick = 0 LIMIT 2) AS told) < 2))"
 )
-"""Whether another worker than this was lost with a run that had recorded no more than its beginning."""
+"""Whether another worker was lost with a run that had recorded no more than its beginning."""
 _END = (
     "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, worker = NULL, losses = NULL, "
     "ended = CASE WHEN ? = 1 THEN now() END, "
@@ -40,7 +40,7 @@ _PUT_OFF = (
     "attempts = CASE WHEN ? = 1 AND attempts > 0 THEN attempts - 1 ELSE attempts END, worker = NULL, lacks = ? "
     f"WHERE id = ? AND {IS_OWED}"
 )
-"""Whoever had it has lost it by then, or gives it back."""
+"""Its owner has lost the run by then, or gives it back."""
 _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL, attempts = 0 "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
@@ -68,10 +68,10 @@ class SqlLeases:
         is_beside: bool = False,
         needs: JsonObject | None = None,
     ) -> Row | None:
-        """Own a run from now on; None if there is nothing to do for it, or nobody can own it now.
+        """Own a run from now on; return its row, None if it isn't to be carried, or can't be owned now.
 
-        A run that asks for a tag is only for those who have it; None is to have every one. A suspect is only for a
-        worker that carries nothing else: not for one that carries it beside others. `needs` is noted of it.
+        A run with a tag is only for workers that have it; `tags=None` has all. A suspect is only for a worker that
+        carries nothing else, so not for one that carries it beside others. `needs` is stored with the run.
         """
         async with self._database.transaction() as within:
             limit = await self._admission.locked(within, run)
@@ -86,14 +86,16 @@ class SqlLeases:
             if row is not None:
                 if row.former not in {None, worker}:
                     row = await self._note_loss(within, row)
-                # What else was to be delivered for it, at a deadline perhaps, would take it from its owner for nothing.
+                # Other deliveries of it, at a deadline for example, would only take it from its owner.
                 await self._deliveries.queue.cancel(run, within)
                 await self._admission.go_on(within, limit)
         return row
 
     async def _note_loss(self, within: Transaction, row: Row) -> Row:
-        """Note the worker that was lost with a run; once one is lost that carried nothing else, it wasn't the others'
-        doing."""
+        """Note the worker that was lost with a run.
+
+        If one that carried nothing else is lost, too, the suspects that were carried beside it are cleared.
+        """
         history = await history_at(within, row.id)
         if history is None:
             return row
@@ -109,7 +111,7 @@ class SqlLeases:
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
         """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds.
 
-        With `lease` only if it still has this one; else whoever had it counts as lost, unless it was this `worker`.
+        With `lease`, only if that is still current; without, its owner counts as lost, unless that is this `worker`.
         """
         async with self._database.transaction() as within:
             limit = await self._admission.locked(within, run)
@@ -139,29 +141,29 @@ class SqlLeases:
                 await self._deliveries.push(row, within, at=await time_of(within) + seconds)
 
     async def forgive(self, run: str, lease: int) -> None:
-        """Let a run be no suspect any more, since it has recorded something; only who has this lease may."""
+        """Clear a suspect that has recorded something under this lease."""
         await self._database.single(f"{_CLEAR} WHERE id = ? AND lease = ? RETURNING id", run, lease)
 
     async def history(self, run: str, source: Submission | None = None) -> RunHistory:
-        """What a run that was claimed goes on from: read behind the claim, so that it is all there is.
+        """What a run that was claimed goes on from, read after the claim, so that it is complete.
 
-        `source` is what it was made of, where that is known.
+        `source` is its submission, if known already.
         """
         async with self._database.transaction() as within:
             history = await history_at(within, run, source)
-            if history is not None and history.has_progress:  # who was lost before that was not lost for nothing
+            if history is not None and history.has_progress:  # the workers lost before that had got somewhere
                 await within.send("UPDATE actum_runs SET attempts = 1 WHERE id = ? AND attempts > 1 RETURNING id", run)
         if history is None:
             raise RunNotFound(f"there is no run {run}")
         return history
 
     async def append(self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False) -> dict[str, int]:
-        """Append entries of several runs in one transaction, each if its run has the lease it was told under.
+        """Append entries of several runs in one transaction, each only if its lease is current.
 
-        `is_again`: it was tried before, and may have been committed although the answer was lost on its way.
+        `is_again`: they may have been committed by an earlier try whose answer was lost.
 
         Returns:
-            The leases that these runs, and those named, have now.
+            The current leases of these runs, and of `runs`.
         """
         ids = sorted({entry.run for entry in new} | set(runs))
         async with self._database.transaction() as within:
@@ -172,7 +174,7 @@ class SqlLeases:
                 if entry.consumed is not None:
                     await _compact(within, entry)
             if valid:
-                # Not at first: to look for a conflict is one more record of the log, an entry.
+                # Not at first: looking for conflicts costs one more record of PostgreSQL's log for each entry.
                 await within.each(
                     ADD_ENTRY + (" ON CONFLICT (run, seq) DO NOTHING" if is_again else ""), _entries(valid)
                 )
@@ -180,17 +182,17 @@ class SqlLeases:
         return leases
 
     async def current(self, runs: Collection[str]) -> Mapping[str, int]:
-        """The leases that runs have now."""
+        """The current leases of runs."""
         rows = await self._database.single(_leases_of(runs), *sorted(runs))
         return {run: int(lease) for run, lease in rows}
 
     async def end(
         self, run: str, lease: int, ending: Ending, parent: str | None = None, notes: Sequence[NewEntry] = ()
     ) -> bool:
-        """Write what a run has come to, if it still has this lease.
+        """Write what a run has come to, if this lease is current; return whether it is.
 
-        One that is to wait and was sent something meanwhile is delivered again. So is its `parent`, if it has waited
-        for this one last; with one that fails, those that carry out its calls are cancelled.
+        A run that is to wait, and was sent a message meanwhile, is delivered again, and so is the `parent` that waited
+        for this run last. The children of a run that fails are cancelled.
         """
         ended = int(ending.state in {"done", "failed"})
         values = (ending.output, list(ending.waiting), ending.error, ending.about)
@@ -208,18 +210,18 @@ class SqlLeases:
         return bool(rows)
 
     async def _over(self, within: Transaction, row: Row) -> None:
-        """Let a run be over: of what it has begun nothing goes on, and who has waited for it may."""
+        """Finish a run that is over: cancel its children if it failed, and wake its parent."""
         if row.state == "failed":
             await self._deliveries.cancel_all(within, await self._deliveries.open_parts(within, row.id))
         await self._deliveries.wake(within, row.parent)
 
     async def _wait(self, within: Transaction, row: Row) -> None:
-        """Let a run wait: until it is sent what is to be, or until its patience is at an end."""
+        """Let a run wait for messages, or until its patience ends."""
         if row.patience is not None:
             items = [(row.id, encode(item), row.patience) for item in deadlines(row)]
             await within.each("INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, now() + ?, 1)", items)
         if parts_waited_for(row.waiting):
-            await self._deliveries.wake(within, row.id)  # those that it waits for may be over already
+            await self._deliveries.wake(within, row.id)  # its children may be over already
         due = await within.rows(
             "SELECT due, due IS NULL OR due <= now() FROM actum_sent WHERE run = ? "
             "ORDER BY due IS NOT NULL, due LIMIT 1",
@@ -232,9 +234,9 @@ class SqlLeases:
             await self._deliveries.push(row, within, at=due[0][0])
 
     async def release(self, run: str, lease: int, worker: str | None = None) -> bool:
-        """Let go of a run that somebody else is to go on with, if it still has this lease.
+        """Release a run to others, if this lease is current; return whether it is.
 
-        If it hasn't, it is noted that this `worker` was not lost with it.
+        If it isn't, the loss of this `worker` is struck from the run, since it wasn't lost.
         """
         async with self._database.transaction() as within:
             rows = await within.rows(_RELEASE, run, lease)
@@ -247,7 +249,7 @@ class SqlLeases:
         return bool(rows)
 
     async def forget(self, run: str, lease: int) -> None:
-        """Nothing is held for a run that was claimed: the lease alone says whose it is."""
+        """Do nothing: no process holds anything for a run but its lease."""
 
 
 async def _keep_losses(within: Transaction, run: str, losses: Sequence[JsonObject]) -> None:
@@ -260,7 +262,7 @@ def _entries(new: Sequence[NewEntry]) -> list[Sequence[Any]]:
 
 
 async def _compact(within: Transaction, began: NewEntry) -> None:
-    """Forget what a run that begins anew has no more use for; its requests stay known."""
+    """Delete what a run that begins anew no longer needs; its requests stay."""
     await within.rows(
         "DELETE FROM actum_entries WHERE run = ? AND seq < ? AND is_tick = 0 RETURNING seq", began.run, began.seq
     )
@@ -273,5 +275,5 @@ async def _compact(within: Transaction, began: NewEntry) -> None:
 
 
 def _leases_of(runs: Collection[str]) -> str:
-    """The statement that reads the leases of so many runs."""
+    """The statement that reads the leases of these runs."""
     return f"SELECT id, lease FROM actum_runs WHERE id IN ({', '.join('?' * len(runs)) or 'NULL'}) ORDER BY id"

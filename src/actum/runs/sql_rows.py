@@ -1,4 +1,4 @@
-"""Rows of the tables as values, and what they are read with."""
+"""Rows of the tables as values, and the statements that read them."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ _JSON = ("output", "waiting", "error", "about", "losses", "needs", "lacks")
 SOURCE = f"id, idea, origin, input, child, {_STANDING}"
 _SOURCE_NAMES = SOURCE.replace("begins", "at").split(", ")
 UNASK = "UPDATE actum_asked SET due = 0 WHERE run = ? AND result IS NULL RETURNING id"
-"""Say that nobody waits any more for what a run has asked: what lies in no batch yet is never sent, and a batch is
-cancelled once it is so of all its requests."""
+"""Marks the requests of a run as no longer wanted: those in no batch yet are never sent, and a batch is cancelled once
+all its requests are marked."""
 FORGET_ASKED = "DELETE FROM actum_asked WHERE run = ?"
 IN_BATCHES = "SELECT run FROM actum_asked WHERE batch IS NOT NULL AND result IS NULL"
-"""The runs that lie in batches that aren't over: those are looked after by what they were made of."""
+"""The runs with requests in open batches: looking after a batch takes the submission of such a run."""
 IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= now()))"
-"""Whether a run was sent something that it is to take up now."""
+"""Whether a run was sent a message that is due."""
 IS_OWED = f"(state IN ('queued', 'running') OR (state = 'waiting' AND {IS_CALLED}))"
-"""Whether somebody is to carry a run out."""
+"""Whether a worker has to carry a run out."""
 _WILD = re.compile("[%_!]")
-"""The signs that stand for others in a pattern."""
+"""The characters with a meaning of their own in a pattern."""
 _DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
 
 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
-    """How far a run is; None if there is none."""
+    """The row of a run; None if there is none."""
     rows = await within.rows(f"SELECT {COLUMNS} FROM actum_runs WHERE id = ?{locked}", run)
     return row_from(rows[0]) if rows else None
 
 
 async def source_at(within: Transaction, run: str) -> Submission | None:
-    """What a run was made of; None if there is none."""
+    """The submission of a run; None if there is none."""
     rows = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
     return _source_from(rows[0]) if rows else None
 
 
 async def looked_at(within: Transaction, run: str) -> Looked | None:
-    """A run before it is claimed; None if there is none."""
+    """A run as it is before a claim; None if there is none."""
     rows = await within.rows(f"SELECT now(), {SOURCE}, {COLUMNS} FROM actum_runs WHERE id = ?", run)
     if not rows:
         return None
@@ -62,7 +62,7 @@ def listing(page: RunPage) -> Sequence[Any]:
     """The query for a page of runs, the newest first, and its values."""
     where, values = ["1 = 1"], list[Any]()
     if page.find:
-        # The index alone is looked through, and the rows of those that are found are read.
+        # Only the index is scanned; then the rows of those that were found are read.
         where.append("sought LIKE ? ESCAPE '!'")
         values.append("%" + _WILD.sub(r"!\g<0>", page.find) + "%")
     for name, value in (("state", page.state), ("tenant", page.tenant)):
@@ -86,23 +86,23 @@ def _source_from(values: Sequence[Any]) -> Submission:
 
 
 def source_values(submission: Submission) -> list[Any]:
-    """What a run was made of, as the columns of `SOURCE`."""
+    """A submission as values of the columns `SOURCE`."""
     texts = kept_text(submission.input), kept_text(submission.child)
     return [submission.id, encode(submission.idea), submission.origin, *texts, *submission.standing.values()]
 
 
 async def secret_of(within: Transaction) -> str:
-    """The secret of a database, made when it is first asked for; it goes with its backups."""
+    """The secret of a database, made when it is first asked for; backups contain it."""
     insert = "INSERT INTO actum_secret (one, secret) VALUES (1, ?) ON CONFLICT (one) DO NOTHING"
     await within.each(insert, [(token_hex(16),)])
     return str((await within.rows("SELECT secret FROM actum_secret"))[0][0])
 
 
 def row_from(values: Sequence[Any]) -> Row:
-    """How far a run is, from the columns of its row.
+    """A run's row from the values of `COLUMNS`.
 
     Raises:
-        RunError: they are not as runs are kept.
+        RunError: they are damaged.
     """
     kept = dict(zip(_NAMES, values, strict=True))
     kept |= {name: _value(kept[name]) for name in _JSON if kept[name] is not None}
@@ -110,7 +110,7 @@ def row_from(values: Sequence[Any]) -> Row:
 
 
 def kept_object(text: Any) -> JsonObject:
-    """A JSON object that was kept as text; raises as `row_of`."""
+    """A JSON object that is stored as text; raises as `row_from`."""
     value = _value(text)
     if not is_object(value):
         raise RunError(_DAMAGED)
@@ -118,7 +118,7 @@ def kept_object(text: Any) -> JsonObject:
 
 
 def numbered(rows: Sequence[Sequence[Any]]) -> list[Numbered]:
-    """Entries, or what was sent, each with its number; raises as `kept_object`."""
+    """Entries or messages, each with its number; raises as `kept_object`."""
     return [(int(number), kept_object(text)) for number, text in rows]
 
 
@@ -130,5 +130,5 @@ def _value(text: Any) -> Json:
 
 
 def kept_text(value: Json) -> str | None:
-    """A value as it is kept."""
+    """A value as it is stored."""
     return None if value is None else encode(value)

@@ -1,4 +1,4 @@
-"""The record of runs in a database."""
+"""Runs in a database."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _IS_FREE = (
     "AND NOT EXISTS (SELECT 1 FROM actum_runs AS other WHERE other.id = actum_runs.parent "
     "AND other.state NOT IN ('done', 'failed', 'cancelled'))"
 )
-"""Whether a run carries out a call of none that goes on: that one may still ask for its result."""
+"""Whether a run has no parent that goes on, which might still ask for its result."""
 _WAIVE = "UPDATE actum_runs SET needs = '{}', lacks = NULL WHERE id = ? AND lacks IS NOT NULL AND state = 'queued'"
 _KEPT = ("actum_sent WHERE run", "actum_asked WHERE run", "actum_runs WHERE id", "actum_entries WHERE run")
-"""What is kept of a run, its entries last: they are written under the lock of its row."""
+"""Where the rows of a run are, its entries last: they are written under the lock of the run's own row."""
 
 
 class SqlStore(SqlDeliveries):
-    """Keeps runs in a database, and has them delivered by a queue."""
+    """Keeps runs in a database, and has a queue deliver them."""
 
     limits_tenants = True
 
@@ -39,15 +39,17 @@ class SqlStore(SqlDeliveries):
         """The secret of the database, once it is known."""
 
     async def submit(self, run: Submission, within: Transaction | None = None, *, lease: int | None = None) -> Row:
-        """Keep a run and have it delivered, unless there is one of its id; how far it is.
+        """Keep a run and have it delivered, unless there is one of its id; return its row.
 
-        With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
-        only if that still has this `lease`; raises Fenced.
+        With `within`, a transaction of the database, it is delivered only if that is committed.
+
+        Raises:
+            Fenced: its parent no longer has this `lease`.
         """
         async with transaction_in(self.database, within) as transaction:
             secret = self._secret or await sql_rows.secret_of(transaction)
             row = await self._added(transaction, keyed_by(secret, run), lease)
-        self._secret = secret if within is None else self._secret  # it is known for good once that is committed
+        self._secret = secret if within is None else self._secret  # it is settled once that is committed
         return row
 
     async def _added(self, within: Transaction, run: Submission, lease: int | None) -> Row:
@@ -60,7 +62,7 @@ class SqlStore(SqlDeliveries):
         return await self._admitted(within, row) if is_new else row
 
     async def _admitted(self, within: Transaction, row: Row) -> Row:
-        """Have a new run delivered, as soon as its tenant may have it so."""
+        """Have a new run delivered, as soon as its tenant's limit allows."""
         limit = await self.admission.locked(within, row.id)
         if limit is None or (row.at is not None and row.at > row.created):
             await self.push(row, within)
@@ -70,12 +72,12 @@ class SqlStore(SqlDeliveries):
         return await sql_rows.row_at(within, row.id) or row
 
     async def get(self, run: str) -> Row | None:
-        """How far a run is; None if there is none."""
+        """The row of a run; None if there is none."""
         async with self.database.transaction() as within:
             return await sql_rows.row_at(within, run)
 
     async def look(self, run: str) -> Looked | None:
-        """A run before it is claimed; None if there is none."""
+        """A run as it is before a claim; None if there is none."""
         async with self.database.transaction() as within:
             return await sql_rows.looked_at(within, run)
 
@@ -85,16 +87,16 @@ class SqlStore(SqlDeliveries):
             return [sql_rows.row_from(values) for values in await within.rows(*sql_rows.listing(page))]
 
     async def damaged(self) -> list[str]:
-        """Nothing: a database gives back what was written, or refuses all of it."""
+        """Nothing: a database returns what was written, or fails altogether."""
         return []
 
     async def source(self, run: str) -> Submission | None:
-        """What a run was made of."""
+        """The submission of a run; None if there is none."""
         async with self.database.transaction() as within:
             return await sql_rows.source_at(within, run)
 
     async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
-        """Entries of a run's record, each with its number."""
+        """Entries of a run's record after a number, each with its own."""
         async with self.database.transaction() as within:
             rows = await within.rows(
                 "SELECT seq, entry FROM actum_entries WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", run, after, most
@@ -108,13 +110,12 @@ class SqlStore(SqlDeliveries):
         due: float | None = None,
         check: Callable[[RunHistory], object] | None = None,
     ) -> Row | None:
-        """Send a run what it takes up when it goes on, all of it at once; one that waits goes on then, or when it is
-        due.
+        """Send a run messages, all of them at once; one that waits goes on at once, or when they are due.
 
-        `check` judges what the run goes on from while its row is locked: nobody sends it anything else meanwhile.
+        `check` is called with what the run goes on from while its row is locked: nobody sends it anything meanwhile.
 
         Returns:
-            How far the run was; None if there is none.
+            The row that the run had; None if there is none.
         """
         async with self.database.transaction() as within:
             row = await sql_rows.row_at(within, run, self.database.update)
@@ -131,12 +132,12 @@ class SqlStore(SqlDeliveries):
         return row
 
     async def history(self, run: str) -> RunHistory | None:
-        """What whoever claims a run now goes on from; None if there is none."""
+        """What a run goes on from if it is claimed now; None if there is none."""
         async with self.database.transaction() as within:
             return await history_at(within, run)
 
     async def waive(self, run: str) -> Row | None:
-        """Let a run be carried out by any worker, whatever that lacks; how far it is, None if there is none."""
+        """Let a run that waits for a capable worker go on with any; return its row, None if there is no such run."""
         async with self.database.transaction() as within:
             rows = await within.rows(f"{_WAIVE} RETURNING {sql_rows.COLUMNS}", run)
             if not rows:
@@ -147,8 +148,7 @@ class SqlStore(SqlDeliveries):
         return row
 
     async def cancel(self, run: str) -> Row | None:
-        """End a run for good, whoever works on it, and those that carry out its calls; how far it was, None if there
-        is none."""
+        """End a run and its children for good, whoever owns them; return the row that it had, None if there is none."""
         async with self.database.transaction() as within:
             limit = await self.admission.locked(within, run)
             unlocked = await sql_rows.row_at(within, run)
@@ -162,7 +162,7 @@ class SqlStore(SqlDeliveries):
         return row
 
     async def owed(self, after: str, most: int) -> list[Row]:
-        """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
+        """A page of the runs that a worker has to carry out: queued, running, or waiting with new messages; by id."""
         rows = await self.database.single(
             f"SELECT {sql_rows.COLUMNS} FROM actum_runs WHERE id > ? AND {sql_rows.IS_OWED} ORDER BY id LIMIT ?",
             after,
@@ -171,7 +171,7 @@ class SqlStore(SqlDeliveries):
         return [sql_rows.row_from(values) for values in rows]
 
     async def sweep(self, state: State, before: float, most: int) -> int:
-        """Delete runs of a state that were over before a time, so many at most; how many there were."""
+        """Delete at most so many runs of a state that ended before a time; return how many there were."""
         async with self.database.transaction() as within:
             rows = await within.rows(
                 f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} "
@@ -186,12 +186,12 @@ class SqlStore(SqlDeliveries):
         return len(runs)
 
     async def review(self) -> None:
-        """Have parked runs delivered that there is room for: their tenant's limit may be another one by now."""
+        """Have parked runs delivered that there is room for: their tenant's limit may have changed."""
         for tenant in await self.admission.parked(self.database):
             async with self.database.transaction() as within:
                 await self.admission.review(within, tenant)
 
     async def aclose(self) -> None:
-        """Let go of the database and the queue."""
+        """Close the queue and the database."""
         await self.queue.aclose()
         await self.database.aclose()
