@@ -1,4 +1,4 @@
-"""Which runs a worker carries: those that need nothing it lacks, suspects alone, others as there are slots (L8)."""
+"""Which runs a worker carries: those for which it lacks nothing, suspects one at a time, others by its slots (L8)."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from .telling import tell_event
 _LATER = 1.0
 """Seconds until a suspect is delivered again, to this worker or to one that carries nothing."""
 _SOON = 0.75
-"""How many of the runs that are left to others, and haven't waited for long, are delivered again sooner than that."""
+"""The share of runs left to others, and not waiting for long, that are delivered again sooner than that."""
 _LATEST = 30.0
-"""Seconds until a run is delivered again at the latest that no worker could carry out."""
+"""The most seconds until a run that no worker could carry out is delivered again."""
 _LENT = 4
-"""How many slots are given back at most for each that there is."""
+"""How many slots are lent at most for each that there is."""
 _EMPTIES = 10.0
-"""For how many seconds a suspect waits for a worker that carries nothing, before one takes nothing more for it."""
+"""Seconds that a suspect waits for an idle worker, before one takes nothing more for its sake."""
 _LONGEST = 300.0
-"""Seconds after which a suspect is carried beside others: nothing waits for ever."""
+"""Seconds after which a suspect is carried beside others: no run waits for ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A run that is owned, as it is to be carried out; `asked` is when it was asked for, by the monotonic clock."""
+    """A run that is owned and prepared; `asked` is when it was claimed, by the monotonic clock."""
 
     row: Row
     prepared: Prepared | Unprepared
@@ -44,7 +44,7 @@ class Claimed:
 
 
 def _given_up(looked: Looked, missing: Sequence[str]) -> NotCarried:
-    """Why a run ends that no worker could carry out."""
+    """The error of a run that no worker could carry out."""
     waited = looked.time - (looked.row.uncarried or looked.time)
     return NotCarried(
         f"for {waited:.0f} s no worker could carry it out, for want of {', '.join(missing)}: start one that has it and "
@@ -53,7 +53,7 @@ def _given_up(looked: Looked, missing: Sequence[str]) -> NotCarried:
 
 
 class LendingGate:
-    """A gate before models at which a run that has to wait gives its slot back meanwhile."""
+    """A gate before models that lends out the slot of a run while that waits."""
 
     def __init__(self, gate: Gate, company: Company, queue: str) -> None:
         self._gate = gate
@@ -70,10 +70,7 @@ class LendingGate:
 
 
 class Company:
-    """Claims the runs of a worker. `room` is what its queues may take: nothing while a suspect is carried, or is to be.
-
-    Of a suspect is known here for how long it has waited to be carried alone.
-    """
+    """Claims the runs of a worker. `room` is what each queue may take: nothing while a suspect is carried or next."""
 
     def __init__(
         self,
@@ -93,18 +90,18 @@ class Company:
         self._slots = slots
         self._claiming = 0
         self._lent: Counter[str] = Counter()
-        """How many runs of each queue only wait."""
+        """How many slots of each queue are lent."""
         self._carried: set[str] = set()
         self._suspect: str | None = None
         self._met: dict[str, float] = {}
         self._left = asyncio.Event()
-        """Set whenever a run is no longer carried, or is no longer a suspect."""
+        """Set whenever a run is no longer carried or no longer a suspect."""
         self.is_closed = False
-        """Whether nothing is carried any more: what still waits to be claimed is for others."""
+        """Whether nothing more is carried: what still waits to be claimed is left to others."""
         self.room = dict(slots)
 
     async def claim(self, run: str) -> Claimed | None:
-        """Own a run from now on, until `leave`; None if there is nothing to do for it here and now."""
+        """Own a run from now on, until `leave`; None if there is nothing to do for it here now."""
         looked = await self._store.look(run)
         if looked is None or looked.row.is_over or looked.row.tag not in {None, *self._tags}:
             return None
@@ -119,14 +116,14 @@ class Company:
         return None if row is None else Claimed(row, prepared, asked)
 
     async def leave_to_others(self, claimed: Claimed, away: ServersAway) -> Ending | None:
-        """Leave a run that is owned to others, since its servers are away here; how it ends where that was too long."""
+        """Leave a run that is owned to others, since its servers are away; return its end if it has waited too long."""
         looked, missing = claimed.prepared.looked, [away.message]
         if await self._put_off(looked, missing, claimed.row.lease):
             return None
         return Ending(state="failed", error=_given_up(looked, missing).to_dict(), about=claimed.row.about)
 
     async def _put_off(self, looked: Looked, missing: Sequence[str], lease: int | None = None) -> bool:
-        """Leave a run to a worker that has what is missing here; whether it may wait for one any longer.
+        """Leave a run to a worker that has what is missing here; return whether it may wait any longer.
 
         With `lease` it is owned already.
         """
@@ -138,7 +135,7 @@ class Company:
             words = f"waits for a worker that has what is missing here: {', '.join(missing)}"
             tell_event("missing", row, words, logging.WARNING, worker=self._worker, missing=list(missing))
         pause = min(max(_LATER, waited / 4), _LATEST) * random.uniform(1.0, 1.5)
-        if waited < _LONGEST and random.random() < _SOON:  # who has all may carry much, and take it later
+        if waited < _LONGEST and random.random() < _SOON:  # a capable worker may be busy now, and take it later
             pause = random.uniform(0.25, 1.0) * _LATER
         await self._leases.put_off(row.id, self._worker, kept_lacks(missing, since), pause, lease)
         return True
@@ -192,7 +189,7 @@ class Company:
 
     @contextmanager
     def lent(self, queue: str) -> Generator[None]:
-        """Give the slot of a run back that only waits, as long as the block."""
+        """Lend out the slot of a run that only waits, as long as the block lasts."""
         self._lent[queue] += 1
         self._make_room()
         try:
@@ -207,12 +204,12 @@ class Company:
         return self._lent.total()
 
     def _make_room(self) -> None:
-        """Take as much as there are slots, and those that were given back, but nothing beside a suspect."""
+        """Set the room: all slots and the lent ones, but none beside a suspect."""
         for queue, slots in self._slots.items():
             self.room[queue] = 0 if self._suspect is not None else slots + min(self._lent[queue], _LENT * slots)
 
     def is_suspect(self, run: str) -> bool:
-        """Whether a run is carried alone."""
+        """Whether a run is carried alone, as a suspect."""
         return self._suspect == run
 
     def clear(self, run: str) -> None:
@@ -223,12 +220,12 @@ class Company:
             self._left.set()
 
     def close(self) -> None:
-        """Leave what still waits to be claimed to others."""
+        """Leave to others what still waits to be claimed."""
         self.is_closed = True
         self._left.set()
 
     def leave(self, run: str) -> None:
-        """Carry a run no longer."""
+        """Note that a run is no longer carried."""
         self._carried.discard(run)
         self.clear(run)
         self._left.set()

@@ -1,4 +1,4 @@
-"""What is decided on a run that waits: on its own calls, and on those of the runs that it waits for."""
+"""Decisions on a run that waits: on its own calls, and on those of the children that it waits for."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ class RunDecisions:
         self._record = RunRecord(store, run)
 
     async def pending(self) -> Sequence[Pending]:
-        """The calls of it that wait for a decision, with what each is about; those of its parts among
-        them, not those that were decided on already."""
+        """The undecided calls of the run and its children, with what each is about."""
         calls = approvals.pending(await self._record.decided())
         for place, part in await self._parts():
             calls += [replace(call, of=f"{place}/{call.of}") for call in await part.pending()]
         return calls
 
     async def _parts(self) -> Sequence[tuple[str, RunDecisions]]:
-        """The runs that it waits for, by the places of the calls that they carry out."""
+        """The children that it waits for, with the places of the calls that they carry out."""
         parts = list[tuple[str, RunDecisions]]()
         for run in parts_waited_for((await self._record.row()).waiting):
             source = await self._store.source(run)
@@ -45,7 +44,7 @@ class RunDecisions:
         return parts
 
     async def _within(self, of: str) -> tuple[RunDecisions, str]:
-        """The part of it in which a place or a gate lies, or itself, and what that is called there."""
+        """The child that a place or a gate belongs to, or the run itself, and its name there."""
         for place, part in await self._parts():
             if of.startswith(f"{place}/"):
                 return await part._within(of.removeprefix(f"{place}/"))
@@ -57,7 +56,7 @@ class RunDecisions:
         decided: Callable[[str], JsonObject],
         is_as_shown: Callable[[Pending], bool] | None,
     ) -> Sequence[Pending]:
-        """Decide on the calls that wait at these places, or on all, as `decided` says it; as `Run.decide_all`."""
+        """Decide on the calls at these places, or on all that wait, as `Run.decide_all`; `decided` makes the message."""
         named = None if places is None else [*given.as_several(places, "the places of calls")]
         waiting = {call.of: call for call in await self.pending()}
         if named is None and not waiting:
@@ -68,7 +67,7 @@ class RunDecisions:
             sent.setdefault(part.run, (part, []))[1].append(decided(place))
             if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
                 raise NotWaiting(f"{of}: another call waits there now: look at it first")
-        for part, items in [*sent.values()][1:]:  # the first is judged where it is written
+        for part, items in [*sent.values()][1:]:  # the first is checked when it is written
             check_sent(await part._record.history(), items)
         for part, items in sent.values():
             await part.send(items)
@@ -86,8 +85,7 @@ class RunDecisions:
         await part.send([signal(gate, value)], due)
 
     async def send(self, items: Sequence[JsonObject], due: float | None = None) -> None:
-        """Send the run what it takes up when it goes on: what fits is judged where it is written, so that a decision
-        is spent by the first.
+        """Send the run messages. They are checked where they are written, so that the first of two decisions counts.
 
         Raises:
             NotWaiting: a call was decided on already.
@@ -105,10 +103,10 @@ class RunDecisions:
 
 
 def check_sent(history: RunHistory, items: Iterable[JsonObject]) -> None:
-    """Judge whether a run can take up what it is to be sent, after all that it was sent before.
+    """Check that a run can take up messages, after all those sent before.
 
     Raises:
-        IdeaError: as `with_item`; where it was decided on already, `NotWaiting` says how, by whom and when.
+        IdeaError: as `with_item`; if a call was decided on already, NotWaiting says how, by whom and when.
     """
     context = with_sent(context_of(history), history.sent)
     for item in items:

@@ -1,4 +1,4 @@
-"""Looking on at a run: the entries of its record as they are written, and what no record holds."""
+"""Following a run: the entries of its record as they are written, and live events, which no record holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .row import Row
 from .run_store import RunStore
 
 LOOK = 0.5
-"""Seconds until it is looked again, whatever notice was given: one that comes between two looks may be missed."""
+"""Seconds between two looks even without a notice, since one that comes between them may be missed."""
 _MOST = 100
 """How many entries are read at once."""
 
@@ -36,10 +36,10 @@ class Live:
 async def entries_written(
     store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
 ) -> AsyncGenerator[Entry]:
-    """The entries of a run's record behind a number, as they are written, until it is over or waits.
+    """The entries of a run's record after a number, as they are written, until it is over or waits.
 
     Raises:
-        RunNotFound: the run was swept away meanwhile.
+        RunNotFound: the run was swept meanwhile.
     """
     while True:
         for seq, data in await store.entries(run, after, _MOST):
@@ -49,14 +49,14 @@ async def entries_written(
         if row.is_under_way:
             await store.database.changed(run, LOOK)
         elif not await store.entries(run, after, 1):
-            await look()  # it may have been swept away before all of it was read
+            await look()  # it may have been swept before all of it was read
             return
 
 
 async def entries_and_live(
     store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
 ) -> AsyncGenerator[Entry | Live]:
-    """The same, and what no record holds, each in its place among the entries."""
+    """The same with live events, each in its place among the entries."""
     async with Hearing(store.database.channel, run).open() as hearing:
         while True:
             row = await look()

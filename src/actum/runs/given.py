@@ -1,4 +1,4 @@
-"""What programs hand to runs, judged where it enters, before anything of it is kept."""
+"""Checks of what programs pass to runs, made before anything of it is stored."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LONGEST = 3_155_760_000.0
 _LONGEST_TEXT = 1_000
 _LAST_YEAR = 9_000
 _LARGEST = 2**31 - 1
-"""The largest whole number that all databases take."""
+"""The largest whole number that every database stores."""
 
 
 def as_text(value: Any, name: str, *, most: int = _LONGEST_TEXT, least: int = 0) -> str:
-    """A text that can be kept anywhere.
+    """A text that can be stored anywhere.
 
     Raises:
-        RunError: it is none.
+        RunError: it isn't one.
     """
     words = f"a text of {least} to {most} characters without NUL"
     return _judged(value, name, Accepted(words, lambda text: _is_kept_text(text) and least <= len(text) <= most))
@@ -33,7 +33,7 @@ def as_whole(value: Any, name: str, *, least: int = -_LARGEST, most: int = _LARG
     """A whole number within bounds.
 
     Raises:
-        RunError: it is none.
+        RunError: it isn't one.
     """
     words = f"a whole number from {least} to {most}"
     return _judged(value, name, Accepted(words, lambda number: is_whole_within(number, least, most)))
@@ -43,7 +43,7 @@ def as_number(value: Any, name: str, *, least: float = 0.0, most: float = LONGES
     """A number within bounds, which NaN is not.
 
     Raises:
-        RunError: it is none.
+        RunError: it isn't one.
     """
     words = f"a number from {least:.15g} to {most:.15g}"
     return _judged(value, name, Accepted(words, lambda number: is_number_within(number, least, most)))
@@ -53,7 +53,7 @@ def as_moment(value: Any, name: str) -> float:
     """A time with a zone, in seconds since the epoch.
 
     Raises:
-        RunError: it is none.
+        RunError: it isn't one.
     """
     if _judged(value, name, _WITH_ZONE).year > _LAST_YEAR:
         raise RunError(f"{name} must not be later than the year {_LAST_YEAR}, not {shown_value(value)}")
@@ -61,19 +61,19 @@ def as_moment(value: Any, name: str) -> float:
 
 
 def as_choice(value: Any, name: str, choices: Collection[str]) -> Any:
-    """One of some names.
+    """One of several names.
 
     Raises:
-        RunError: it is neither.
+        RunError: it is none of them.
     """
     return _judged(value, name, choice(f"one of {', '.join(choices)}", *choices))
 
 
 def as_json_value(value: Any, name: str) -> Json:
-    """A value as JSON, which is all that can be kept.
+    """A value as JSON, since nothing else can be stored.
 
     Raises:
-        RunError: it isn't.
+        RunError: it can't be JSON.
     """
     try:
         return plain(value)
@@ -82,20 +82,20 @@ def as_json_value(value: Any, name: str) -> Json:
 
 
 def as_members(value: Any, name: str) -> JsonObject:
-    """An object of JSON.
+    """A JSON object.
 
     Raises:
-        RunError: it is none.
+        RunError: it isn't one.
     """
     members: Any = as_json_value(_judged(value, name, OBJECT), name)
     return members
 
 
 def as_several(value: Any, name: str) -> list[Any]:
-    """A collection, which one text is not.
+    """A collection; a text doesn't count as one.
 
     Raises:
-        RunError: it is none.
+        RunError: it isn't one.
     """
     if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
         raise RunError(f"{name} are a list, not {shown_value(value)}")
@@ -110,7 +110,7 @@ def _judged(value: Any, name: str, accepted: Accepted) -> Any:
 
 
 def _is_kept_text(value: Any) -> bool:
-    """Whether a value is a text that every database takes."""
+    """Whether a value is a text that every database stores."""
     return isinstance(value, str) and "\0" not in value and value == value.encode("utf-8", "replace").decode()
 
 
@@ -121,7 +121,7 @@ _WITH_ZONE = Accepted(
 
 
 def shown_value(value: Any) -> str:
-    """A value, or its kind where that would be long."""
+    """A value as shown in an error, or its type if it would be long."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, int) and abs(value) > _LARGEST**2:

@@ -1,4 +1,4 @@
-"""A run that is owned: from what is known of it to what it comes to (L4, L6, L8)."""
+"""Carrying out a run that is owned: from its row and record to what it comes to (L4, L6, L8)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .telling import tell_event
 
 _LOG = logging.getLogger("actum.worker")
 _MISCONFIGURED = "server_config"
-"""The code of servers that no later time brings back."""
+"""The error code of servers that won't come back by themselves."""
 Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
 """What carries runs out: an agent, what makes one for an Idea, or None for what each Idea's own config names."""
 
@@ -56,9 +56,9 @@ class Prepared:
     idea: Idea
     agent: Agent
     needs: Needs | None = None
-    """What it needs from now on; None where that isn't judged."""
+    """What its workers must have from now on; None if that isn't judged."""
     changed: Sequence[str] = ()
-    """The names under which its code was another one where it was carried out before."""
+    """The names of tools and Ideas whose code has changed since it was carried out before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +87,8 @@ class RunCarrier:
     """What puts requests into batches."""
     factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
     """What makes the `deps` of runs, by name."""
-
     judges: bool = True
-    """Whether what a run needs is judged before it is carried out: others may have what is missing here."""
+    """Whether the needs of a run are judged before it is carried out: other workers may have what is missing here."""
 
     async def prepared(self, looked: Looked) -> Prepared | Unprepared:
         """A run as it would be carried out here, or why it can't be.
@@ -106,7 +105,7 @@ class RunCarrier:
             raise
         except ModuleMissing as error:
             return Unprepared(looked=looked, error=error, missing=[error.message] if self.judges else ())
-        except Exception as error:  # it is told at the run, whoever's fault it is
+        except Exception as error:  # the run fails with it, whoever's fault it is
             return Unprepared(looked=looked, error=error)
 
     async def _judged(self, looked: Looked, idea: Idea, agent: Agent) -> Prepared | Unprepared:
@@ -134,7 +133,7 @@ class RunCarrier:
         live: Callable[[AnyEvent], None],
         prepared: Prepared | Unprepared,
     ) -> Ending:
-        """Carry a run on from where its record ends, until it has an output, waits, or fails; `live` takes its events.
+        """Continue a run from the end of its record until it has an output, waits, or fails; `live` takes its events.
 
         Raises:
             Fenced: another process owns it by now.
@@ -160,7 +159,7 @@ class RunCarrier:
         except errors.ActumError as error:
             failure = error.to_dict()
         except Exception as error:
-            _LOG.exception("run %s", history.source.id)  # its words may be data's, and are for the operator alone
+            _LOG.exception("run %s", history.source.id)  # its words may come from data: they are for the operator only
             failure = errors.RunError(f"it failed from within: {type(error).__name__}").to_dict()
         return progress.ending("failed", error=failure)
 
@@ -213,12 +212,12 @@ class RunCarrier:
         progress.known |= {} if assembly.dialect is None else {"dialect": assembly.dialect.name}
         if (escalated := escalated_to(history.sent)) is not None:
             progress.known["escalated"] = escalated
-        agent.plans = agent.plans if child is None else None  # what a delegate is asked isn't a request of the agent
+        agent.plans = agent.plans if child is None else None  # a delegate's task isn't one of the agent's
         stream = streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
         return _ending(await progress.follow(stream, record, live), progress)
 
     async def _outermost(self, source: Submission) -> Submission:
-        """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""
+        """The submission at the root: its agent is that of all its descendants."""
         if source.child is None:
             return source
         root = await self.store.source(source.child["root"])
@@ -237,7 +236,7 @@ class RunCarrier:
         """The model of this name that a run asks.
 
         Raises:
-            ActumError: it has none, or can't be run here.
+            ActumError: it has none of this name, or can't be run here.
         """
         source = await self.store.source(run)
         if source is None:
@@ -254,12 +253,12 @@ class RunCarrier:
             return fitted(self.runner, idea, roots=self.roots)
         if self.runner is not None:
             agent = copy(self.runner(idea))
-            agent.limits = idea.narrowed(agent.limits)  # who submits may spend less
+            agent.limits = idea.narrowed(agent.limits)  # a submission may lower them
             return agent
         return fitted(agent_at(self.roots), idea, is_own=True, roots=self.roots)
 
     def taken_names(self, idea: Idea) -> tuple[frozenset[str], tuple[str, ...]]:
-        """The names of the tools that runs of an Idea have, and what the names of its servers' tools begin with.
+        """The names of the tools that runs of an Idea have, and the prefixes of its servers' tools.
 
         Raises:
             ActumError: it can't be run here.
@@ -269,16 +268,16 @@ class RunCarrier:
         return frozenset(names.union(tool.name for tool in agent.tools)), prefixes_of(self._servers(idea, agent))
 
     def _servers(self, idea: Idea, agent: Agent) -> list[Path]:
-        """The files of the tool servers that an Idea names, but for those that are connected already (D12).
+        """The files of the tool servers that an Idea names, except those that are connected already (D12).
 
-        An agent that was given starts none, as in `Idea.run`.
+        None where the user passed an agent, as in `Idea.run`.
         """
         named = () if is_agent(self.runner) else idea.settings(has_model=True).servers
         files = [servers_file(name, folder_of(idea), self.roots) for name in named]
         return [file for file in files if not are_connected(file, agent.tools)]
 
     def _check_origin(self, source: Submission) -> None:
-        """Refuse an Idea that would reach files which this worker's user has not named (D12)."""
+        """Refuse an Idea whose files lie outside of the worker's roots (D12)."""
         if source.origin is None or is_url(source.origin):
             return
         origin = Path(source.origin).resolve()
@@ -289,7 +288,7 @@ class RunCarrier:
 
 
 async def _context(history: RunHistory, idea: Idea, agent: Assembly) -> tuple[Context, Any]:
-    """The context that a run has reached, and its schema."""
+    """The context that a run has reached, or begins with, and its schema."""
     messages = messages_in(history.entries, history.source.id)
     if messages is not None:
         return await agent.prepared(agent.restored(messages, idea.context.origin), idea.schema)
@@ -298,12 +297,12 @@ async def _context(history: RunHistory, idea: Idea, agent: Assembly) -> tuple[Co
 
 
 def _begun_with(idea: Idea, agent: Assembly, *, is_child: bool) -> Context:
-    """What a run of an Idea begins with: without a model, with its saved solution as the plan."""
+    """The context that a run of an Idea begins with: without a model, its saved solution is the plan."""
     return idea.context if agent.model is not None or is_child else idea.without_model()
 
 
 def submitted_idea(source: Submission) -> Idea:
-    """The Idea that a run was submitted with; its meta says which run it is, as that of a kept one does."""
+    """The Idea that a run was submitted with; its meta names the run, as that of a kept run does."""
     idea = Idea.read(encode(source.idea), f"run {source.id}", source.origin)
     about: Any = idea.meta.get(RUN)
     members: JsonObject = about if is_object(about) else {}
@@ -312,7 +311,7 @@ def submitted_idea(source: Submission) -> Idea:
 
 def _ending(result: Result[Any], progress: RunProgress) -> Ending:
     output = jsonable(result.output)
-    if result.waiting:  # with an output, too: what an earlier turn has left can still be decided on (M4)
+    if result.waiting:  # even with an output: calls of an earlier turn can still be decided on (M4)
         return progress.ending("waiting", output=output, waiting=tuple(result.waiting))
     if result.output is None and result.errors:
         return progress.ending("failed", error=result.errors[0].to_dict())

@@ -1,4 +1,4 @@
-"""Taking all runs of a place over into a database: with their records, what they were sent, schedules and limits."""
+"""Moving all runs of a place into a database, with their records and messages, schedules and limits."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _BESIDE = {
     "actum_secret": "one, secret",
     "actum_buckets": "model, requests, tokens, at, closed, refusals",
 }
-"""What a place has beside its runs: tables, with their columns."""
+"""The other tables of a place, with their columns."""
 
 
 async def moved_runs(source: Runs, target: Runs) -> int:
-    """Take the runs of a place over into a database, whose workers go on with them; how many there were.
+    """Move the runs of a place into a database, whose workers go on with them; return how many there were.
 
-    Each is copied in a transaction of its own; one that is there already stays as it is, so that what was cut in the
-    middle goes on where it was. The source stays as it is, too: nobody is to work on it any more.
+    Each is copied in a transaction of its own; one that is there already stays, so that an interrupted move can be
+    repeated. The source stays as it is, too: nobody may work on it any more.
 
     Raises:
         RunError: a run is being carried out: stop the workers first; or the target is a folder.
@@ -61,7 +61,7 @@ async def moved_runs(source: Runs, target: Runs) -> int:
 
 
 async def _copied(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:
-    """The columns of a run, its entries, and what it was sent, each with when that is due."""
+    """The columns of a run, its entries, and its messages, each with when it is due."""
     history = await source.store.history(run.id)
     if history is None:
         raise RunError(f"run {run.id} has gone while it was moved")
@@ -91,7 +91,7 @@ async def _add(within: Transaction, run: str, lease: int, entries: Sequence[Any]
 
 
 async def _take_beside(source: Runs, target: SqlStore) -> None:
-    """Copy what a place has beside its runs; what is there already stays."""
+    """Copy the other tables of a place; rows that are there already stay."""
     for table, names in _BESIDE.items():
         rows = await source.store.database.single(f"SELECT {names} FROM {table}")
         marks = ", ".join("?" * (names.count(",") + 1))

@@ -1,7 +1,7 @@
-"""What a run needs of whoever carries it out, noted when it is begun, and what of that a worker lacks (L8).
+"""What a run needs of its workers, noted when it is begun, and what of that a worker lacks (L8).
 
-Tools count by their interfaces, and Ideas that they lead to by the versions that these say. Code may be another one
-under the same name: that is told.
+Tools are compared by their interfaces, the Ideas that they lead to by their versions. Code may change under the same
+name: that is only reported.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _KEYS = ("tools", "ideas", "code")
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a run needs: of each of its tools the digest, of each Idea that these lead to the version, or nothing."""
+    """What a run needs: the digest of each of its tools, and the version, if any, of each Idea that these lead to."""
 
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     ideas: Mapping[str, str] = field(default_factory=dict[str, str])
     code: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The digests of what carries the calls out: of the code of a tool, or of an Idea as it was read."""
+    """The digests of what carries out its calls: the code of a tool, or the text of an Idea."""
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> Needs:
-        """As they were noted; what isn't as a worker notes it is left out."""
+        """Needs from their stored form; what no worker writes is left out."""
         parts = [noted.get(key) for key in _KEYS]
         return cls(*({name: str(digest) for name, digest in part.items()} if is_object(part) else {} for part in parts))
 
     def to_dict(self) -> JsonObject:
-        """The same as JSON."""
+        """The stored form, as JSON."""
         return {key: dict(getattr(self, key)) for key in _KEYS}
 
     def lacking(self, here: Needs) -> list[str]:
-        """What of it isn't here, in words."""
+        """What is missing from `here`, in words."""
         missing = list[str]()
         for name, digest in self.tools.items():
             if name not in here.tools:
@@ -65,13 +65,13 @@ class Needs:
         return missing
 
     def changed(self, here: Needs) -> list[str]:
-        """The names under which the code is another one here."""
+        """The names whose code is different here."""
         return [name for name, digest in self.code.items() if here.code.get(name, digest) != digest]
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsHere:
-    """What a run that would be begun here needs, and what of it is missing, in words; `here` is all that there is."""
+    """The needs of a run that would begin here, and what of them is missing, in words; `here` is all that there is."""
 
     needs: Needs
     here: Needs
@@ -79,9 +79,9 @@ class NeedsHere:
 
 
 async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]) -> NeedsHere:
-    """Judge what a run that begins with a context needs, as an agent would run it here.
+    """Judge what a run of an agent that begins with a context needs, and what of it is missing here.
 
-    Of the tools of `servers`, which aren't started for that, those are known that are pinned.
+    `servers` aren't started for that: only their pinned tools are known.
     """
     registry, begun = _with_pinned(agent.tools, servers)
     missing = [f"the code {name!r}" for name in _unknown_code(context, registry)]
@@ -91,7 +91,7 @@ async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]
     try:
         toolset = offered(context, registry, None if asked is None else [name for name in asked if name not in absent])
     except ActumError:
-        return NeedsHere(Needs(), Needs(), missing)  # if nothing is missing, the run fails by that itself
+        return NeedsHere(Needs(), Needs(), missing)  # if nothing is missing, the run itself fails of this
     planned = list(_planned(context))
     is_asked = agent.model is not None
     for call in planned:
@@ -106,7 +106,7 @@ async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]
 
 
 def _with_pinned(tools: Catalog, servers: Sequence[Path]) -> tuple[Catalog, tuple[str, ...]]:
-    """The tools with what is pinned of the servers, and what the names of all their tools begin with."""
+    """The tools together with the pinned ones of servers, and the prefixes of all their tools' names."""
     if not servers:
         return tools, ()
     from ..connections.looking import register_pinned
@@ -126,7 +126,7 @@ def _planned(context: Context) -> Iterator[JsonObject]:
 
 
 def _unknown_code(context: Context, registry: Catalog) -> Iterator[str]:
-    """The Activities that messages of a context name, and nobody has registered."""
+    """The Activities that messages of a context name and nobody has registered."""
     known: Collection[str] = registry.activity_names
     defined = [tool for index, message in enumerate(context) if message.get("type") == "tool"
                for tool in tools_of(message, index)]  # fmt: skip
@@ -136,7 +136,7 @@ def _unknown_code(context: Context, registry: Catalog) -> Iterator[str]:
 
 
 def _missing_of(call: JsonObject, toolset: Toolset, begun: tuple[str, ...], *, is_asked: bool) -> Iterator[str]:
-    """What is missing for a call of a plan: its tool, or what would carry it out where no model does."""
+    """What is missing for a call of a plan: its tool, or the code for it if there is no model."""
     name: str = call["_tool"]
     tool = toolset.tools.get(name)
     if tool is None and name not in {READ, REVEAL} and not name.startswith(begun):
@@ -149,7 +149,7 @@ def _missing_of(call: JsonObject, toolset: Toolset, begun: tuple[str, ...], *, i
 async def ideas_of(
     toolset: Toolset, names: Collection[str], agent: Assembly, context: Context
 ) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """The versions and the digests of the Ideas that tools lead to on this machine, and those that aren't here."""
+    """The versions and the digests of the Ideas that tools lead to on this machine, and the missing ones in words."""
     versions, digests, unfound = dict[str, str](), dict[str, str](), list[str]()
     resolver = agent.resolver(context.data_kinds)
     for tool in [toolset.tools[name] for name in sorted(names)]:
@@ -163,14 +163,14 @@ async def ideas_of(
             except DelegateNotFound:
                 unfound.append(f"the Idea {reference!r}")
             except DelegateError:
-                continue  # the call fails by that itself
+                continue  # the call itself fails of this
             else:
                 versions[reference], digests[reference] = delegate.version, delegate.digest[:12]
     return versions, digests, unfound
 
 
 def _is_local(reference: Any, tool: Tool) -> bool:
-    """Whether what a tool leads to is looked up on this machine."""
+    """Whether a delegate that a tool names is looked up on this machine."""
     if not isinstance(reference, str) or reference == ANONYMOUS or is_url(tool.origin) or is_url(reference):
         return False
     if not reference.startswith(_IDEA):

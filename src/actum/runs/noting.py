@@ -10,18 +10,18 @@ from ..ideas.course import CallRow, RequestRow
 from ..schema.json import JsonObject, weight
 
 _LONG = 8_000
-"""How many bytes of a value are noted: what is longer can be worked out from the context."""
+"""How many bytes of a value are noted; a longer one can be worked out from the context."""
 _MOST_ERROR = 400
 
 
 class Noting:
-    """Takes the events of a run and knows its course. A row for each call, none for single items of an `_each`."""
+    """Builds the course of a run from its events: a row for each call, none for the items of an `_each`."""
 
     def __init__(self) -> None:
         self._calls: dict[str, CallRow] = {}
         self._requests: list[RequestRow] = []
         self._open: dict[str, int] = {}
-        """The last request of each run, by the place of the call that led to it."""
+        """The index of the last request of each run, by the place of the call that led to it."""
 
     def take(self, event: events.AnyEvent) -> None:
         """Take one event."""
@@ -48,7 +48,7 @@ class Noting:
 
     @property
     def took(self) -> JsonObject:
-        """How many seconds calls and requests have taken that have ended."""
+        """How many seconds the calls and requests took that have ended."""
         noted = {"call_seconds": self._calls.values(), "request_seconds": self._requests}
         return {
             key: sum(row.ended - row.began for row in rows if row.began and row.ended) for key, rows in noted.items()
@@ -91,7 +91,7 @@ class Noting:
 
 
 def _as_made(event: events.CallStarted) -> JsonObject:
-    """What is noted of a call that is carried out; of a delegate's, nothing that it has seen (D11)."""
+    """What is noted of a call that is carried out; of a call inside a delegate, none of its values (D11)."""
     noted: JsonObject = {"key": event.key, "delegate": event.delegate}
     if event.within is not None:
         return noted

@@ -1,8 +1,8 @@
 """Which runs of a tenant may be delivered and claimed now: at most so many at once, and fair between tenants.
 
-Of a tenant with a limit only a few runs lie in the queue; the others are parked in their rows. Each that is claimed,
-or ends, brings the next one into the queue, behind those of other tenants. So slots go round by weight, whatever any
-tenant has submitted. All that decides on a tenant's runs does so under the lock of its row, taken before that of a run.
+Only a few runs of a tenant with a limit are in the queue; the others are parked in their rows. Each that is claimed, or
+ends, brings the next one into the queue, behind those of other tenants. So slots are shared by weight, however much a
+tenant submits. Decisions on a tenant's runs are made under the lock of its row, taken before that of a run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .sql_rows import COLUMNS, IS_CALLED, row_from
 
 Push = Callable[[Row, Transaction], Awaitable[None]]
 _SHARE = 4
-"""How many deliveries a tenant of weight 1 has in a queue at once: what a worker can take without waiting for more."""
+"""How many deliveries a tenant of weight 1 has in a queue at once, so that workers needn't wait for the next."""
 _LANE = "coalesce(tag, '')"
 _OF_RUN = (
     "SELECT tenant FROM actum_runs WHERE id = ? AND EXISTS "
@@ -49,7 +49,7 @@ class Admission:
         self._push = push
 
     async def locked(self, within: Transaction, run: str) -> Limit | None:
-        """The limit of the tenant of a run, whose runs nobody else decides on until the transaction ends."""
+        """The limit of a run's tenant, locked until the transaction ends; None if it has none."""
         rows = await within.rows(_OF_RUN, run)
         return await self._locked(within, rows[0][0]) if rows else None
 
@@ -59,13 +59,13 @@ class Admission:
         return None if limit is None else Limit(tenant=tenant, runs=limit.runs, weight=limit.weight)
 
     async def parks(self, within: Transaction, run: str, limit: Limit) -> bool:
-        """Park a run that is to be claimed while its tenant has as many as it may; whether that was so."""
+        """Park a run if its tenant has as many running as it may; return whether it was parked."""
         if limit.runs is None or (await within.rows(_RUNNING, limit.tenant, run))[0][0] < limit.runs:
             return False
         return await self.park(within, run)
 
     async def park(self, within: Transaction, run: str) -> bool:
-        """Park a run that is to be claimed; `go_on` has it delivered when there is room. Whether there was one."""
+        """Park a run that is to be claimed, until `go_on` has it delivered; return whether there was one to park."""
         return bool(await within.rows(_PARK, run))
 
     async def go_on(self, within: Transaction, limit: Limit | None) -> None:
@@ -94,5 +94,5 @@ class Admission:
         return [tenant for (tenant,) in rows]
 
     async def review(self, within: Transaction, tenant: str) -> None:
-        """Have what is parked of a tenant delivered as far as there is room, by its limit of today."""
+        """Have a tenant's parked runs delivered as far as its current limit allows."""
         await self.go_on(within, await self._locked(within, tenant) or Limit(tenant=tenant, weight=1_000))

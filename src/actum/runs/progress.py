@@ -1,4 +1,4 @@
-"""How far a run comes while it is carried out, in addition to its context: what it asks, spends and does (L5, X0)."""
+"""The progress of a run beside its context while it is carried out: what it asks, spends and does (L5, X0)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPENT = "spent"
 
 @dataclass(slots=True)
 class RunProgress:
-    """What is known of a run, from where its record ends; `ticks` are the requests that it has made."""
+    """The progress of a run, from the end of its record on; `ticks` are the requests that it has made."""
 
     sums: Sums
     known: JsonObject
@@ -37,16 +37,16 @@ class RunProgress:
 
     @classmethod
     def of(cls, known: Mapping[str, Any], entries: Iterable[JsonObject] = (), *, anew: bool = False) -> RunProgress:
-        """What is known of a run, and what its record tells; of what its limits count, nothing if they begin anew."""
+        """Progress from what is known of a run and from its record; with `anew`, its limits count from zero."""
         sums = Sums.of(known, entries)
         if not anew:
             return cls(sums, dict(known))
         return cls(sums.anew(), {key: value for key, value in known.items() if key != SPENT})
 
     def begin(self, limits: Limits) -> Budget:
-        """What the run may spend, less what it had spent, whoever had it (L5).
+        """The budget of the run, less what it has spent under all its owners (L5).
 
-        Calls and bytes count from when it last waited: what was under way when its worker was lost is made again.
+        Calls and bytes count from when it last waited: those under way when a worker was lost are made again.
         """
         spent, counted = Spent.of(self.known.get(SPENT, {})), self.sums.counted
         requests = max(spent.requests, counted.requests)
@@ -60,9 +60,9 @@ class RunProgress:
         show: Callable[[AnyEvent], None],
         answered: Callable[[Context], Awaitable[None]] | None = None,
     ) -> Result[Any]:
-        """Let a run go on to its end, and tell its record what it asks, spends and does.
+        """Let a run go on to its end, and record what it asks, spends and does.
 
-        `show` takes every event; `answered` the context that the run has reached with each answer.
+        `show` is called with every event, `answered` with the context that the run has reached with each answer.
         """
         try:
             async with stream:
@@ -81,13 +81,13 @@ class RunProgress:
             record(course_entry(self.noting.rows(), self.sums))
 
     def _take(self, stream: Stream) -> bool:
-        """Take in how far the run is; whether it comes to more than was known."""
+        """Update the sums; return whether they have changed."""
         assert self.budget is not None
         before, self.sums = self.sums, self.sums.so_far(self.budget.usage, stream.makers)
         return self.sums is not before
 
     def _notes(self, event: AnyEvent) -> bool:
-        """Note a request that is made, or its answer; whether there was something to note."""
+        """Note a request that is made, or its answer; return whether there was one."""
         ticks = self.ticks
         if isinstance(event, RequestStarted) and (not ticks or len(event.context) != ticks[-1].at or ticks[-1].answer):
             digest = request_digest(event.messages, encode(event.schema))
@@ -101,7 +101,7 @@ class RunProgress:
 
     @property
     def about(self) -> JsonObject:
-        """What is to be known of the run when it ends, for now or for good."""
+        """What is stored of the run when it ends, for now or for good."""
         spent: JsonObject = {} if self.budget is None else {SPENT: self.budget.spent.to_dict()}
         return {**self.known, **self.sums.to_dict(), **spent}
 
@@ -111,10 +111,10 @@ class RunProgress:
 
 
 def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:
-    """The requests that a run's record tells of.
+    """The requests in a run's record.
 
     Raises:
-        RunError: they are not told as a run does.
+        RunError: they are damaged.
     """
     try:
         ticks = noted_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
@@ -124,7 +124,7 @@ def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:
 
 
 def messages_in(entries: Iterable[JsonObject], run: str) -> list[JsonObject] | None:
-    """The messages of the context that a run has reached, fit to be resumed; None where its record is empty.
+    """The messages of the context that a run has reached, ready to be resumed; None if its record is empty.
 
     Raises:
         MessageError, RunError: its record is damaged.

@@ -1,4 +1,4 @@
-"""What the runs of a worker are given as `deps`: made for each run, by a factory that its Idea names."""
+"""The `deps` of a worker's runs, made for each run by a factory that its Idea names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..protocol.context import is_url
 from .row import Row
 
 Factory: TypeAlias = "Callable[..., Any]"
-"""Makes the `deps` of a run, which it may take as its `Row`: a function, sync or async, or an async generator function
-that gives them once and goes on when the run has ended here."""
+"""Makes the `deps` of a run, whose `Row` it may take: a function, sync or async, or an async generator function that
+yields them once and goes on when the run has ended here."""
 _ONLY = ""
-"""The name of a factory that was given without one."""
+"""The name of a factory that was passed without one."""
 
 
 def factories_of(given: Factory | Mapping[str, Factory] | None) -> Mapping[str, Factory]:
@@ -41,12 +41,12 @@ def factories_of(given: Factory | Mapping[str, Factory] | None) -> Mapping[str, 
 async def provided(
     factories: Mapping[str, Factory], idea: Idea, row: Row, agent: Agent | None = None
 ) -> AsyncGenerator[Any]:
-    """The `deps` of a run, as long as the block lasts; None where nothing makes them.
+    """The `deps` of a run, as long as the block lasts; None if no factory is for it.
 
     Args:
         factories: what makes them, by name.
-        idea: may name its own, unless it is from a URL; without that, those of the type that the agent declares are
-            made, or what the only factory makes that there is.
+        idea: may name a factory, unless it is from a URL; else the factory is the one of the type that the agent
+            declares, or the only one.
         row: the run.
         agent: what carries it out.
 

@@ -1,8 +1,8 @@
-"""The port of a queue: it says who works on which run, and nothing else depends on it.
+"""The port of a queue, which decides only who works on which run.
 
-A delivery names a run and nothing more, so whoever can write into the queue chooses no code. It may come twice, or to
-one who is too late: the record is fenced by its lease, and a needless delivery is harmless. It may also be lost: a run
-that is owed and has no live delivery is delivered again.
+A delivery names a run and nothing more, so that writing into the queue can't choose code. It may come twice, or too
+late: the record is fenced by its lease, and a needless delivery is harmless. It may also be lost: a run that is due and
+has no live delivery is delivered again.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from .lease import Lease
 from .row import QUEUE, Row
 
 Carry: TypeAlias = Callable[[str], Awaitable[None]]
-"""Carries out the run of a delivery as far as it comes. It raises nothing; cancelled, it lets go of the run."""
+"""Carries out the run of a delivery as far as it gets. It raises nothing; cancelled, it releases the run."""
 
 
 def lane(queue: str, tag: str | None) -> str:
-    """Where the deliveries of a queue lie that only workers with a tag may take."""
+    """The part of a queue whose deliveries only workers with a tag may take."""
     return queue if tag is None else f"{queue}#{tag}"
 
 
 def lanes(queue: str, tags: Collection[str]) -> list[str]:
-    """The lanes of a queue that a worker with these tags takes from."""
+    """The lanes of a queue from which a worker with these tags takes."""
     return [queue, *(lane(queue, tag) for tag in tags)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A run that is to be carried out: not before `at`, one of a higher priority first."""
+    """A run to carry out: not before `at`, higher priorities first."""
 
     run: str
     queue: str = QUEUE
@@ -48,7 +48,7 @@ class Queue(Protocol):
         ...
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
-        """Forget the deliveries of a run that nobody has taken."""
+        """Drop the deliveries of a run that nobody has taken."""
         ...
 
     async def serve(
@@ -58,27 +58,27 @@ class Queue(Protocol):
 
         `tags` name further lanes of each queue, which share its slots.
 
-        Who has not been heard of for its lease loses what it has taken to others.
-        What `slots` says may change meanwhile. Cancelled, it cancels what it carries, and waits for that.
+        A worker that is silent for its lease loses its deliveries to others. `slots` may change meanwhile. Cancelled,
+        it cancels what it carries, and waits for that.
         """
         ...
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
-        """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
+        """Those of the runs with a delivery that is to be taken, or is carried by a worker that is alive."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
         ...
 
 
 def delivery_of(row: Row, **changes: Any) -> Delivery:
-    """The delivery that a run is to have."""
+    """The delivery of a run."""
     return Delivery(run=row.id, queue=lane(row.queue, row.tag), priority=row.priority, **{"at": row.at, **changes})
 
 
 async def redeliver(database: Database, queue: Queue, rows: Sequence[Row]) -> list[str]:
-    """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
+    """Have those of the runs delivered again that have no live delivery; none while another process does so."""
     if not rows:
         return []
     async with database.transaction() as within:

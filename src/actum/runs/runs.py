@@ -44,7 +44,7 @@ class Runs:
 
     @classmethod
     def of(cls, store: RunStore) -> Self:
-        """The runs of a store that is there already."""
+        """The runs of a store that is open already."""
         runs = cls.__new__(cls)
         runs._keep_in(store)
         return runs
@@ -55,7 +55,7 @@ class Runs:
         self.limits = PlaceLimits(store.database, has_tenants=store.limits_tenants)
 
     def run_of(self, row: Row) -> Run:
-        """The handle on a run that is so far."""
+        """The handle on the run of a row."""
         return Run(self.store, row)
 
     async def __aenter__(self) -> Self:
@@ -107,7 +107,7 @@ class Runs:
             RunError: the place can't be used, the id is none, or the Idea's model takes no batches.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
-        submission = await asyncio.to_thread(  # it may read a file, and judges all that is given
+        submission = await asyncio.to_thread(  # it may read a file
             submission_of,
             new_id() if id is None else id,
             idea,

@@ -1,6 +1,6 @@
-"""What a run is sent while nobody works on it, or while somebody does: decisions, values at gates, deadlines (L6, C7).
+"""Messages sent to a run, whether or not a worker owns it: decisions, values at gates, deadlines (L6, C7).
 
-It is kept as JSON beside the run until whoever claims the run next has taken it up.
+They are kept as JSON beside the run until its next owner has taken them up.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from . import given
 from .row import Row
 
 DEADLINE: JsonObject = {"deadline": True}
-"""The time for decisions is over: the calls that still wait for one are refused."""
+"""The time for decisions is over: calls that still wait for one are refused."""
 OVER: JsonObject = {"over": True}
-"""The runs that it has waited for are over."""
+"""The children that it waited for are over."""
 RESUME: JsonObject = {"resume": True}
 ANEW: JsonObject = {"resume": "anew"}
-"""A run that was cut is to go on."""
+"""A run that was cut is to go on; `ANEW`: with its limits begun anew."""
 _LONGEST_REASON = 100_000
 _TOO_LATE = "nobody has decided on it in time"
 
 
 def deadlines(row: Row) -> Sequence[JsonObject]:
-    """What a run that waits for decisions is sent when the time for them is over: first, that others are to decide."""
+    """What a run that waits for decisions is sent when the time is over: first that somebody else is to decide."""
     if not any(reason.startswith("approval ") for reason in row.waiting):
         return ()
     return [DEADLINE if row.escalate is None or row.escalated is not None else {"escalate": row.escalate}]
 
 
 def escalated_to(sent: Iterable[JsonObject]) -> str | None:
-    """Who is to decide by what was sent; None where that says nothing of it."""
+    """Who is to decide, according to the messages; None if they name nobody."""
     return next((str(item["escalate"]) for item in sent if "escalate" in item), None)
 
 
@@ -47,7 +47,7 @@ def decision(
     """A decision on the call at a place; `parameters` replace its own, and `by` is who has decided.
 
     Raises:
-        IdeaError: one of them isn't a parameter, but would say what is called, or how.
+        IdeaError: one of them isn't a parameter, but would change what is called, or how.
     """
     item: JsonObject = {
         "decide": of,
@@ -63,12 +63,12 @@ def decision(
 
 
 def stamped(items: Sequence[JsonObject], now: float) -> list[JsonObject]:
-    """What a run is sent, decisions with when they were made, by the clock of its place."""
+    """The messages, decisions among them with their time by the clock of the place."""
     return [{**item, "time": round(now, 3)} if "decide" in item else item for item in items]
 
 
 def result_given(of: str, value: Json) -> JsonObject:
-    """What the call at a place has come to, which whoever has begun the run was to make."""
+    """The result of the call at a place that the run's submitter makes itself."""
     return {**decision(of, "approve"), "given": {"value": given.as_json_value(value, "a result")}}
 
 
@@ -79,9 +79,9 @@ def signal(name: str, value: Json) -> JsonObject:
 
 
 def with_sent(context: Context, sent: Iterable[JsonObject]) -> Context:
-    """The context with what was sent; what no longer fits, since something before it has settled that, is left out.
+    """The context with the messages applied; those that no longer fit, since an earlier one settled it, are left out.
 
-    Deadlines come last: a decision that is there holds, however late the run goes on.
+    Deadlines come last: a decision that has been sent counts, however late the run goes on.
     """
     for item in sorted(sent, key=lambda item: item == DEADLINE):
         with suppress(IdeaError):
@@ -90,15 +90,15 @@ def with_sent(context: Context, sent: Iterable[JsonObject]) -> Context:
 
 
 def with_item(context: Context, item: JsonObject) -> Context:
-    """The context with one thing that was sent.
+    """The context with one message applied.
 
     Raises:
-        IdeaError: no such call waits, its tool doesn't take the parameters, or that is not a gate.
+        IdeaError: no such call waits, its tool doesn't take the parameters, or the gate is none.
     """
     if "gate" in item:
         return approvals.opened(context, item["gate"], item["value"])
     if "escalate" in item or "over" in item or "resume" in item or "batch" in item:
-        return context  # what a run that it has waited for has come to, is looked up where it is needed
+        return context  # they only wake the run: results of children are looked up where they are needed
     if "deadline" in item:
         for pending in approvals.pending(context):
             context = approvals.decided(context, pending.of, "deny", reason=_TOO_LATE)
@@ -120,5 +120,5 @@ def with_item(context: Context, item: JsonObject) -> Context:
 
 
 def parts_waited_for(waiting: Sequence[str]) -> list[str]:
-    """The ids of the other runs among what a run waits for."""
+    """The ids of the children that a run waits for, out of all that it waits for."""
     return [reason.removeprefix(f"{ANOTHER} ") for reason in waiting if reason.startswith(f"{ANOTHER} ")]

@@ -1,4 +1,4 @@
-"""What is submitted, judged where it is given, since its author is here."""
+"""Submissions, checked when they are made, while their author is there to hear of errors."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def submission_of(
     deps: str | None = None,
     batch: timedelta | None = None,
 ) -> Submission:
-    """A run of an Idea, and how it stands among others.
+    """The submission of an Idea, from arguments that are checked.
 
     Raises:
-        RunError: the id is none, the time has no zone, or something else isn't what it is to be.
+        RunError: the id or another argument is invalid, or the time has no zone.
         IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
     """
     saved = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
@@ -49,7 +49,7 @@ def submission_of(
     if batch is not None:
         saved = replace(saved, config={**saved.config, "batch": _within(batch, saved)})
     given = None if input is None else judged.as_members(input, "the input of a run")
-    with_input(saved.context, given or {})  # what the Idea asks for is missed before anything runs, too
+    with_input(saved.context, given or {})  # missing input is refused even before anything runs
     if escalate is not None and patience is None:
         raise RunError("`escalate` says who decides once `patience` is over: give that, too")
     return Submission(

@@ -1,4 +1,4 @@
-"""What becomes of runs, as lines of the log `actum.worker`: in words, and as fields for machines (`record.actum`)."""
+"""What happens to runs, as lines of the log `actum.worker`: in words, and as fields for machines (`record.actum`)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SUMS = ("requests", "input_tokens", "output_tokens", "usd")
 
 
 def tell_event(event: Event, row: Row, words: str, level: int = logging.INFO, **more: Any) -> None:
-    """Log what becomes of a run: the words follow its id; `more` are fields beside those that every line has."""
+    """Log what happens to a run: the words follow its id; `more` are fields in addition to those of every line."""
     about: JsonObject = {"event": event, "run": row.id, "idea": row.name, "tenant": row.tenant, "queue": row.queue}
     fields = {**about, **({} if row.tag is None else {"tag": row.tag}), **more}
     _LOG.log(level, "run %s: %s", row.id, words, extra={FIELDS: fields})
 
 
 def tell_begin(row: Row, worker: str) -> None:
-    """Tell that a worker has begun a run, or goes on with it."""
+    """Log that a worker has begun a run, or goes on with it."""
     if row.former in {None, worker}:
         tell_event("begun", row, "begun", worker=worker, lease=row.lease)
     else:
@@ -35,7 +35,7 @@ def tell_begin(row: Row, worker: str) -> None:
 
 
 def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
-    """Tell what a run has come to, for now or for good, and what that has cost since the worker took it up."""
+    """Log what a run has come to, for now or for good, and what it has cost since the worker claimed it."""
     error = ending.error or {}
     result: JsonObject = {"state": ending.state, "worker": worker, "seconds": round(seconds, 3)}
     result |= {key: error[key] for key in ("code", "message") if key in error}
@@ -45,7 +45,7 @@ def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:
-    """The requests, calls, tokens and USD that came in between; what isn't known is left out."""
+    """The requests, calls, tokens and USD in between; what isn't known is left out."""
     was: JsonObject = before.get("usage") or {}
     now: JsonObject = after.get("usage") or {}
     spent: JsonObject = {key: now[key] - (was.get(key) or 0) for key in _SUMS if now.get(key) is not None}

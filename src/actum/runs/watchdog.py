@@ -1,7 +1,7 @@
-"""The watchdog of a worker: it asks for the leases of its runs, and cuts those that can't be confirmed for too long.
+"""The watchdog of a worker: it asks for the leases of its runs, and cuts runs whose lease isn't confirmed in time.
 
-So a worker that is cut off from its place begins nothing that others may have begun by then. What it cuts isn't a loss:
-it tells so, as soon as it can.
+So a worker that can't reach its place begins nothing that others may have begun by then. A run that it cuts doesn't
+count as lost with it: it says so as soon as it can.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .telling import tell_event
 
 _LOG = logging.getLogger("actum.worker")
 _SKEW = 1.0
-"""By how many seconds a clock may be off before that is told."""
+"""How many seconds a clock may be off before a warning."""
 _MEASURED = 3
-"""How often the place is asked before it is served, to know how far away it is."""
+"""How often the place is asked before serving begins, to measure the round trip."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +37,7 @@ class Owned:
     task: asyncio.Task[None]
     record: LeasedRecord | None = None
     is_let_go: bool = False
-    """Whether somebody else is to go on with it, although it is not lost."""
+    """Whether others are to go on with it, although it isn't lost."""
     is_cut: bool = False
     """Whether the watchdog has cut it."""
 
@@ -52,16 +52,16 @@ class Watchdog:
         self._company = company
         self._committer = committer
         self._unreleased: set[tuple[str, int]] = set()
-        """Runs that were given up, with their leases: others are still to be told that nobody was lost with them."""
+        """Runs that were given up, with their leases, and are still to be released."""
         self.skew = 0.0
-        """By how many seconds the place's clock is ahead of this machine's."""
+        """How many seconds the place's clock is ahead of this machine's."""
         self.cuts = 0
         """How many runs it has cut."""
         self.cut_at = -math.inf
         """When it last cut one, by the monotonic clock."""
 
     async def measure(self) -> None:
-        """Ask how far away the place is before anything is taken; raises as `Lease.check`."""
+        """Measure the round trip before anything is claimed; raises as `Lease.check`."""
         with suppress(StoreUnavailable):
             for _ in range(_MEASURED):
                 await self._store.leases.current([])
@@ -69,7 +69,7 @@ class Watchdog:
             self._lease.check()
 
     def compare(self, ahead: float, took: float) -> None:
-        """Take in by how much the place's clock is ahead of this machine's, asked for within so many seconds."""
+        """Note how far the place's clock is ahead of this machine's; the question took so many seconds."""
         was_off, self.skew = abs(self.skew) > _SKEW, ahead - took / 2
         if not was_off and abs(self.skew) > _SKEW + took / 2:
             _LOG.warning(
@@ -79,7 +79,7 @@ class Watchdog:
             )
 
     def give_up(self, row: Row) -> None:
-        """Let others go on with a run that was claimed, as soon as they can be told."""
+        """Release a run that was claimed to others, as soon as the place can be reached."""
         self._unreleased.add((row.id, row.lease))
 
     async def watch(self, owned: Mapping[str, Owned]) -> None:
@@ -91,18 +91,18 @@ class Watchdog:
                 self._committer.fresh = self._lease.announced / 2
                 await asyncio.sleep(self._lease.announced / 8)
                 carried = [(run, run.record) for run in owned.values() if run.record is not None]
-                if (carried or self._unreleased) and asking.done():  # not cut: that would ask the place once more
+                if (carried or self._unreleased) and asking.done():  # else the last question is still open
                     asking = tasks.create_task(self._confirm([record for _, record in carried]))
                 await asyncio.wait([asking], timeout=self._lease.announced / 4)
                 now = time.monotonic()
                 if now - began > self._lease.announced / 2:
-                    continue  # it was this loop that stood still: what is asked for anew says whose the runs are
+                    continue  # it was this loop that stood still: the next answer says who owns the runs
                 for run, record in carried:
                     if now - record.confirmed > 0.75 * self._lease.announced and not record.is_lost:
                         self._cut(run, record, now)
 
     def _cut(self, owned: Owned, record: LeasedRecord, now: float) -> None:
-        """Cut a run whose lease could not be confirmed for too long; others go on with it."""
+        """Cut a run whose lease wasn't confirmed in time; others go on with it."""
         self.cuts, self.cut_at, owned.is_cut = self.cuts + 1, now, True
         tell_event(
             "cut",
@@ -115,7 +115,7 @@ class Watchdog:
         record.lose()
 
     async def _confirm(self, records: Sequence[LeasedRecord]) -> None:
-        """Ask for leases; note how long that takes, and tell of runs that were given up."""
+        """Ask for leases; note the round trip, and release runs that were given up."""
         asked = time.monotonic()
         with suppress(RunError):  # it is asked again
             leases = await self._store.leases.current([record.run for record in records])

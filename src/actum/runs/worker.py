@@ -1,8 +1,8 @@
-"""`Worker`: carries out runs that others have submitted, as long as it can be sure that they are its own.
+"""`Worker`: carries out runs that others have submitted, as long as it is confirmed to own them.
 
-Three things make that right, whatever the queue does: the *lease* judges every write, the *watchdog* cuts what can't be
-confirmed, and the *reconciler* has runs delivered again that are owed and lie in no queue. Beside them stands a
-supervisor, which serves on when the database was away.
+Three things make that safe, whatever the queue does: the *lease* judges every write, the *watchdog* cuts runs that
+can't be confirmed, and the *reconciler* has runs delivered again that are due and in no queue. A supervisor goes on
+serving after the database was away.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from .watchdog import Owned, Watchdog
 
 _LOG = logging.getLogger("actum.worker")
 _LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
-"""Seconds between two tries of a database that is away."""
+"""The least and the most seconds between two tries of a database that is away."""
 _SWEEPS = 600.0
-"""Seconds between two looks for runs that are no longer kept."""
+"""Seconds between two sweeps of runs that are no longer kept."""
 QUEUES: Mapping[str, int] = {QUEUE: 50, CHILDREN: 100}
-"""The queues that a worker takes from where nobody says so, with the slots of each."""
+"""The queues that a worker serves by default, with the slots of each."""
 _PATIENCE = 3_600.0
 """Seconds that a run waits for a worker that has what it needs."""
 _PAGE = 500
@@ -54,7 +54,7 @@ _PAGE = 500
 
 
 def _slots(queues: Mapping[str, int]) -> dict[str, int]:
-    """The slots of queues, judged."""
+    """The slots of queues, checked."""
     if not isinstance(queues, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
         raise RunError("the queues of a worker are named with the slots of each: {'runs': 50}")
     return {
@@ -132,7 +132,7 @@ class Worker:
         self._committer = Committer(self._store.leases, self._lease.seconds / 2)
         self._live = LiveRuns(self._store.database.channel)
         self._reached = -math.inf
-        """When the runs were last reached, by the monotonic clock."""
+        """When the place was last reached, by the monotonic clock."""
         self._owned: dict[str, Owned] = {}
         self._watchdog = Watchdog(self._store, self.name, self._lease, self._company, self._committer)
         self._stop = asyncio.Event()
@@ -200,7 +200,7 @@ class Worker:
     # Serving
 
     async def _supervise(self) -> None:
-        """Serve the queue, and again when it could not be reached: the runs themselves go on meanwhile (or are cut)."""
+        """Serve the queue, again and again if it can't be reached: the runs go on meanwhile, or are cut."""
         pause = _LEAST_AGAIN
         while not self._stop.is_set():
             began = time.monotonic()
@@ -233,12 +233,12 @@ class Worker:
         try:
             claimed = await self._company.claim(run)
             if claimed is None:
-                return  # it is over, or waits: a needless delivery; or it is for others, or to be carried alone
+                return  # a needless delivery, or it is for other workers, or to be carried alone
             try:
                 await self._carry_out(claimed)
             finally:
                 self._company.leave(run)
-        except RunError as error:  # it stays owed, and is delivered again
+        except RunError as error:  # the reconciler has it delivered again
             _LOG.warning("run %s: %s", run, error.message)
 
     async def _carry_out(self, claimed: Claimed) -> None:
@@ -248,12 +248,12 @@ class Worker:
         owned = Owned(row, task)
         before = self._owned.get(row.id)
         self._owned[row.id] = owned
-        if self._company.is_closed:  # it was claimed while what is under way was cut
+        if self._company.is_closed:  # it was claimed while the worker let go of its runs
             owned.is_let_go = True
             task.cancel()
         tell_begin(row, self.name)
         if before is not None and before.record is not None:
-            before.record.lose()  # a needless delivery, to ourselves
+            before.record.lose()  # it was delivered to this worker twice
         try:
             history = await self._store.leases.history(row.id, claimed.prepared.looked.source)
             seq, consumed = history.seq, history.consumed
@@ -285,7 +285,7 @@ class Worker:
             await self._store.leases.forget(row.id, row.lease)
 
     async def _carry_live(self, claimed: Claimed, history: RunHistory, record: LeasedRecord) -> Ending:
-        """Carry a run out, and tell those who listen what happens meanwhile."""
+        """Carry a run out, and send its live events to those who follow it."""
         live = self._live.begin(record.run, record.lease, lambda: record.seq)
         try:
             ending = await self._carrier(claimed.row, history, record, live, claimed.prepared)
@@ -295,18 +295,18 @@ class Worker:
             self._live.end(live)
 
     async def _release(self, owned: Owned) -> None:
-        """Let others go on with a run, once what it has left is kept."""
+        """Release a run to others, once its entries are stored."""
         try:
             if owned.record is not None:
                 await owned.record.settled()
             await self._store.leases.release(owned.row.id, owned.row.lease)
         except RunError:
-            return  # it stays owed, and is delivered again
+            return  # the reconciler has it delivered again
 
     # What makes it right
 
     async def _reconcile(self) -> None:
-        """Have runs delivered again that are owed and have no live delivery, page by page."""
+        """Have due runs without a live delivery delivered again, page by page."""
         after = ""
         missed, before = set[str](), set[str]()
         while True:
@@ -315,7 +315,7 @@ class Worker:
                 owed = await self._store.owed(after, _PAGE)
                 live = await self._store.queue.live([row.id for row in owed]) if owed else set[str]()
                 lost = [row for row in owed if row.id not in live and row.id not in self._owned]
-                # Only what was missed the last time, too: a delivery that just ends is not one that is lost.
+                # Only those without one the last time, too: a delivery may just be ending.
                 again = await redeliver(
                     self._store.database, self._store.queue, [row for row in lost if row.id in before]
                 )
@@ -341,22 +341,22 @@ class Worker:
             await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease.announced / 2)))
 
     async def _look_after(self, look: Callable[[], Awaitable[object]], pause: Callable[[], float]) -> None:
-        """Look after something again and again, with so many seconds between."""
+        """Call `look` again and again, with so many seconds between."""
         while not self._stop.is_set():
             with suppress(StoreUnavailable):
                 await look()
             await self._unless_stopped(pause())
 
-    # The end
+    # Stopping
 
     async def _drained(self) -> None:
-        """Let go of what has not ended when the time to drain is over."""
+        """Let go of the runs that haven't ended when the time to drain is over."""
         await self._stop.wait()
         await asyncio.sleep(self._drain)
         await self._let_go()
 
     async def _let_go(self) -> None:
-        """Cut what is under way, so that others go on with it."""
+        """Cut all runs under way, so that others go on with them."""
         self._company.close()
         tasks = [owned.task for owned in self._owned.values()]
         for owned in list(self._owned.values()):

@@ -1,4 +1,4 @@
-"""A queue in the database of the runs itself: for one machine, where the clock is one and no server runs."""
+"""A queue in the database of the runs itself: for one machine with one clock and no server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GLANCE = 0.1
 
 
 class EmbeddedQueue:
-    """Deliveries as rows beside the runs. One that was taken by who is not heard of any more is taken by another."""
+    """Deliveries as rows beside the runs. Those of a worker that has fallen silent are taken by others."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -38,7 +38,7 @@ class EmbeddedQueue:
             )
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
-        """Forget the deliveries of a run that nobody has taken."""
+        """Drop the deliveries of a run that nobody has taken."""
         async with transaction_in(self._database, within) as transaction:
             await transaction.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
 
@@ -50,7 +50,7 @@ class EmbeddedQueue:
 
         async def take(queue: str, most: int) -> list[tuple[int, str]]:
             async with self._database.transaction() as within:
-                if stop.is_set():  # while it waited for others to write
+                if stop.is_set():  # while it waited for the lock
                     return []
                 gone = await forget(within)
                 names = lanes(queue, tags)
@@ -61,14 +61,14 @@ class EmbeddedQueue:
 
         async def forget(within: Transaction) -> list[int]:
             gone = [*over]
-            # Only one's own: who was frozen meanwhile doesn't end what another has taken.
+            # Only its own: after standing still, it must not end what another has taken.
             statement = "DELETE FROM actum_deliveries WHERE number = ? AND taker = ?"
             await within.each(statement, [(number, server) for number in gone])
             return gone
 
         async def ended(number: int) -> None:
             over.add(number)
-            with suppress(StoreUnavailable):  # then it is forgotten before something else is taken
+            with suppress(StoreUnavailable):  # it is deleted with the next take
                 async with self._database.transaction() as within:
                     gone = await forget(within)
                 over.difference_update(gone)
@@ -85,7 +85,7 @@ class EmbeddedQueue:
         await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
-        """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
+        """Those of the runs with a delivery that is to be taken, or is carried by a worker that is alive."""
         marks = ", ".join("?" * len(runs)) or "NULL"
         async with transaction_in(self._database, within) as transaction:
             rows = await transaction.rows(f"SELECT DISTINCT run FROM actum_deliveries WHERE run IN ({marks})", *runs)

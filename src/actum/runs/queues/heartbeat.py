@@ -1,4 +1,4 @@
-"""`Heartbeat`: lets others know that a worker is alive, from a thread of its own, which a busy loop doesn't hold up."""
+"""`Heartbeat`: shows others that a worker is alive, from a thread of its own, which a busy loop doesn't block."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..lease import Lease
 
 _LOG = logging.getLogger("actum.worker")
 _BEATS = 4
-"""How often it is heard of in the time after which it counts as lost."""
+"""How many beats there are in a lease."""
 _PATIENCE = 5
-"""For how many leases its loop may stand still: what hangs for good is not kept for ever."""
+"""For how many leases the loop may stand still before its runs are given up."""
 
 
 class Heartbeat:
-    """Writes, by `beat`, that what was taken is still carried.
+    """Writes, by `beat`, that the deliveries taken are still carried.
 
-    Others count as lost who is not heard of for its `lease`. A loop that doesn't answer for several of them is no
-    longer spoken for: others go on with its runs.
+    A worker that is silent for its `lease` counts as lost. If the loop doesn't answer for several leases, the beats
+    stop, and others go on with its runs.
     """
 
     def __init__(self, database: Database, beat: Callable[[Database], Awaitable[None]], lease: Lease) -> None:
@@ -42,7 +42,7 @@ class Heartbeat:
         try:
             while True:
                 self._answered = time.monotonic()
-                if twin is None:  # only this process sees the place: while its loop stands still nobody takes anything
+                if twin is None:  # only this process sees the place: nobody takes anything while its loop stands still
                     await self._tell(self._database)
                 await asyncio.sleep(self._lease.announced / _BEATS)
         finally:
@@ -67,5 +67,5 @@ class Heartbeat:
     async def _tell(self, database: Database) -> None:
         try:
             await self._beat(database)
-        except RunError:  # it is tried again, and others may take over meanwhile
+        except RunError:  # the next beat tries again; others may take over meanwhile
             return

@@ -1,8 +1,8 @@
 """A queue in PostgreSQL by procrastinate, for many machines; the extra `workers`.
 
-Its tables, its order and its notices are procrastinate's. What it lacks is here: a sweep that puts back what a dead
-worker had taken, each by exactly one sweeper. That a worker which was frozen ends what another has taken by then can't
-be: it ends its own alone.
+Its tables, its order and its notices are procrastinate's. What that lacks is here: a sweep that puts back what a dead
+worker had taken, each job exactly once. A worker that stood still can't end what another has taken by then: it ends
+only its own.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 _GLANCE = 1.0
 """Seconds between two looks while nothing can be heard."""
 _LONG_GLANCE = 5.0
-"""Seconds between two looks for what no notice was given of."""
+"""Seconds between two looks for jobs without a notice."""
 _SWEEPS = 2
-"""At every how many of its beats a worker looks for what others have left."""
+"""A worker sweeps at every so many beats."""
 _LOG = logging.getLogger("actum.worker")
 _BEAT = (
     "UPDATE procrastinate_workers SET last_heartbeat = clock_timestamp() + make_interval(secs => ?) WHERE id = ? "
     "RETURNING id"
 )
-"""Who is far away is heard of ahead of time: by so much later does it count as lost."""
+"""A worker that is far away dates its heartbeat ahead, so that it counts as lost that much later."""
 _NEXT = (
     "SELECT extract(epoch FROM min(scheduled_at) - clock_timestamp())::float8 FROM procrastinate_jobs "
     "WHERE status = 'todo' AND queue_name = ANY(?) AND scheduled_at IS NOT NULL"
@@ -60,7 +60,7 @@ _PUT_BACK = _BACK.format(
     which="worker.id IS NULL OR worker.last_heartbeat < clock_timestamp() - make_interval(secs => ?)"
 )
 _GIVE_BACK = _BACK.format(which="job.worker_id = ? AND NOT job.id = ANY(?)")
-# A look into the index for each run, whatever the statistics say: LATERAL with a LIMIT can be joined in no other way.
+# One index look-up for each run, whatever the statistics: LATERAL with a LIMIT can't be joined otherwise.
 _LIVE = (
     "SELECT run FROM unnest(%s::text[]) run CROSS JOIN LATERAL (SELECT 1 FROM procrastinate_jobs "
     "WHERE status IN ('todo', 'doing') AND task_name = %s AND args->>'run' = run LIMIT 1) job"
@@ -92,7 +92,7 @@ class ProcrastinateQueue:
                 await task.defer_async(run=delivery.run)
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
-        """Forget the deliveries of a run that nobody has taken."""
+        """Drop the deliveries of a run that nobody has taken."""
         async with transaction_in(self._database, within) as transaction:
             await transaction.connection.execute(_CANCEL, [TASK, run])
 
@@ -138,14 +138,14 @@ class ProcrastinateQueue:
                     heartbeat = Heartbeat(self._database, desk.beat, lease)
                     await Slots(slots, carry, take, desk.ended, heartbeat).until(stop, wait)
                 finally:
-                    # Before Python 3.12 `wait_for`, by which it listens, may miss that as a notice comes.
+                    # Before Python 3.12, the `wait_for` in it may miss a cancellation when a notice comes.
                     await all_ended(listening, again=_GLANCE)
                     with suppress(StoreUnavailable), _judged():
                         await jobs.unregister_worker(worker)
                         await desk.put_back(self._database)
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
-        """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
+        """Those of the runs with a delivery that is to be taken, or is carried by a worker that is alive."""
         async with transaction_in(self._database, within) as transaction:
             rows = await (await transaction.connection.execute(_LIVE, [list(runs), TASK])).fetchall()
         return {run for (run,) in rows}
@@ -155,19 +155,19 @@ class ProcrastinateQueue:
 
 
 class _OneByOne:
-    """The connections of a database as procrastinate asks for them: its statements are transactions of their own."""
+    """The connections that procrastinate gets: each of its statements is a transaction of its own."""
 
     def __init__(self, database: PostgresDatabase, pool: AsyncConnectionPool[Any]) -> None:
         self.connection = database.alone_with
         self._pool = pool
 
     def __getattr__(self, name: str) -> Any:
-        """What else it asks of a pool."""
+        """Anything else of the pool."""
         return getattr(self._pool, name)
 
 
 class _Desk:
-    """What one worker takes and gives back, each in a statement of its own: a database may be far away."""
+    """What one worker takes and gives back, in single statements, since the database may be far away."""
 
     def __init__(self, database: PostgresDatabase, jobs: JobManager, worker: int, lease: Lease) -> None:
         self._database = database
@@ -176,13 +176,13 @@ class _Desk:
         self._lease = lease
         self._taken: set[int] = set()
         self._is_unsure = False
-        """Whether something may have been taken whose answer was lost on its way."""
+        """Whether something may have been taken by a statement whose answer was lost."""
         self._is_gone = False
-        """Whether others have taken this worker for lost."""
+        """Whether others took this worker for lost."""
         self._beats = 0
 
     async def take(self, names: Sequence[str], stop: asyncio.Event) -> Sequence[tuple[int, str]]:
-        """Take a delivery; none while the queue can't be reached: what is carried goes on."""
+        """Take a delivery; none while the queue can't be reached, so that what is carried goes on."""
         if self._is_gone:
             raise StoreUnavailable("the queue in PostgreSQL: others took this worker for lost")
         try:
@@ -198,11 +198,11 @@ class _Desk:
         except RunError as error:
             if type(error.__cause__).__name__ != "ForeignKeyViolation":
                 raise
-            self._is_gone = True  # while this process stood still: it is registered anew
+            self._is_gone = True  # while this process stood still: it has to register anew
             raise StoreUnavailable("the queue in PostgreSQL: others took this worker for lost") from error
         if job is None or job.id is None:
             return []
-        if stop.is_set():  # while it was fetched: others are to have it at once
+        if stop.is_set():  # others are to have it at once
             await self._give_back()
             return []
         self._taken.add(job.id)
@@ -213,15 +213,15 @@ class _Desk:
         self._is_unsure = False
 
     async def ended(self, number: int) -> None:
-        """Have a delivery that has ended forgotten."""
+        """Delete a delivery that has ended."""
         try:
             await self._database.single(_END, number, self._worker)
         except StoreUnavailable:
-            self._is_unsure = True  # then it is given back
+            self._is_unsure = True  # it is given back with the next take
         self._taken.discard(number)
 
     async def beat(self, database: Database) -> None:
-        """Let others know, by this database, that the worker is alive, and put back what nobody alive works on."""
+        """Show others that the worker is alive; at some beats, put back what dead workers had taken."""
         ahead = self._lease.ahead
         if not await database.single(_BEAT, ahead, self._worker):
             self._is_gone = True
@@ -232,11 +232,11 @@ class _Desk:
             await self.put_back(database)
 
     async def put_back(self, database: Database) -> None:
-        """Put back what nobody alive works on; never what another is putting back."""
+        """Put back what dead workers had taken, but nothing that another process is putting back."""
         await database.single(_PUT_BACK, TASK, self._lease.seconds)
 
     async def idle(self, names: Sequence[str]) -> float:
-        """For how many seconds nothing falls due, as far as is known."""
+        """The seconds until the next delivery falls due, as far as is known."""
         try:
             rows = await self._database.single(_NEXT, list(names))
         except StoreUnavailable:
@@ -252,7 +252,7 @@ def _app() -> App:
 
 @contextmanager
 def _unwrapped() -> Generator[None]:
-    """What the driver raises in the block, not as procrastinate puts it: the transaction around it is to judge that."""
+    """Raise the driver's own error instead of procrastinate's: the transaction around it judges that."""
     from procrastinate.exceptions import ConnectorException
 
     try:
@@ -263,7 +263,7 @@ def _unwrapped() -> Generator[None]:
 
 @contextmanager
 def _judged() -> Generator[None]:
-    """What procrastinate raises in the block, as an error of ours."""
+    """Raise procrastinate's errors as ours."""
     from procrastinate.exceptions import ConnectorException
 
     try:

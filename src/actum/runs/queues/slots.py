@@ -1,4 +1,4 @@
-"""Slots by queue: what takes deliveries while there is room, carries them, and gives them back when they have ended."""
+"""`Slots`: takes deliveries of each queue while there is room, carries them, and reports those that have ended."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ..racing import all_ended, first_to_end
 from .heartbeat import Heartbeat
 
 _GLANCE = 1.0
-"""Seconds between two looks whether there are slots again."""
+"""Seconds between two checks for free slots."""
 Take: TypeAlias = Callable[[str, int], Awaitable[Sequence[tuple[int, str]]]]
 """Takes at most so many deliveries of a queue: the number of each, and its run."""
 
 
 class Slots:
-    """Carries deliveries, at most `slots` of each queue at once. `ended` is told the number of each that has ended, and
-    `heartbeat` lets others know that what was taken is still carried.
+    """Carries deliveries, at most `slots` of each queue at once.
+
+    `ended` is called with the number of each that has ended; `heartbeat` shows others that the rest is still carried.
     """
 
     def __init__(
@@ -40,18 +41,17 @@ class Slots:
         self._freed = asyncio.Event()
 
     async def until(self, stop: asyncio.Event, wait: Callable[[], Awaitable[None]]) -> None:
-        """Serve until `stop` is set and all that was taken has ended; `wait` waits for what may have come.
+        """Serve until `stop` is set and all deliveries have ended; `wait` waits until there may be new ones.
 
-        It is heard of also while it drains.
-
-        Cancelled, or where a delivery can't be taken, it cancels what it carries and waits for that.
+        The heartbeat goes on meanwhile. Cancelled, or if taking a delivery fails, it cancels what it carries and waits
+        for that.
         """
         beating = asyncio.create_task(self._heartbeat.run())
         try:
             while not stop.is_set():
                 self._freed.clear()
                 if not self._has_room():
-                    # What may have come can't be taken: to look for it would only find it again and again.
+                    # A delivery couldn't be taken now: looking for one would only find it again and again.
                     await first_to_end(stop.wait(), self._freed.wait(), asyncio.sleep(_GLANCE))
                 elif not await self._fill():
                     await first_to_end(wait(), stop.wait(), self._freed.wait())
@@ -65,7 +65,7 @@ class Slots:
         return any(self._busy[queue] < slots for queue, slots in self._slots.items())
 
     async def _fill(self) -> bool:
-        """Take as many deliveries as there is room for; whether there were any."""
+        """Take as many deliveries as there is room for; return whether there were any."""
         took = False
         for queue, slots in self._slots.items():
             free = slots - self._busy[queue]
