@@ -1,8 +1,8 @@
-"""Requests of runs that lie in a provider's batches: kept before they are sent, and never paid twice (W36, W37).
+"""Requests of runs in a provider's batches: stored before they are sent, and never paid twice (W36, W37).
 
-A run that asks for one ends for now, and holds no worker. Any worker gathers what was asked into batches, looks after
-them, and has the runs delivered again. The intent to make a batch is committed before it is made; of one whose maker
-was lost it is asked first whether the provider has it.
+A run that makes such a request waits, and occupies no worker. Any worker gathers requests into batches, looks after
+these, and wakes the runs. The intent to make a batch is committed before it is made; if its maker is lost, the provider
+is asked first whether it has the batch.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from .sql_rows import kept_object
 
 _LOG = logging.getLogger("actum.worker")
 _TRIES = 2
-"""How often a request is put into another batch that the provider hasn't come to."""
+"""How often a request that a provider's batch didn't get to is put into another one."""
 _MOST = 10_000
-"""How many requests are put into one batch."""
+"""The most requests in one batch."""
 _MOST_BYTES = 100_000_000
-"""How many bytes they may have; each provider takes as many."""
+"""The most bytes of one batch; every provider takes as many."""
 _GATHERING = 60.0
-"""Seconds after which a batch is made however many more are asked."""
+"""Seconds after which a batch is made even if more requests are coming."""
 _RARELY = 60.0
-"""Seconds between two looks at a batch, at most."""
+"""The most seconds between two looks at a batch."""
 _LOST = 5
-"""After how many leases without a sign the maker of a batch is lost."""
+"""After how many leases of silence the maker of a batch is lost."""
 BATCH: JsonObject = {"batch": "answered"}
-"""What a run is sent whose request is answered."""
+"""The message to a run whose request is answered."""
 _ANY = (
     "SELECT 1 FROM actum_asked WHERE batch IS NULL AND result IS NULL "
     "UNION ALL SELECT 1 FROM actum_batches WHERE state <> 'ended' LIMIT 1"
@@ -53,7 +53,7 @@ _GATHER = (
     "AND kind = ? ORDER BY asked, id LIMIT ?) RETURNING id, body"
 )
 _DROP = "DELETE FROM actum_asked WHERE batch IS NULL AND result IS NULL AND due = 0 RETURNING id"
-"""Drop what runs had asked that were cancelled since (`UNASK`)."""
+"""Drops requests of runs that were cancelled (`UNASK`)."""
 _CLAIM = (
     "UPDATE actum_batches SET heard = now() WHERE heard <= now() - ? AND key IN (SELECT key FROM actum_batches "
     "WHERE state = ? AND heard <= now() - CASE WHEN (now() - made) / 20 < ? THEN (now() - made) / 20 ELSE ? END "
@@ -68,7 +68,7 @@ def _digest(request: ModelRequest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """A model that has answered a request of a batch."""
+    """A model whose answer came from a batch."""
 
     model: Any
     result: JsonObject
@@ -94,7 +94,7 @@ def _batching(model: Any) -> Batching:
 
 
 class RunBatches:
-    """The requests of a place that lie in batches. `model_of` finds a model of a run by its name."""
+    """The batches of a place. `model_of` finds a model of a run by its name."""
 
     def __init__(self, store: RunStore, lease: float, model_of: Callable[[str, str], Awaitable[Model]]) -> None:
         self._store = store
@@ -114,7 +114,7 @@ class RunBatches:
         return posted
 
     async def _asked(self, run: str, within: float, model: Model, request: ModelRequest) -> JsonObject | None:
-        """What a request was answered with; None where it now lies, or is to lie, in a batch."""
+        """The answer to a request; None while it is in a batch, or waits for one."""
         batching = _batching(model)
         name = sha256(f"{run}\0{_digest(request)}".encode()).hexdigest()[:48]
         rows = await self._database.single("SELECT result FROM actum_asked WHERE id = ?", name)
@@ -130,8 +130,8 @@ class RunBatches:
         return None
 
     async def look(self) -> None:
-        """Gather what was asked into batches, and look after those that there are."""
-        if not await self._database.single(_ANY):  # as in most places, where that is all that is asked
+        """Gather requests into batches, and look after all batches."""
+        if not await self._database.single(_ANY):  # in most places, this is the only query
             return
         for key in await self._gathered():
             await self._guarded(key, self._make(key))
@@ -141,7 +141,7 @@ class RunBatches:
             await self._guarded(key, self._follow(key, kept_object(handle)))
 
     async def _guarded(self, key: str, doing: Awaitable[None]) -> None:
-        """Whatever happens to one batch, the others are looked after; it is looked at again."""
+        """Do something for a batch; an error is logged, and doesn't keep others from being looked after."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 sign = tasks.create_task(self._give_signs(key))
@@ -158,7 +158,7 @@ class RunBatches:
             return await within.rows(_CLAIM, pause, state, _RARELY, _RARELY)
 
     async def _gathered(self) -> list[str]:
-        """New batches, their intent being kept: the key of each."""
+        """Note the intent to make batches; return the key of each."""
         batches: list[str] = []
         quiet = self._lease / 2
         if not await self._database.single(_READY, quiet, _GATHERING, _MOST):
@@ -190,7 +190,7 @@ class RunBatches:
             await within.each("UPDATE actum_asked SET batch = NULL WHERE id = ?", left)
 
     async def _load(self, key: str) -> tuple[list[JsonObject], Batching]:
-        """The requests of a batch, and what speaks with its provider."""
+        """The requests of a batch, and its provider's API."""
         rows = await self._database.single("SELECT body, run, model FROM actum_asked WHERE batch = ? ORDER BY id", key)
         _, run, name = rows[0]
         return [kept_object(body) for body, _, _ in rows], _batching(await self._model_of(run, name))
@@ -201,7 +201,7 @@ class RunBatches:
             handle = await batching.create(requests)
         except ModelError as error:
             if error.status is None or error.status >= 500:
-                raise  # it may have been made
+                raise  # the batch may have been made
             await self._refused(key, error)
             return
         await self._database.single(
@@ -210,13 +210,13 @@ class RunBatches:
         )
 
     async def _give_signs(self, key: str) -> None:
-        """Let others know that somebody is at a batch; where that can't be said, no more is done with it."""
+        """Show others that a batch is being looked after; if that fails, the work on it ends."""
         while True:
             await asyncio.sleep(self._lease / 2)
             await self._database.single("UPDATE actum_batches SET heard = now() WHERE key = ? RETURNING key", key)
 
     async def _refused(self, key: str, error: ModelError) -> None:
-        """Take in that a batch came to nothing: it is asked for again where that may pass, else its runs are told."""
+        """Handle a failed batch: its requests are made again if the failure may pass; else their runs get the error."""
         lost = " AND due <= now()" if error.retryable else ""
         async with self._database.transaction() as within:
             result = encode({"refused": error.message})
@@ -228,7 +228,7 @@ class RunBatches:
         await self._wake(key)
 
     async def _remake(self, key: str, began: float) -> None:
-        """Go on with a batch whose maker was lost: with that which the provider has, else with a new one."""
+        """Go on with a batch whose maker was lost: the provider's, if it has one, else a new one."""
         requests, batching = await self._load(key)
         handle = await batching.find([request["custom_id"] for request in requests], began, requests[0]["group"])
         if handle is None:
@@ -239,7 +239,7 @@ class RunBatches:
         )
 
     async def _follow(self, key: str, handle: JsonObject) -> None:
-        """Take in what a batch has come to. One that is late, or that nobody waits for any more, is cancelled."""
+        """Take in how far a batch is. A late one, or one that nobody waits for any more, is cancelled."""
         rows = await self._database.single(
             "SELECT run, model, due <= now() FROM actum_asked WHERE batch = ? AND result IS NULL "
             "ORDER BY due DESC LIMIT 1",
@@ -266,7 +266,7 @@ class RunBatches:
             )
 
     async def _collect(self, key: str, results: Mapping[str, JsonObject]) -> None:
-        """Keep what requests were answered with, those that were not being put into another batch, and wake runs."""
+        """Store the answers to a batch, put requests that it didn't get to back, and wake the runs."""
         async with self._database.transaction() as within:
             rows = await within.rows(
                 "SELECT id, tries, due <= now() FROM actum_asked WHERE batch = ? AND result IS NULL", key
@@ -286,7 +286,7 @@ class RunBatches:
         await self._wake(key)
 
     async def _wake(self, key: str) -> None:
-        """Have the runs of a batch delivered whose requests are answered; only then is it over."""
+        """Wake the runs of a batch whose requests are answered, and then delete the batch."""
         runs = await self._database.single(
             "SELECT DISTINCT run FROM actum_asked WHERE batch = ? AND result IS NOT NULL", key
         )

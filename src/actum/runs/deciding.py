@@ -56,7 +56,7 @@ class RunDecisions:
         decided: Callable[[str], JsonObject],
         is_as_shown: Callable[[Pending], bool] | None,
     ) -> Sequence[Pending]:
-        """Decide on the calls at these places, or on all that wait, as `Run.decide_all`; `decided` makes the message."""
+        """Decide on the calls at places, or on all that wait, as `Run.decide_all`; `decided` makes the message."""
         named = None if places is None else [*given.as_several(places, "the places of calls")]
         waiting = {call.of: call for call in await self.pending()}
         if named is None and not waiting:

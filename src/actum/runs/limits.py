@@ -1,4 +1,4 @@
-"""Limits over all workers of a place: how many runs of a tenant at once, and how much a model is asked in a minute."""
+"""Limits over all workers of a place: runs of a tenant at once, and requests and tokens of a model in a minute."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def limit_of(values: Sequence[Any]) -> Limit:
 
 
 async def limit_for(within: Transaction, kind: str, name: str) -> Limit | None:
-    """The limit that counts for a tenant or a model, its own one before that for every tenant."""
+    """The limit of a tenant or a model: its own one, else that for every tenant."""
     rows = await within.rows(
         f"SELECT {_COLUMNS} FROM actum_limits WHERE kind = ? AND name IN (?, ?) ORDER BY name <> ? LIMIT 1",
         kind,

@@ -1,7 +1,7 @@
-"""Workers that were lost with a run: what is noted of them, and whether the run is to be carried beside others (L8).
+"""Workers that were lost with a run, and whether the run may be carried beside others (L8).
 
-A run is a suspect once a worker was lost with it and it had recorded nothing under that worker. Suspects are carried by
-a worker that carries nothing else, so that what is lost with a guilty one is that one alone.
+A run is a suspect once a worker was lost with it and it had recorded nothing under that worker. A suspect is carried by
+a worker that carries nothing else, so that a guilty one takes no other run down.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ..schema.json import JsonObject, is_object
 from .row import Loss, Row, RunHistory
 
 _MOST = 20
-"""How many losses of a run are noted: the last ones."""
+"""How many of the last losses of a run are kept."""
 
 
 def with_loss(row: Row, history: RunHistory, now: float) -> list[JsonObject]:
-    """The losses of a run with that of the worker who had it before: none if it has recorded something since."""
+    """The losses of a run, including its former worker's; none if it has recorded something since."""
     if history.has_progress:
         return []
     last = Loss(row.former or "", round(now, 3), doing(history.entries, row.about))
@@ -26,7 +26,7 @@ def with_loss(row: Row, history: RunHistory, now: float) -> list[JsonObject]:
 
 
 def doing(entries: Sequence[JsonObject], about: JsonObject) -> str:
-    """What a run did when it last told of it, in a few words; `about` is what was known of it before."""
+    """What a run was doing at its last entries, in a few words; `about` is what was known of it before."""
     recent = entries[::-1]
     last = next((entry["tick"] for entry in recent if is_object(entry.get("tick"))), None)
     if last is not None and not last.get("answer"):

@@ -1,8 +1,8 @@
-"""The gate before the models of a place: requests and tokens a minute over all workers, and what providers ask for.
+"""The gate before the models of a place: limits of requests and tokens over all workers, and refusals of providers.
 
-Each model with a limit has a row with what may be sent now, which fills up with time; whoever asks takes from it, in
-a transaction. "Too many requests" closes the row until the provider takes some again: all workers wait, and no run
-fails of it. The clock is that of the database; a row never goes back in time.
+Each model with a limit has a bucket that fills with time; each request takes from it in a transaction. "Too many
+requests" closes the bucket until the provider accepts some again: all workers wait, and no run fails of it. The clock
+is that of the database; a bucket never goes back in time.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from .limits import Limit, limit_for
 
 _MINUTE = 60.0
 _BURST = 10
-"""What part of a minute's requests may be sent at once."""
+"""The fraction of a minute's requests that may be sent at once: one in so many."""
 _AHEAD = 5.0
-"""How many seconds ahead room is taken: what a worker that dies has taken is lost to others no longer than that."""
+"""How many seconds ahead room is taken: what a dying worker has taken is lost for no longer than that."""
 _GLANCE = 0.25
-"""For how many seconds a model that nobody limits isn't looked at again."""
+"""For how many seconds a model without a limit isn't looked at again."""
 _LEAST, _MOST = 1.0, 60.0
-"""Seconds to wait where a provider doesn't say how long: doubled with each refusal."""
+"""Seconds to wait if a provider doesn't say how long: doubled with each refusal."""
 _ANY = 1e12
 """More than anybody asks for."""
 _RAMP, _START = 5.0, 4.0
-"""For how many seconds after a refusal is over requests are let out more and more, and how many in the first of them,
-twice as many in each that follows: all at once would only be refused again."""
+"""For how many seconds after a refusal has passed the rate rises, and how many requests go out in the first of them,
+twice as many in each next one: all at once would only be refused again."""
 _COLUMNS = "requests, tokens, at, closed, refusals"
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """What may be sent now, at a time; nothing before `closed`."""
+    """What may be sent at a time; nothing before `closed`."""
 
     requests: float
     tokens: float
@@ -49,7 +49,7 @@ class _Bucket:
     refusals: int = 0
 
     def fill(self, limit: Limit, now: float) -> None:
-        """Let what time has brought in, up to what may be sent at once."""
+        """Fill up for the time that has passed, to no more than may be sent at once."""
         gone = max(0.0, now - max(self.at, self.closed if self.is_opening(now) else 0.0))
         self.at = max(self.at, now)
         (rate, most), (rate_of_tokens, most_tokens) = self._rates(limit)
@@ -57,11 +57,11 @@ class _Bucket:
         self.tokens = min(most_tokens, self.tokens + gone * rate_of_tokens)
 
     def is_opening(self, now: float) -> bool:
-        """Whether its provider has refused requests just now, and is asked more and more again."""
+        """Whether its rate still rises after a refusal."""
         return now - self.closed < _RAMP
 
     def _rates(self, limit: Limit) -> tuple[tuple[float, float], tuple[float, float]]:
-        """What comes in a second, and is there at most: of requests and of tokens."""
+        """The rate per second, and the most at once: of requests and of tokens."""
         (rate, most), of_tokens = map(_rate, limit.amounts)
         if self.is_opening(self.at):
             rate, most = min(rate, _START * 2.0 ** max(0.0, self.at - self.closed)), min(most, 1.0)
@@ -76,7 +76,7 @@ class _Bucket:
 
 
 def _rate(a_minute: float | None) -> tuple[float, float]:
-    """How much comes in a second, and how much there is at most: together never more than the limit in any minute."""
+    """The rate per second and the most at once: together never more than the limit in any minute."""
     if a_minute is None:
         return _ANY, _ANY
     most = max(1.0, a_minute / _BURST)
@@ -86,7 +86,7 @@ def _rate(a_minute: float | None) -> tuple[float, float]:
 class Pacing:
     """Lets requests in by the limits of a place.
 
-    `clock` takes the place of that of the place; `sleep` waits so many seconds.
+    `clock` replaces the place's clock; `sleep` waits so many seconds.
     """
 
     def __init__(
@@ -100,9 +100,9 @@ class Pacing:
         self._local = clock or time.monotonic
         self._sleep = sleep
         self._free: dict[str, float] = {}
-        """Until when models are known to have no limit."""
+        """Until when each model is known to have no limit."""
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Who of this process asks for a model: one at a time, the others behind it."""
+        """Locks by model, so that this process asks for one request at a time."""
 
     async def enter(self, model: str, tokens: int) -> None:
         """Wait until a request of about so many tokens may be sent."""
@@ -111,7 +111,7 @@ class Pacing:
                 try:
                     wait, is_let_in = await self._take(model, tokens)
                 except StoreUnavailable:
-                    return  # the run is cut by its watchdog if that lasts; a provider's own limit holds meanwhile
+                    return  # the watchdog cuts the run if this lasts; the provider's own limit applies meanwhile
                 if not is_let_in:
                     await self._sleep(min(wait, _AHEAD) * random.uniform(1.0, 1.2))
                     continue
@@ -121,7 +121,7 @@ class Pacing:
                 return
 
     async def _take(self, model: str, tokens: int) -> tuple[float, bool]:
-        """Take the room for a request; how long to wait, and whether it is then let in."""
+        """Take room for a request; return how long to wait, and whether it is let in after that."""
         async with self._database.transaction() as within:
             limit, bucket, now = await self._look(within, model)
             if limit is None and (bucket is None or not (bucket.closed > now or bucket.is_opening(now))):
@@ -147,9 +147,9 @@ class Pacing:
         return False
 
     async def refused(self, model: str, retry_after: float | None) -> None:
-        """Let nobody ask a model until its provider takes requests again."""
+        """Close a model until its provider accepts requests again."""
         self._free.pop(model, None)
-        with suppress(StoreUnavailable):  # then this is known here alone, by the next refusal
+        with suppress(StoreUnavailable):  # others find out by a refusal of their own
             async with self._database.transaction() as within:
                 _, bucket, now = await self._look(within, model, makes=True)
                 assert bucket is not None
@@ -161,10 +161,10 @@ class Pacing:
                 await self._keep(within, model, bucket)
 
     async def left(self, model: str, tokens: int, used: int | None) -> None:
-        """Correct what was taken by what was used."""
+        """Correct the tokens taken to those used."""
         if self._free.get(model, -math.inf) > self._local() or used is None:
             return
-        with suppress(StoreUnavailable):  # it counts as it was taken
+        with suppress(StoreUnavailable):  # it stays as taken
             async with self._database.transaction() as within:
                 _, bucket, _ = await self._look(within, model)
                 if bucket is not None:
@@ -175,7 +175,7 @@ class Pacing:
     async def _look(
         self, within: Transaction, model: str, *, makes: bool = False
     ) -> tuple[Limit | None, _Bucket | None, float]:
-        """The limit of a model, its row, which nobody else changes before the transaction ends, and the time."""
+        """The limit of a model, its bucket, locked until the transaction ends, and the time."""
         now = self._clock() if self._clock is not None else None
         limit = await limit_for(within, "model", model)
         if makes or limit is not None:

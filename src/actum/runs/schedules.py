@@ -1,7 +1,7 @@
-"""Schedules: runs that are submitted at the ticks of a cron expression, by whichever worker sees a tick come first.
+"""Schedules: runs submitted at the ticks of a cron expression, by whichever worker sees a tick first.
 
-A run is called after its schedule and its tick, and is submitted in the transaction that notes the tick as dealt with.
-So no tick is two runs, however many workers look, and one that a worker died over is there for the next one.
+A run is named after its schedule and its tick, and is submitted in the transaction that notes the tick as handled. So
+no tick makes two runs, however many workers look, and a tick that a worker died over is left for the next one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .sql_rows import kept_object
 
 _LOG = logging.getLogger("actum.worker")
 Missed: TypeAlias = Literal["skip", "once", "all"]
-"""What becomes of ticks that nobody has seen come: none is made up for, the latest is, or all are, up to a bound."""
+"""What becomes of missed ticks: none is made up for, or the latest, or all, up to a limit."""
 _LONGEST_NAME = 170
-"""How long a name may be, so that with a tick it is the id of a run."""
+"""How long a name may be, so that with a tick it can be the id of a run."""
 _MOST_AT_ONCE = 1_000
-"""How many ticks that are on time are dealt with at once."""
+"""How many punctual ticks are handled at once."""
 _COLUMNS = "name, cron, zone, policy, run, dealt, comes, is_paused"
 _ANEW = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
 _POLICY = ("missed", "most", "grace", "jitter")
@@ -51,7 +51,7 @@ class Schedule:
     """Up to how many seconds after its tick a run begins; how many is drawn for each tick, the same by every worker."""
     is_paused: bool = False
     dealt: float = 0.0
-    """Until when all ticks have been dealt with, in seconds since the epoch."""
+    """Until when all ticks have been handled, in seconds since the epoch."""
     comes: float | None = None
     """The next tick, in seconds since the epoch; None if none comes any more."""
 
@@ -83,7 +83,7 @@ class Schedules:
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._passed_over: set[str] = set()
-        """Those that can't be read here; other workers may."""
+        """Those that can't be read here; other workers may be able to."""
 
     async def add(self, schedule: Schedule) -> Schedule:
         """Begin a schedule, or change the one of its name, whose ticks go on unless they are others now.
@@ -181,7 +181,7 @@ class Schedules:
         return rows[0][0]
 
     async def _fire_one(self, now: float) -> bool:
-        """Deal with one schedule that is due, unless another worker is just at it; whether there was one."""
+        """Handle one schedule that is due, unless another worker does; return whether there was one."""
         locked = f"{self._store.database.update} SKIP LOCKED" if self._store.database.update else ""
         marks = ", ".join("?" * len(self._passed_over)) or "''"
         async with self._store.database.transaction() as within:

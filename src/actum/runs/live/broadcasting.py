@@ -1,7 +1,7 @@
-"""What the runs of a worker tell while it happens and no record holds: pieces of text, progress, what is begun.
+"""The live events of a worker's runs, which no record holds: pieces of text, progress, what has begun.
 
-It is sent in batches, and only for runs that somebody listens to. What stands now of each run is remembered, so that
-one who comes late can be told it: the texts so far, and the last of everything else.
+They are sent in batches, and only for runs that somebody follows. The current ones of each run are remembered for late
+followers: the texts so far, and the last event of every other kind.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ...schema.json import JsonObject, encode
 from .channel import Channel
 
 PATIENCE = 15.0
-"""Seconds for which it counts that somebody listens to a run."""
+"""Seconds for which a run counts as followed after somebody asked."""
 _PAUSE = 0.05
-"""Seconds in which what is told is gathered."""
+"""Seconds in which events are gathered into a batch."""
 _MOST_LISTENED = 10_000
-"""How many runs may be listened to."""
+"""How many runs may be followed at once."""
 _MOST_BESIDE = 400
-"""How many bytes of a message are not its items."""
+"""How many bytes of a message its items can't use."""
 _MOST_OF_SIGN = 6
-"""How many bytes a sign of a text may take in JSON."""
+"""How many bytes a character of a text may take in JSON."""
 Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class _Current:
-    """An event that stands; of a text all that has been said, and how much of it was sent."""
+    """A current event; for a text, all of it so far and how much of that was sent."""
 
     event: AnyEvent
     number: int
@@ -44,8 +44,10 @@ class _Current:
 
 @dataclass(slots=True)
 class LiveRun:
-    """What one run tells under one lease. `at` is the number of the last entry that its record was told; `most` how
-    many bytes a message may have."""
+    """The live events of one run under one lease.
+
+    `at` returns the number of the last entry of its record; `most` is how many bytes a message may have.
+    """
 
     run: str
     lease: int
@@ -56,11 +58,11 @@ class LiveRun:
     _stands: dict[Key, _Current] = field(default_factory=dict[Key, _Current])
     _new: set[Key] = field(default_factory=set[Key])
     _over: list[str] = field(default_factory=list[str])
-    """What is still to be told of events that stand no more."""
+    """Items still to be sent of events that are no longer current."""
     _streams: dict[int, tuple[int, object]] = field(default_factory=dict[int, tuple[int, object]])
-    """The number of each of the runs in it, its delegates' among them, by what tells their events apart."""
+    """The numbers of its delegates' runs, by the identity of their events' paths."""
     _epochs: dict[int, int] = field(default_factory=dict[int, int])
-    """How often the texts of each have begun anew."""
+    """How often the texts of each run have begun anew."""
 
     def __call__(self, event: AnyEvent) -> None:
         """Take an event."""
@@ -92,10 +94,10 @@ class LiveRun:
             case events.RepairStarted():
                 self._put((stream, "repair"), event)
             case events.CallReady() | events.PlanPassed():
-                pass  # of the call, the record tells that it has arrived
+                pass  # the record has the call
 
     def _stream(self, path: tuple[Any, ...]) -> int:
-        # Delegates with the same calls leading to them are told apart by the path's identity: each has one of its own.
+        # Delegates reached by the same calls are told apart by their paths' identities.
         if not path:
             return 0
         numbered = self._streams.get(id(path))
@@ -134,18 +136,18 @@ class LiveRun:
         self._new.discard(key)
 
     def repeat(self) -> None:
-        """Tell again what stands now."""
+        """Send all current events again."""
         for current in self._stands.values():
             current.sent = 0
         self._new = set(self._stands)
 
     def rest(self) -> None:
-        """Nobody listens: what is new needs no telling, but for what stands when somebody comes."""
+        """Drop what is new, since nobody follows; a later follower gets the current events."""
         self._new.clear()
         self._over.clear()
 
     def messages(self) -> list[str]:
-        """What is new as messages."""
+        """The new events as messages."""
         news = sorted(((key, self._stands[key]) for key in self._new), key=lambda item: item[1].number)
         items = [*self._over, *(item for key, current in news for item in self._items(key, current))]
         self._new.clear()
@@ -166,7 +168,7 @@ class LiveRun:
         return f'{{"run":{encode(self.run)},"lease":{self.lease},"items":[{",".join(items)}]}}'
 
     def _items(self, key: Key, current: _Current) -> Iterator[str]:
-        """What is to be told of an event: a long text in pieces, nothing of anything else that is too long."""
+        """The items of an event: a long text in pieces, none for any other event that is too long."""
         about: JsonObject = {"n": current.number, "seq": current.seq, "key": [str(part) for part in key]}
         about["epoch"] = self._epochs.get(key[0], 0)
         event, room = current.event, self.most - _MOST_BESIDE
@@ -186,24 +188,24 @@ class LiveRun:
 
 
 class LiveRuns:
-    """What the runs of one worker tell while it happens, sent to those who listen."""
+    """Sends the live events of a worker's runs to their followers."""
 
     def __init__(self, channel: Channel, clock: Callable[[], float] = time.monotonic) -> None:
         self._channel = channel
         self._clock = clock
         self._runs: dict[str, LiveRun] = {}
         self._listened: dict[str, float] = {}
-        """Until when it counts that somebody listens to a run."""
+        """Until when each run counts as followed."""
         self._new: set[str] = set()
         self._wake = asyncio.Event()
 
     def begin(self, run: str, lease: int, at: Callable[[], int]) -> LiveRun:
-        """What a run tells that was claimed."""
+        """The live events of a run that was claimed."""
         live = self._runs[run] = LiveRun(run, lease, at, self._notify, self._channel.most)
         return live
 
     def end(self, live: LiveRun) -> None:
-        """Nothing comes of a run any more; what has not been sent is dropped."""
+        """Forget a run; what hasn't been sent is dropped."""
         if self._runs.get(live.run) is live:
             del self._runs[live.run]
 
@@ -215,7 +217,7 @@ class LiveRuns:
             self._wake.set()
 
     def asked(self, run: str, anew: bool) -> None:
-        """Take that somebody listens to a run; `anew`: what has been told so far is wanted again."""
+        """Note that somebody follows a run; `anew` asks for its current events again."""
         now = self._clock()
         if run not in self._listened and len(self._listened) >= _MOST_LISTENED:
             self._listened = {listened: until for listened, until in self._listened.items() if until > now}
@@ -238,7 +240,7 @@ class LiveRuns:
                 await asyncio.sleep(_PAUSE)
 
     async def flush(self, run: str | None = None) -> None:
-        """Send what is new, of all runs or of one."""
+        """Send the new events, of all runs or of one."""
         new = self._new if run is None else self._new & {run}
         self._new = self._new - new
         for run_id in new:

@@ -1,7 +1,7 @@
-"""The port of what carries, between processes, what runs tell while it happens; it keeps nothing.
+"""The channel that carries live events of runs between processes; it stores nothing.
 
-A message may be lost, and may come twice: who listens takes care of that (see `hearing.py`). Nothing is sent for a run
-that nobody listens to.
+A message may be lost, and may come twice: followers cope with that (see `hearing.py`). Nothing is sent for a run that
+nobody follows.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ...schema.json import decoded, encode, is_object
 Heard: TypeAlias = Callable[[str], None]
 """Takes one message."""
 Asked: TypeAlias = Callable[[str, bool], None]
-"""Takes that somebody listens to a run; whether what has been told so far is to be told again."""
+"""Is called when somebody follows a run; says whether its current events are to be sent again."""
 Kind: TypeAlias = Literal["live", "asked"]
-"""What messages are for: what runs tell, or that somebody listens to one."""
+"""The kinds of messages: live events, or that somebody follows a run."""
 
 
 class Channel:
-    """Carries messages about runs to those who listen, within one process. What can't be sent is dropped."""
+    """Carries messages about runs to their followers within one process. What can't be sent is dropped."""
 
     most = 1 << 20
     """How many bytes a message may have."""
@@ -53,17 +53,17 @@ class Channel:
                 del self._hearing[run]
 
     async def ask(self, run: str, *, anew: bool) -> None:
-        """Say that somebody listens to a run; `anew`: what has been told so far is wanted again."""
+        """Say that somebody follows a run; `anew` asks for its current events again."""
         self.pass_asked(run, anew=anew)
 
     def pass_asked(self, run: str, *, anew: bool) -> None:
-        """Say so to all who are to know."""
+        """Say so within this process."""
         for asked in list(self._asked):
             asked(run, anew)
 
     @asynccontextmanager
     async def asked(self, asked: Asked) -> AsyncGenerator[None]:
-        """Take what is asked, as long as the block lasts."""
+        """Be told who follows which run, as long as the block lasts."""
         self._asked.append(asked)
         try:
             yield
@@ -75,7 +75,7 @@ class Channel:
 
 
 class Station(Protocol):
-    """Carries the messages of one kind between processes, to those who have it open; also to this one."""
+    """Carries the messages of one kind to all processes that listen, this one included."""
 
     async def send(self, messages: Sequence[str]) -> None:
         """Send messages; what can't be sent is dropped."""
@@ -86,12 +86,12 @@ class Station(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
         ...
 
 
 class SharedChannel(Channel):
-    """Between processes, by a station for each kind of message."""
+    """Carries messages between processes, by a station for each kind."""
 
     def __init__(self, station: Callable[[Kind, Callable[[str], None]], Station]) -> None:
         super().__init__()
@@ -109,12 +109,12 @@ class SharedChannel(Channel):
             yield
 
     async def ask(self, run: str, *, anew: bool) -> None:
-        """Say that somebody listens to a run."""
+        """Say that somebody follows a run."""
         await self._wanted.send([encode({"run": run, "anew": anew})])
 
     @asynccontextmanager
     async def asked(self, asked: Asked) -> AsyncGenerator[None]:
-        """Take what is asked, as long as the block lasts."""
+        """Be told who follows which run, as long as the block lasts."""
         async with super().asked(asked), self._wanted.open():
             yield
 
@@ -128,12 +128,12 @@ class SharedChannel(Channel):
             self.pass_asked(run, anew=content.get("anew") is True)
 
     async def aclose(self) -> None:
-        """Let go of the stations."""
+        """Close the stations."""
         await self._live.aclose()
         await self._wanted.aclose()
 
 
 def _parsed(message: str) -> dict[str, Any]:
-    """What a message says of a run; nothing where it was no worker that has sent it."""
+    """The content of a message about a run; empty if it isn't one of ours."""
     content = decoded(message, None)
     return content if is_object(content) and isinstance(content.get("run"), str) else {}

@@ -1,7 +1,7 @@
-"""What a follower makes of what a run tells while it happens: in order, nothing twice, and corrected where it must be.
+"""Live events as one follower gets them: in order, nothing twice, and corrected where necessary.
 
-Messages may be lost, come twice, and come late from a worker that has lost the run. Of a text each piece says where it
-begins: what was told is cut off, and where a piece is missing, all of the text so far is asked for.
+Messages may be lost, come twice, or come late from a worker that has lost the run. Each piece of a text says where it
+begins: what was shown already is cut off, and if a piece is missing, the whole text so far is asked for.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .broadcasting import PATIENCE
 from .channel import Channel
 
 _MOST_WAITING = 1_000
-"""How many events may wait for a follower that is slow; older ones are dropped, and texts asked for again."""
+"""How many events may wait for a slow follower; older ones are dropped, and texts are asked for again."""
 _OWN = "0"
-"""The run itself among those that are told apart: its delegates have other numbers."""
+"""The number of the run itself; its delegates have others."""
 
 
 class Hearing:
-    """One follower's ear. Each call gives what is to be shown at that point, as JSON of events."""
+    """One follower of a run. Its methods yield the events to show at that point, as JSON."""
 
     def __init__(self, channel: Channel, run: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._channel = channel
@@ -39,12 +39,12 @@ class Hearing:
         self._arrived = asyncio.get_running_loop().create_future()
         self._lease = 0
         self._number = 0
-        """The number of the last event that was shown, but for texts."""
+        """The number of the last event that was shown, texts aside."""
         self._epochs: dict[str, int] = {}
         self._lengths: dict[tuple[str, ...], int] = {}
-        """How many characters of each text have been shown."""
+        """How many characters of each text were shown."""
         self._is_complete = False
-        """Whether the record has told the output: what is heard of the run's answers after that is older."""
+        """Whether the record has the output: events of the run's answers that come after that are older."""
         self._is_behind = False
         self._asked = -PATIENCE
 
@@ -61,7 +61,7 @@ class Hearing:
             content: Any = decode(message)
             self._waiting += [{**item, "lease": content["lease"]} for item in content["items"]]
         except (ValueError, TypeError, KeyError):
-            return  # whoever has sent that, it was no worker of ours
+            return  # no worker of ours sent that
         if not self._arrived.done():
             self._arrived.set_result(None)
 
@@ -71,24 +71,24 @@ class Hearing:
         await self._channel.ask(self._run, anew=anew)
 
     async def keep(self) -> None:
-        """Say now and then that somebody still listens, and ask for what was missed."""
+        """Say now and then that the run is still followed, and ask for what was missed."""
         if self._is_behind or self._clock() - self._asked > PATIENCE / 3:
             await self._ask(anew=self._is_behind)
 
     def arrived(self) -> asyncio.Future[None]:
-        """Done once something has been heard that nobody has asked for yet."""
+        """A future that is done once there are events that weren't yielded."""
         return self._arrived
 
     def owned(self, lease: int) -> None:
-        """Take in under which lease the run is carried out now: what was told under an older one counts no more."""
+        """Note the current lease of the run: events under an older one no longer count."""
         if lease > self._lease:
             self._lease = lease
             self._number = 0
             self._epochs.clear()
-            self._is_behind = True  # its owner may not know that somebody listens
+            self._is_behind = True  # the new owner may not know that it is followed
 
     def before(self, seq: int) -> Iterator[JsonObject]:
-        """What was told before the entry of this number."""
+        """The events before the entry of this number."""
         if self._arrived.done():
             self._arrived = asyncio.get_running_loop().create_future()
         later = deque[JsonObject](maxlen=_MOST_WAITING)
@@ -97,17 +97,17 @@ class Hearing:
             if item["lease"] == self._lease and item["seq"] < seq:
                 yield from self._shown(item)
             elif item["lease"] >= self._lease:
-                later.append(item)  # what is older is of one who has lost the run
+                later.append(item)  # one of an older lease is dropped
         self._waiting.extend(later)
 
     def entry(self, entry: JsonObject) -> Iterator[JsonObject]:
-        """What is to be shown before an entry, since it completes what was told."""
+        """The events to show before an entry, since it completes texts."""
         if (output := _output_of(entry)) is not None:
             self._is_complete = True
             yield from self._rest(output)
 
     def corrected(self, entry: JsonObject) -> Iterator[JsonObject]:
-        """What is to be shown after an entry, since it takes back what was told."""
+        """The events to show after an entry, since it revokes texts."""
         if entry.get("at") or "began" not in entry or _output_of(entry) is not None:
             return
         self._is_complete = False
@@ -117,7 +117,7 @@ class Hearing:
         self._lengths.clear()
 
     def _rest(self, output: Json) -> Iterator[JsonObject]:
-        """The characters of a delivered output that have not been shown."""
+        """The text of a delivered output that wasn't shown."""
         for path, text in strings_in(output):
             member = print_path(path).removeprefix(".")
             key = (_OWN, "text", member, "False")
@@ -131,13 +131,13 @@ class Hearing:
         if stream == _OWN and self._is_complete:
             return
         if epoch < self._epochs.get(stream, 0):
-            return  # of a text that has begun anew by now
+            return  # its text has begun anew since
         is_new = epoch > self._epochs.get(stream, 0)
         if is_new:
             self._epochs[stream] = epoch
             self._forget(stream)
         if "from" in item:
-            if is_new:  # that it begins was lost
+            if is_new:  # the event of its beginning was lost
                 yield as_json(_begun(event))
             yield from self._grown(tuple(item["key"]), item["from"], event)
         elif item["n"] > self._number:
@@ -158,7 +158,7 @@ class Hearing:
 
 
 def _output_of(entry: JsonObject) -> Json:
-    """The output that stands at the end of a run by this entry; None if none does."""
+    """The output that an entry puts at the end of a run; None if it puts none there."""
     began: Any = entry.get("began")
     last: Any = entry.get("message") if began is None else began[-1] if began else None
     if entry.get("at") or not is_object(last) or last.get("type") != "output" or OF not in last:

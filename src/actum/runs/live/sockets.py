@@ -1,4 +1,4 @@
-"""What runs tell while it happens, between the processes of one machine: by sockets in a folder of its user's own."""
+"""Live events between the processes of one machine, by sockets in a folder of the user's own."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from secrets import token_hex
 from .channel import Kind, SharedChannel
 
 _MOST_WAITING = 4 << 20
-"""How many bytes may wait for one who doesn't read them; what comes then is dropped."""
+"""How many bytes may wait for a follower that doesn't read; what comes then is dropped."""
 _LONGEST_PATH = 100
-"""How many bytes the name of a socket may have; systems take 103 or 107."""
+"""How many bytes the path of a socket may have; systems take 103 or 107."""
 
 
 class MachineChannel(SharedChannel):
-    """Between all processes of one user that use one store. Who listens has a socket, and who tells writes to each.
+    """Carries messages between a user's processes that use one store: listeners have sockets, senders write to each.
 
-    Where there can be no such sockets, it reaches those of this process alone.
+    Where there can be no such sockets, it reaches only this process.
     """
 
     def __init__(self, store: Path) -> None:
@@ -32,7 +32,7 @@ class MachineChannel(SharedChannel):
 
 
 class _SocketStation:
-    """The sockets of one kind: this process's own, while anybody here listens, and the lines to those of others."""
+    """The sockets of one kind: this process's own while it listens, and connections to those of others."""
 
     def __init__(self, store: str, kind: Kind, heard: Callable[[str], None]) -> None:
         self._store = store
@@ -62,7 +62,7 @@ class _SocketStation:
                 self._end()
 
     async def _listen(self, lines: asyncio.StreamReader, line: asyncio.StreamWriter) -> None:
-        """Take the lines of one who tells; hang up on who sends none that ends."""
+        """Take the lines of a sender; hang up if one is too long."""
         self._ears.add(line)
         try:
             async for text in lines:
@@ -91,7 +91,7 @@ class _SocketStation:
                     line.write(text)
 
     async def _connected(self, path: str) -> asyncio.StreamWriter | None:
-        """A line to a socket. One that nobody serves any more is taken away."""
+        """A connection to a socket. One that nobody serves any more is deleted."""
         try:
             _, line = await asyncio.open_unix_connection(path)
         except ConnectionRefusedError:
@@ -104,7 +104,7 @@ class _SocketStation:
         return line
 
     def _end(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -113,10 +113,10 @@ class _SocketStation:
             with suppress(OSError):
                 folder = _path(self._store)
                 (folder / self._own).unlink(missing_ok=True)
-                folder.rmdir()  # unless others are there
+                folder.rmdir()  # fails if others are there
 
     async def aclose(self) -> None:
-        """Let go of all lines."""
+        """Close all connections."""
         self._end()
         for line in list(self._lines.values()):
             line.close()
@@ -129,7 +129,7 @@ def _path(store: str) -> Path:
 
 
 def _folder(store: str) -> Path | None:
-    """The folder of a store's sockets, made where it is missing; None where it can't be, or others see it, too."""
+    """The folder of a store's sockets, made if missing; None if it can't be, or if others can see into it."""
     if not hasattr(os, "getuid"):
         return None
     folder = _path(store)
@@ -147,7 +147,7 @@ def _folder(store: str) -> Path | None:
 
 
 def _sockets(store: str, kind: Kind) -> list[str]:
-    """The sockets of a kind that stand in a store's folder, where that is this user's own."""
+    """The sockets of a kind in a store's folder, if that is this user's own."""
     if not hasattr(os, "getuid") or not _path(store).exists() or (folder := _folder(store)) is None:
         return []
     with suppress(OSError):
