@@ -1,7 +1,7 @@
 """The ticks of a cron expression in a time zone: which moments it means, forwards and backwards, by croniter.
 
-By its zone's clock a schedule for fixed hours ticks once at each of its times: at one that the clock skips, when it has
-been skipped; at one that comes twice, the first time. A schedule for every hour goes on through both.
+A schedule for fixed hours ticks once at each of its times by the zone's clock: if the clock skips a time, right after
+the skip; if a time comes twice, the first time. A schedule for every hour goes on through both.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..schema.installing import pip_install
 _DAY = 86_400
 _EPOCH = datetime(1970, 1, 1)
 _DRAWN = re.compile(r"(?:^|[\s,])[hr](?:[(/,\s]|$)", re.IGNORECASE)
-"""An element that croniter draws: two workers would not come to the same ticks."""
+"""An element that croniter draws at random, so that two workers would get different ticks."""
 
 
 class Cron:
-    """When a schedule ticks, in whole seconds since the epoch; what is `local` is what the zone's clock shows then.
+    """When a schedule ticks, in whole seconds since the epoch; `local` is what the zone's clock shows then.
 
     Raises:
         RunError: the expression or the zone can't be read, or croniter isn't installed.
@@ -57,7 +57,7 @@ class Cron:
             start, is_over = (tick, True) if change is None else (change, False)
 
     def between(self, after: float, until: float, most: int) -> list[int]:
-        """The ticks after a moment and until another one; if there are more, the latest so many."""
+        """The ticks after a moment and until another one; at most so many, the latest."""
         ticks: list[int] = []
         end = int(until // 1)
         while len(ticks) < most and end > after:
@@ -79,7 +79,7 @@ class Cron:
         return int(offset.total_seconds()) if offset is not None else 0
 
     def _counts(self, tick: int) -> bool:
-        """Whether a tick comes for the first time by its clock."""
+        """Whether the clock shows the time of a tick for the first time."""
         return self._is_hourly or datetime.fromtimestamp(tick, self._zone).fold == 0
 
     def _skips(self, change: int) -> bool:
@@ -89,9 +89,9 @@ class Cron:
         return skipped is not None and skipped < behind
 
     def _change(self, start: int, end: int) -> int | None:
-        """The change of the clock between two moments that is next to the first: when another offset begins.
+        """The change of the clock between two moments that is nearest to the first; None if there is none.
 
-        Changes lie more than a day apart.
+        Changes are more than a day apart.
         """
         step = _DAY if end > start else -_DAY
         offset = self._offset(start)
@@ -103,14 +103,14 @@ class Cron:
         return None
 
     def _begins(self, before: int, behind: int) -> int:
-        """When the offset begins that is there at the second moment, and not yet at the first."""
+        """When the offset of the second moment begins, which the first doesn't have yet."""
         new = self._offset(behind)
         while behind - before > 1:
             middle = (before + behind) // 2
             before, behind = (before, middle) if self._offset(middle) == new else (middle, behind)
         return behind
 
-    # What the expression says of it
+    # What the expression says
 
     def _next(self, local: int, where: str = "get_next") -> int | None:
         from croniter import CroniterBadDateError

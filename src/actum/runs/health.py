@@ -1,6 +1,6 @@
 """Health and readiness of a worker over HTTP, for what watches processes: `GET /health` and `GET /ready`.
 
-Healthy is a worker whose loop answers. Ready is one that reaches its runs and takes more: not while it drains.
+A worker is healthy if its loop answers, and ready if it reaches its runs and takes more: not while it drains.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _JSON = "application/json"
 _ANOTHER = 421, _JSON, encode({"error": "this port doesn't answer to that name"}).encode()
 Answer: TypeAlias = Callable[[bytes, bytes], tuple[int, str, bytes]]
-"""What is answered to a method and a path: the status, the type of the body, and the body."""
+"""Answers a method and a path with the status, the type of the body, and the body."""
 
 
 @asynccontextmanager
 async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGenerator[int]:
-    """Tell how a worker is, on a port as `answering`."""
+    """Serve the health of a worker, on a port as `answering`."""
     async with answering(partial(_judged, worker), "health", port, host) as bound:
         yield bound
 
 
 @asynccontextmanager
 async def answering(answer: Answer, name: str, port: int, host: str) -> AsyncGenerator[int]:
-    """Answer on a port as long as the block; 0 is any free one, and the one that was taken is yielded.
+    """Answer on a port as long as the block lasts; yield the port, which 0 leaves to the system.
 
     Raises:
-        RunError: the port can't be used; `what` is told there.
+        RunError: the port can't be used for `name`.
     """
 
     async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +56,7 @@ async def answering(answer: Answer, name: str, port: int, host: str) -> AsyncGen
                 writer.write(_reply(*(answer(method, path.partition(b"?")[0]) if is_own else _ANOTHER)))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, ConnectionError):
-            pass  # whoever asked so has no answer
+            pass  # a malformed or slow request gets no answer
         finally:
             writer.close()
 
@@ -69,7 +69,7 @@ async def answering(answer: Answer, name: str, port: int, host: str) -> AsyncGen
 
 
 def _is_own_name(named: bytes, host: str) -> bool:
-    """Whether a request means this port: an address, or a name that no page of the web can have (DNS rebinding)."""
+    """Whether a request's host is an address, or a name that no web page can have (against DNS rebinding)."""
     try:
         name = urlsplit(f"//{named.decode('latin-1').strip()}").hostname or ""
         return "." not in name or name == host or bool(ip_address(name))

@@ -47,10 +47,10 @@ class KeptConversation:
         """
         kept = self.kept
         if said is not None:
-            context = kept.idea.context.extended(user_messages(said))  # what is malformed is refused at once
+            context = kept.idea.context.extended(user_messages(said))  # a malformed message is refused at once
             if self.most is not None:
                 cut = await assembled(self.agent).cut(kept.idea.context, self.most, summary=self.summary)
-                if cut is not kept.idea.context:  # what was noted of earlier requests is of messages that are gone
+                if cut is not kept.idea.context:  # the notes of earlier requests are about messages that are gone
                     kept.keep(cut, {**kept.about, "ticks": []})
                     context = cut.extended(user_messages(said))
             kept.keep(context)
@@ -91,5 +91,5 @@ class KeptConversation:
         given.end()
 
     def give_up(self) -> None:
-        """Let what is open of a turn that was cut, or waits, not be made; what has been done stays."""
+        """Drop the open calls of a turn that was cut, or waits; what has been done stays."""
         self.kept.keep(without_plans(self.context))

@@ -1,7 +1,7 @@
-"""What a worker and its place come to in figures: for Prometheus by its own client library, and for OpenTelemetry.
+"""Metrics of a worker and its place: for Prometheus, by its own client library, and for OpenTelemetry.
 
-The events of the log `actum.worker` are counted; how many runs there are, and how old the oldest is, is asked of the
-place now and then. The extra `metrics` brings the library; OpenTelemetry's gauges need the extra `otel` alone.
+Events of the log `actum.worker` are counted; the number and age of runs are queried now and then. The extra `metrics`
+brings Prometheus's library; OpenTelemetry needs only the extra `otel`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _COUNTED: Mapping[str, tuple[str, Sequence[str]]] = {
     "ended": ("Runs that have come to a state.", ("tenant", "state", "code")),
     "cut": ("Runs that the watchdog has cut.", ()),
 }
-"""The events that are counted, each with what it says and the fields that tell its counts apart."""
+"""The events that are counted, each with its description and its labels."""
 _SUMMED = {
     "seconds": "Seconds that runs were carried for.",
     "calls": "Calls that were carried out.",
@@ -58,7 +58,7 @@ _SUMMED = {
     "output_tokens": "Tokens of answers.",
     "usd": "What requests have cost, in USD, as far as it is known.",
 }
-"""The fields of ends that are summed."""
+"""The fields of events that are summed, with their descriptions."""
 _CONDITION = {
     "carried": ("actum_worker_carried", "Runs that this worker carries out."),
     "waits": ("actum_worker_waits", "Runs of this worker that wait for the limit of a model."),
@@ -80,7 +80,7 @@ class Figure:
 
 
 class Metrics(logging.Handler):
-    """Counts what a worker logs, and looks at its place; `figures` are all that is known."""
+    """Counts what a worker logs, and queries its place; `figures` are the results."""
 
     def __init__(self, worker: Worker, store: RunStore) -> None:
         super().__init__(logging.INFO)
@@ -102,7 +102,7 @@ class Metrics(logging.Handler):
             self._sums[name] += fields.get(name) or 0.0
 
     async def look(self) -> None:
-        """Look at the place, if it is a database that can be reached."""
+        """Query the place, if it is a database and can be reached."""
         if self._store.limits_tenants:
             with suppress(StoreUnavailable):
                 self._runs = await self._store.database.single(_RUNS)
@@ -110,7 +110,7 @@ class Metrics(logging.Handler):
                 self._waiting = await self._store.database.single(_WAITING, *patterns)
 
     def figures(self) -> Iterable[Figure]:
-        """What is known now."""
+        """The current figures."""
         counts = {tuple(map(str, row[:3])): float(row[3]) for row in self._runs}
         yield Figure("actum_runs", "Runs that aren't over.", _OF_RUNS, counts)
         ages = {tuple(map(str, row[:3])): float(row[4]) for row in self._runs}
@@ -127,7 +127,7 @@ class Metrics(logging.Handler):
 
     @asynccontextmanager
     async def collecting(self) -> AsyncGenerator[None]:
-        """Count, and look now and then, as long as the block."""
+        """Count, and query now and then, as long as the block lasts."""
 
         async def look() -> None:
             while True:
@@ -147,7 +147,7 @@ class Metrics(logging.Handler):
 
 @asynccontextmanager
 async def served_metrics(metrics: Metrics, port: int, host: str = "127.0.0.1") -> AsyncGenerator[int]:
-    """Serve figures in Prometheus's format on a port as long as the block; 0 is any free one, which is yielded.
+    """Serve figures in Prometheus's format as long as the block lasts; yield the port, which 0 leaves to the system.
 
     Raises:
         RunError: the port can't be used, or the library isn't there.
@@ -171,10 +171,10 @@ def _collector(metrics: Metrics) -> Collector:
     from prometheus_client.registry import Collector
 
     class Figures(Collector):
-        """Gives what is known whenever it is asked for."""
+        """Collects the current figures."""
 
         def collect(self) -> Iterable[Metric]:
-            """What is known now."""
+            """The current figures."""
             for figure in metrics.figures():
                 family = (CounterMetricFamily if figure.is_counter else GaugeMetricFamily)(
                     figure.name, figure.about, labels=figure.labels
@@ -187,13 +187,13 @@ def _collector(metrics: Metrics) -> Collector:
 
 
 def is_observed() -> bool:
-    """Whether the process has set up OpenTelemetry's metrics."""
+    """Whether the process has a meter provider of OpenTelemetry."""
     meters = sys.modules.get("opentelemetry.metrics")
     return meters is not None and "Proxy" not in type(meters.get_meter_provider()).__name__
 
 
 def observe(metrics: Metrics) -> None:
-    """Have OpenTelemetry observe the figures, where its API is installed and somebody reads them."""
+    """Have OpenTelemetry observe the figures, if its API is installed."""
     try:
         from opentelemetry.metrics import CallbackOptions, Observation, get_meter
     except ImportError:

@@ -29,21 +29,21 @@ _TABLES = Tables(
     ";ALTER TABLE actum_entries DROP CONSTRAINT IF EXISTS actum_entries_run_fkey",
 )
 _LOCK = 0x41637452
-"""The advisory lock under which tables are made: `ActR`."""
+"""The advisory lock for making tables: `ActR`."""
 _ALONE = 0x41637441
-"""The advisory lock of what only one at a time should do: `ActA`."""
+"""The advisory lock for what only one process should do at a time: `ActA`."""
 _PATIENCE = 5.0
 """Seconds to wait for a connection before the database counts as out of reach."""
 _TRIPS = 40
-"""How many round trips longer, where the database is far away."""
+"""How many round trips to wait in addition, for a database that is far away."""
 _WEIGHT = 0.25
-"""How much the last round trip counts among those before it."""
+"""The weight of the last round trip in the smoothed one."""
 _MOST_CONNECTIONS = 8
 TASK = "actum.carry"
-"""The task that deliveries name."""
+"""The task of deliveries in procrastinate."""
 _STANDSTILL = 10.0
-"""Seconds without a statement after which the server ends a transaction: whoever began it stands still, and others wait
-for what it has locked."""
+"""Seconds without a statement after which the server ends a transaction: its process stands still, and others wait for
+its locks."""
 
 
 class PostgresTransaction:
@@ -56,11 +56,11 @@ class PostgresTransaction:
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         """Execute a statement; return the rows that it gives."""
         cursor = await self.connection.execute(_sql(statement), values)
-        await self._pipeline.sync()  # else the server doesn't know that it is its client's turn (`_STANDSTILL`)
+        await self._pipeline.sync()  # else the server doesn't know that it waits for the client (`_STANDSTILL`)
         return await cursor.fetchall()
 
     async def send(self, statement: str, *values: Any) -> None:
-        """Execute a statement whose rows nobody needs: it goes with the next one, or with the end."""
+        """Execute a statement without rows: it is sent with the next one, or with the commit."""
         await self.connection.execute(_sql(statement), values)
 
     async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -72,7 +72,7 @@ class PostgresTransaction:
 class PostgresDatabase:
     """Connects when it is first used, and makes its tables where they are missing.
 
-    Transactions are `READ COMMITTED`: what waits for a lock sees, once it has it, what the one before has written.
+    Transactions are `READ COMMITTED`: a statement that has waited for a lock sees what its last holder wrote.
     """
 
     share = " FOR SHARE"
@@ -85,7 +85,7 @@ class PostgresDatabase:
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = asyncio.Lock()
         self._is_made = False
-        """Whether the tables are known to be there."""
+        """Whether the tables are known to exist."""
         self._alone: AsyncConnection[Any] | None = None
         self._single = asyncio.Lock()
         self.round_trip = 0.0
@@ -94,7 +94,7 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
-        """A transaction on a connection of its own; what needs no answer travels with what does."""
+        """A transaction on a connection of its own; statements without an answer are sent with the next one."""
         with self.judged():
             pool = await self.pool()
             async with (
@@ -111,9 +111,9 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def alone_with(self) -> AsyncGenerator[AsyncConnection[Any]]:
-        """A connection whose statements are transactions of their own, kept for these, for one statement.
+        """The autocommitting connection, for one statement.
 
-        How long that takes is noted in `round_trip`, smoothed, in seconds.
+        The smoothed time that statements take is noted in `round_trip`, in seconds.
         """
         with self.judged():
             async with self._single:
@@ -131,18 +131,18 @@ class PostgresDatabase:
                 self.round_trip += (took - self.round_trip) * (_WEIGHT if self.round_trip else 1.0)
 
     async def _connected(self) -> AsyncConnection[Any]:
-        """A connection whose statements are transactions of their own."""
+        """A new autocommitting connection."""
         import psycopg
 
         if not self._is_made:
-            await self.pool()  # it makes the tables
+            await self.pool()  # makes the tables
         return await psycopg.AsyncConnection.connect(
             self._url, autocommit=True, connect_timeout=int(_PATIENCE + _TRIPS * self.round_trip)
         )
 
     @contextmanager
     def judged(self) -> Generator[None]:
-        """What the driver raises in the block, as an error of ours.
+        """Raise errors of the driver in the block as ours.
 
         Raises:
             StoreUnavailable: the database can't be reached.
@@ -151,7 +151,7 @@ class PostgresDatabase:
         try:
             import psycopg
 
-            import_module("psycopg_pool")  # it comes with the extra, as the queue does
+            import_module("psycopg_pool")  # from the same extra as the queue
         except ImportError:
             raise RunError(f"runs in PostgreSQL need an extra: {pip_install('workers')}") from None
         try:
@@ -160,7 +160,7 @@ class PostgresDatabase:
             psycopg.OperationalError,
             psycopg.InterfaceError,
             psycopg.errors.IdleInTransactionSessionTimeout,
-            psycopg.errors.ReadOnlySqlTransaction,  # a standby that is to take over
+            psycopg.errors.ReadOnlySqlTransaction,  # from a standby that is about to take over
         ) as error:
             raise StoreUnavailable(f"the runs in PostgreSQL: {postgres_message(error, self._url)}") from error
         except psycopg.Error as error:
@@ -197,7 +197,7 @@ class PostgresDatabase:
 
     async def _migrate(self, database: AsyncConnection[Any]) -> None:
         await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-        # Who works on runs meanwhile waits for this, and this for them: never long, or it is tried again.
+        # Workers wait for this, and this for them: never for long, or it fails and is tried again.
         await database.execute(_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'"))
         await database.execute("CREATE TABLE IF NOT EXISTS actum_format (format BIGINT NOT NULL)")
         version = await _number(database, "SELECT max(format) FROM actum_format")
@@ -217,7 +217,7 @@ class PostgresDatabase:
         await self._changes.changed(run, seconds)
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
-        """Tell those who wait for runs that these have changed, once the transaction is committed."""
+        """Wake those who wait for these runs, once the transaction is committed."""
         await within.send("SELECT pg_notify(?, ?)", CHANNEL, notice_of(runs))
 
     async def _notify(self, channel: str, messages: Sequence[str]) -> None:
@@ -225,7 +225,7 @@ class PostgresDatabase:
             await within.rows("SELECT pg_notify(?, message) FROM unnest(?::text[]) message", channel, list(messages))
 
     def twin(self) -> PostgresDatabase:
-        """Another one of the same database, whose tables are there."""
+        """Another one for the same database, whose tables exist."""
         twin = PostgresDatabase(self._url, self._tables)
         twin._is_made = True
         return twin
@@ -242,14 +242,14 @@ class PostgresDatabase:
 
 
 async def _configured(connection: AsyncConnection[Any]) -> None:
-    """Let the server end what stands still on this connection, such as a worker whose machine is paused."""
+    """Have the server end transactions that stand still, such as those of a paused machine."""
     await connection.set_autocommit(True)
     await connection.execute(_sql(f"SET idle_in_transaction_session_timeout = '{_STANDSTILL}s'"))
     await connection.set_autocommit(False)
 
 
 async def _checked(connection: AsyncConnection[Any]) -> None:
-    """Judge a connection before it is used, by what has arrived on it: to ask the server would be a round trip each."""
+    """Check a connection before use by what has arrived on it: asking the server would take a round trip."""
     if not _is_open(connection):
         from psycopg import OperationalError
 
@@ -274,26 +274,26 @@ async def _number(database: AsyncConnection[Any], query: LiteralString) -> int:
 
 
 async def _make_queue(database: AsyncConnection[Any]) -> None:
-    """Make the tables of the queue, and the index by which live deliveries of a run are found; keep it fast."""
+    """Make the tables of the queue, and an index that finds the live deliveries of a run; keep the queue fast."""
     from procrastinate.schema import SchemaManager
 
     if not await _number(database, "SELECT count(to_regclass('procrastinate_jobs'))"):
         await database.execute(SchemaManager.get_schema())
-    # Asked first: to make it waits for all who write, if it is there, too.
+    # Asked first: making an index waits for all writers, even if it exists.
     if not await _number(database, "SELECT count(to_regclass('actum_live_deliveries'))"):
         await database.execute(
             "CREATE INDEX actum_live_deliveries ON procrastinate_jobs ((args->>'run')) "
             "WHERE status IN ('todo', 'doing')"
         )
-    # By the statistics of a queue that was empty a moment ago, the engine would sort all that is queued for each
-    # delivery that it fetches. Told not to sort, it takes the first of its index.
+    # By the statistics of a queue that was just empty, the planner would sort the whole queue for each fetch. With
+    # sorting off, it takes the first job of the index.
     fetching = await database.execute(
         "SELECT oid::regprocedure::text FROM pg_proc WHERE proname ~ '^procrastinate_fetch_job' "
         "AND pg_function_is_visible(oid) AND proconfig IS NULL AND pg_has_role(proowner, 'USAGE')"
     )
     for (function,) in await fetching.fetchall():
         await database.execute(_sql(f"ALTER FUNCTION {function} SET enable_sort = off"))
-    # Its history of a job is deleted with the job, as a delivery ends: nobody could read that of ours.
+    # Procrastinate's history of a job is deleted with the job, when a delivery ends: nobody could read it.
     noting = await database.execute(
         "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = to_regclass('procrastinate_jobs') "
         "AND tgname ~ '_events_' AND NOT pg_get_triggerdef(oid) ~ %s AND EXISTS "
@@ -308,5 +308,5 @@ async def _make_queue(database: AsyncConnection[Any]) -> None:
 
 
 def _sql(text: str) -> Any:
-    """The statements are written with SQLite's placeholders, and `now()` for the seconds since the epoch."""
+    """A statement written with SQLite's placeholders, and with `now()` for seconds since the epoch."""
     return text.replace("?", "%s").replace("now()", "extract(epoch FROM now())::float8")

@@ -1,4 +1,4 @@
-"""Hearing of what is told in PostgreSQL: a connection that listens for a whole process, from when anybody wants to."""
+"""Notices of PostgreSQL: a connection listens for the whole process, from when it is first needed."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Notify: TypeAlias = Callable[[str, Sequence[str]], Awaitable[None]]
 """Sends messages on a channel of the database."""
 CHANNEL = "actum_runs"
 _MOST = 7_000
-"""How long what is told may be; PostgreSQL takes 8,000 bytes."""
+"""The longest notice; PostgreSQL takes 8,000 bytes."""
 _ANY = "*"
 _AGAIN = 1.0
-"""Seconds until a database that could not be reached is tried again; nobody waits longer for it either."""
+"""Seconds until a database that could not be reached is tried again, and the longest that anybody waits for it."""
 
 
 def notice_of(runs: Iterable[str]) -> str:
-    """What is told of runs that have changed."""
+    """The notice that runs have changed."""
     text = ",".join(runs)
     return text if len(text) <= _MOST else _ANY
 
 
 class PostgresListener:
-    """Hears what is told on one channel. While it can't listen, it hears nothing."""
+    """Listens on one channel of the database. Notices while it can't listen are lost."""
 
     def __init__(self, url: str, channel: str, heard: Callable[[str], None]) -> None:
         self._url = url
@@ -39,7 +39,7 @@ class PostgresListener:
         self._begun = asyncio.Event()
 
     async def begin(self) -> None:
-        """Listen from now on, if the database can be reached; else as soon as it can."""
+        """Begin to listen, as soon as the database can be reached."""
         if self._task is None:
             self._task = asyncio.create_task(self._listen())
         with suppress(TimeoutError):
@@ -66,7 +66,7 @@ class PostgresListener:
 
 
 class Changes:
-    """Wakes those who wait for a run. Where it can't listen they wait until their time is over, and look."""
+    """Wakes those who wait for a run. While it can't listen, they wait until their time is over."""
 
     def __init__(self, url: str) -> None:
         self._waiting: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
@@ -100,7 +100,10 @@ class Changes:
 
 
 class NoticeChannel(SharedChannel):
-    """Between all processes that use one database. Who listens, hears of all runs that anybody listens to."""
+    """Carries live events between all processes that use one database, by NOTIFY.
+
+    Each of them hears of all runs that anybody follows.
+    """
 
     most = 7_500
 
@@ -117,11 +120,11 @@ class _NoticeStation(PostgresListener):
 
     async def send(self, messages: Sequence[str]) -> None:
         """Send messages to all who listen."""
-        with suppress(RunError):  # what can't be sent is dropped: nothing depends on it
+        with suppress(RunError):  # nothing depends on it
             await self._notify(self._channel, messages)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
-        """Listen from now on, also behind the block."""
+        """Listen from now on, even after the block."""
         await self.begin()
         yield

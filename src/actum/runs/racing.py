@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def all_ended(*tasks: asyncio.Future[Any] | None, again: float | None = None) -> None:
-    """Cancel tasks, and wait until they have ended; those that haven't after so many seconds are cancelled `again`."""
+    """Cancel tasks and wait until they have ended; those that haven't after `again` seconds are cancelled once more."""
     left = {task for task in tasks if task is not None}
     while left:
         for task in left:
@@ -21,7 +21,7 @@ async def all_ended(*tasks: asyncio.Future[Any] | None, again: float | None = No
 
 @asynccontextmanager
 async def beside(*works: Awaitable[T]) -> AsyncGenerator[Sequence[asyncio.Future[T]]]:
-    """Have work done in tasks of its own as long as the block lasts; what has not ended then is given up."""
+    """Do work in tasks as long as the block lasts; tasks that haven't ended by then are cancelled."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         yield tasks
@@ -30,7 +30,7 @@ async def beside(*works: Awaitable[T]) -> AsyncGenerator[Sequence[asyncio.Future
 
 
 async def first_to_end(*waits: Awaitable[object]) -> None:
-    """Wait for the first of several, and give the others up; raises what those that have ended raise."""
+    """Wait for the first of several, and cancel the others; raise an error of those that have ended."""
     async with beside(*waits) as tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:

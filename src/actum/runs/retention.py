@@ -1,4 +1,4 @@
-"""How long runs are kept that are over: by state, in days. What is swept is gone, and its id is free again."""
+"""How long runs that are over are kept: by state, in days. A run that is swept is gone, and its id is free again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .run_store import RunStore
 _DAY = 86_400.0
 _MOST_DAYS = 100_000
 _AT_ONCE = 200
-"""How many runs are deleted in one transaction: others never wait long."""
+"""How many runs are deleted in one transaction, so that others never wait long."""
 
 
 def checked_days(keep: Mapping[State, float]) -> dict[State, float]:
     """How many days runs of each state are kept; those of a state that isn't named are kept for good.
 
     Raises:
-        RunError: it is about a state that runs leave, or less than no days.
+        RunError: runs leave such a state, or the number of days is invalid.
     """
     if not isinstance(keep, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
         raise RunError("how long runs are kept is said in days by state: {'done': 30}")
@@ -33,9 +33,9 @@ def checked_days(keep: Mapping[State, float]) -> dict[State, float]:
 
 
 async def sweep_runs(store: RunStore, keep: Mapping[State, float], now: float | None = None) -> int:
-    """Delete the runs that have been over for longer than they are kept, with their records; how many there were.
+    """Delete the runs that have been over for longer than they are kept, with their records; return how many.
 
-    `now` is the time by the clock of the store, if it is known.
+    `now` is the time by the clock of the store, if known already.
     """
     at, swept = await clock_of(store.database) if now is None else now, 0
     for state, days in checked_days(keep).items():

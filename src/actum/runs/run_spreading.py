@@ -1,7 +1,7 @@
-"""Calls of a run that are carried out as runs of their own, in a queue of their own (`Config.spread`).
+"""Calls of a run that are carried out as runs of their own, its children, in a separate queue (`Config.spread`).
 
-Each has an id made of its parent's and the place of the call: a parent that is resumed finds it instead of making
-another. The parent ends as waiting; the end of the last that it waits for lets it go on.
+The id of a child is made of its parent's and the place of the call, so that a parent that is resumed finds it instead
+of making another. The parent waits, and goes on when its last child ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def child_id(parent: str, place: str) -> str:
 
 
 class Spreading:
-    """Has calls of one run that is owned carried out by others."""
+    """Has calls of a run that is owned carried out by its children."""
 
     def __init__(self, store: RunStore, row: Row, source: Submission) -> None:
         self._store = store
@@ -34,7 +34,7 @@ class Spreading:
         self._source = source
 
     async def __call__(self, child: Child) -> Ended | str:
-        """What the run of a call has come to, or its id while it is under way; it is submitted if there is none.
+        """The result of a call's child, or the child's id while it is under way; it is submitted if there is none.
 
         Raises:
             Fenced: another process owns the run by now.

@@ -1,4 +1,4 @@
-"""Many runs at once: those that an operator means by state, age, code, tenant and name."""
+"""Selecting many runs at once, by state, age, code, tenant and name."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs are meant: all that fit what is said."""
+    """Which runs are selected: those that match all fields that are set."""
 
     state: State | None = None
     tenant: str | None = None
     code: str | None = None
     """The code of the error of those that failed."""
     find: str = ""
-    """A part of their ids, or of their Ideas' names."""
+    """A part of their ids, or of the names of their Ideas."""
     seconds: float | None = None
-    """How long ago they ended, or, if they haven't, were submitted, at most."""
+    """The most seconds since they ended, or, if they haven't, since they were submitted."""
 
     def takes(self, run: Run, now: float) -> bool:
-        """Whether a run is meant; the page that it is on takes care of the rest."""
+        """Whether the age and the code of a run match; the other fields select the page that it is on."""
         row = run.row
         is_late = self.seconds is None or (row.ended or row.created) >= now - self.seconds
         return is_late and (self.code is None or (row.error or {}).get("code") == self.code)
@@ -36,7 +36,7 @@ class RunFilter:
 async def every_run(
     runs: Runs, *, state: State | None = None, tenant: str | None = None, find: str = ""
 ) -> AsyncGenerator[Run]:
-    """All runs of a place of this state, tenant and words, the newest first; pages are read as they are needed."""
+    """All runs of a place that match, the newest first; pages are read as they are needed."""
     last: Run | None = None
     while page := await runs.list(state=state, tenant=tenant, find=find, before=last, most=_PAGE):
         for run in page:
@@ -45,7 +45,7 @@ async def every_run(
 
 
 async def selected(runs: Runs, wanted: RunFilter) -> AsyncGenerator[Run]:
-    """The runs that are meant, the newest first; ages are judged by the clock of the place."""
+    """The runs that are selected, the newest first; ages go by the clock of the place."""
     now = await clock_of(runs.store.database)
     async for run in every_run(runs, state=wanted.state, tenant=wanted.tenant, find=wanted.find):
         if wanted.takes(run, now):

@@ -24,7 +24,7 @@ _TABLES = Tables(counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL")
 _GLANCE = 0.1
 """Seconds between two looks at what other processes may have changed."""
 _HEARD: ContextVar[tuple[int, int] | None] = ContextVar("heard", default=None)
-"""The database that was last looked into, and how often this process had written there by then."""
+"""The database that this task last read, and how often this process had written there by then."""
 
 
 def _clock() -> float:
@@ -45,7 +45,7 @@ class SqliteTransaction:
         return await self._database.on_thread(lambda: self.connection.execute(statement, values).fetchall())
 
     async def send(self, statement: str, *values: Any) -> None:
-        """Execute a statement whose rows nobody needs."""
+        """Execute a statement without rows."""
         await self.rows(statement, *values)
 
     async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -56,8 +56,8 @@ class SqliteTransaction:
 class SqliteDatabase:
     """One file, or `:memory:` for what only this object sees. It is made when it is first used.
 
-    Every transaction takes the write lock at once, so that what it has read can't change before it ends. `clock` says
-    what its time is: the machine's, by default.
+    Every transaction takes the write lock at once, so that what it has read can't change before it ends. `clock`
+    replaces the machine's clock.
     """
 
     share = update = ""
@@ -69,7 +69,7 @@ class SqliteDatabase:
         self._tables = tables
         self._clock = clock
         self._time = 0.0
-        """When the transaction began that is under way, by that clock."""
+        """When the current transaction began, by that clock."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
         self._open: sqlite3.Connection | None = None
         self._is_closed = False
@@ -79,7 +79,7 @@ class SqliteDatabase:
         self.round_trip = 0.0
 
     async def on_thread(self, work: Callable[[], T]) -> T:
-        """What a piece of work returns that uses the connection."""
+        """Do work that uses the connection on its thread; return the result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     @asynccontextmanager
@@ -97,8 +97,8 @@ class SqliteDatabase:
                 is_ending = True
                 await self.on_thread(self._committed)
             except BaseException as error:
-                # Where it was cancelled while it began or ended, the thread does that all the same, and this after it.
-                # It is handed over at once: who is cancelled again and again, as scopes of anyio do, comes no further.
+                # If it was cancelled while it began or ended, the thread does that all the same, and this after it.
+                # It is handed over at once: a task cancelled again and again, as by scopes of anyio, gets no further.
                 undoing = asyncio.get_running_loop().run_in_executor(self._thread, self._rolled_back)
                 is_undone = await asyncio.shield(undoing)
                 if transaction is not None and is_ending and not is_undone:
@@ -125,7 +125,7 @@ class SqliteDatabase:
             self._open.execute("COMMIT")
 
     def _rolled_back(self) -> bool:
-        """End what was begun; whether there was anything."""
+        """Roll back; return whether there was anything to."""
         if self._open is None or not self._open.in_transaction:
             return False
         self._open.execute("ROLLBACK")
@@ -142,20 +142,20 @@ class SqliteDatabase:
         return kind(f"{self._path}: {sqlite_message(error)}")
 
     async def changed(self, run: str, seconds: float) -> None:
-        """Wait until this process has written since who waits looked last, or it is time to see what others have."""
+        """Wait until this process has written since this task last read, or it is time to look for others' writes."""
         del run
         if _HEARD.get() not in (None, (id(self), self._writes)):
-            _HEARD.set(None)  # it may have been another database that was looked into
+            _HEARD.set(None)  # it may have read another database
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(min(seconds, _GLANCE)):
                 await self._written.wait()
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
-        """Nothing: whoever waits in this process hears of all that is written, and others look now and then."""
+        """Do nothing: this process wakes its own waiters at every write, and others look now and then."""
 
     def twin(self) -> SqliteDatabase | None:
-        """Another one of the same file; None in memory."""
+        """Another one for the same file; None in memory."""
         return None if self._path == ":memory:" else SqliteDatabase(self._path, self._tables, self._clock)
 
     async def aclose(self) -> None:

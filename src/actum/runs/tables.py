@@ -1,8 +1,8 @@
 """The tables of the runs by version: what each version adds to the one before. JSON is kept as text.
 
-A version only adds: tables, indexes, and columns that are empty or have a default; and it drops indexes. So programs
-that know the versions before go on working alongside those that have migrated, and may begin anew there, too. One that
-can't be so names itself as the `oldest` whose programs may use the tables.
+A version only adds tables, indexes, and columns that are empty or have a default, or drops indexes. So older programs
+go on working beside those that have migrated, and can still be started. A version that can't be like that names itself
+as the `oldest` whose programs may use the tables.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from ..errors import RunError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablesVersion:
-    """What a version adds, as statements; `{real}` and `{counting}` are types that databases name differently,
-    `{roomy}` is a statement that only some have."""
+    """What a version adds, as statements.
+
+    `{real}` and `{counting}` are types that databases name differently; `{roomy}` is a statement for some of them.
+    """
 
     adds: str
     oldest: int = 0
@@ -24,7 +26,7 @@ class TablesVersion:
 
 
 FIRST = 10
-"""The number of the baseline: those before it were never published, and nothing reads them any more."""
+"""The number of the first published version: nothing reads those before it."""
 VERSIONS = (
     TablesVersion(
         adds="""
@@ -108,7 +110,7 @@ VERSIONS = (
     # `actum_runs_sought` begins with the same columns.
     TablesVersion(adds="DROP INDEX actum_runs_by_time{roomy}"),
 )
-"""The versions of the tables from the baseline on. One that was released is never changed: the next one adds."""
+"""The versions of the tables from the first on. One that was released is never changed: the next one adds to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +122,8 @@ class Tables:
     real: str
     """The type of a column of floats."""
     roomy: str = ""
-    """What lets a row of `actum_runs` be written anew where it lies, so that only what is new of it is logged; and an
-    entry without a look whether its run is there: it is written under the lock of that, and deleted behind it."""
+    """Lets a row of `actum_runs` be updated in place, so that less is logged, and an entry be written without looking
+    up its run, which is locked meanwhile."""
     versions: Sequence[TablesVersion] = VERSIONS
 
     @property
@@ -132,11 +134,10 @@ class Tables:
     def adding(self, known: int, oldest: int) -> list[str]:
         """The statements that lead from a version to the last one; 0 is an empty database.
 
-        `oldest` is what `actum_oldest` holds, 0 where nothing is there yet.
+        `oldest` is what `actum_oldest` holds, 0 if it doesn't exist yet.
 
         Raises:
-            RunError: the database is of a version before the first, or of a later one that isn't for programs that
-                know only these.
+            RunError: the database is older than the first version, or too new for this program.
         """
         if 0 < known < FIRST:
             raise RunError(f"made before Actum 0.1.0 (version {known} of its tables): begin with a new database")
