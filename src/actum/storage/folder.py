@@ -1,6 +1,7 @@
 """A store in a folder: contents by digest, and for each line a log of its versions, one JSON line each (X3).
 
-Made to be read, and kept under version control. Nothing is ever rewritten: contents are new files, versions new lines.
+It can be read by people and kept under version control: contents are new files, versions new lines, and nothing is ever
+rewritten.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from . import rows
 
 T = TypeVar("T")
 _LOCAL = "_"
-"""The folder of the Ideas without a domain; no domain is called so."""
+"""The folder of Ideas without a domain; no domain has this name."""
 
 
 class FolderStore:
@@ -42,7 +43,7 @@ class FolderStore:
         return await self._off_loop(lambda: self._append(draft, after))
 
     async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
-        """The last entry of a line: in its log versions and moments only rise, so it is found by halving."""
+        """The last entry of a line, found by bisection, since versions and moments only rise in a log."""
 
         def is_before(entry: StoredVersion) -> bool:
             return astuple(entry.version)[: len(version)] <= tuple(version) and (at is None or entry.created_at <= at)
@@ -69,7 +70,7 @@ class FolderStore:
         return rows.checked_content(content, digest)
 
     async def aclose(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: nothing stays open."""
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         try:
@@ -88,7 +89,7 @@ class FolderStore:
             content = self._folder / "contents" / entry.digest[:2] / entry.digest
             if not content.exists():
                 write_bytes(content, draft.content)
-            # The number is used up first: should the line not be written, it is left out, and none is given twice.
+            # The number is used up first: if the line can't be written, the number is skipped, and none is used twice.
             write_bytes(path, encode([entry.sequence, entry.created_at]).encode())
             self._write(self._log(draft.line), entry)
         return entry
@@ -96,7 +97,7 @@ class FolderStore:
     @staticmethod
     def _last_of_all(path: Path) -> Any:
         try:
-            # What is null there was not written by a store.
+            # No store writes null there.
             return (json.loads(path.read_bytes()) or ()) if path.exists() else None
         except (ValueError, RecursionError):
             raise IdeaError(f"{path}: damaged: restore it from a copy") from None
@@ -106,13 +107,13 @@ class FolderStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as log:
             log.seek(0)
-            log.truncate(log.read().rfind(b"\n") + 1)  # part of a line, of a writer that was killed
+            log.truncate(log.read().rfind(b"\n") + 1)  # cut off part of a line, left by a writer that was killed
             log.write(encode(rows.values_of_entry(entry)).encode() + b"\n")
             log.flush()
             os.fsync(log.fileno())
 
     def _last(self, line: Line, is_before: Callable[[StoredVersion], bool]) -> StoredVersion | None:
-        """The last entry before what is asked for; all of those come first in the log."""
+        """The last entry for which `is_before` holds: such entries come first in the log."""
         texts = self._texts(line)
         end = bisect_left(range(len(texts)), True, key=lambda at: not is_before(self._entry(line, texts, at)))
         return self._entry(line, texts, end - 1) if end else None
@@ -137,7 +138,7 @@ class FolderStore:
         return self._folder / "lines" / (line.domain or _LOCAL) / line.path / f"~{line.branch}.jsonl"
 
     def _texts(self, line: Line) -> list[bytes]:
-        """The lines of a log, without a part of one, of a writer that was killed."""
+        """The lines of a log, without a partial one left by a writer that was killed."""
         self._check_format()
         path = self._log(line)
         return path.read_bytes().split(b"\n")[:-1] if path.exists() else []

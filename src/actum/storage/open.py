@@ -13,20 +13,20 @@ DEFAULT_STORE = ".actum/ideas.db"
 
 
 def default_store() -> str:
-    """The store that is meant if none is named: ACTUM_STORE, else a file of SQLite in the current folder."""
+    """The default store: ACTUM_STORE, else a SQLite file in the current folder."""
     return os.environ.get("ACTUM_STORE") or DEFAULT_STORE
 
 
 def local_path(url: str) -> Path | None:
-    """The file or the folder that a store is kept in, None where a server keeps it."""
+    """The file or the folder of a store; None if a server keeps it."""
     return None if "://" in url else Path(url.removeprefix("sqlite:"))
 
 
 def check_store(name: str, *, makes: bool) -> None:
-    """Whether a store is there, or may be made: a name that is misspelt makes none.
+    """Check that a store exists, or may be made; so a misspelt name makes none.
 
     Raises:
-        IdeaError: it isn't, and may not.
+        IdeaError: it doesn't exist, and may not be made.
     """
     path = local_path(name)
     if path is None or os.path.exists(path):
@@ -43,7 +43,7 @@ def open_store(url: str | Path) -> Store:
     It is opened when it is first used.
 
     Raises:
-        IdeaError: for a URL of another kind, and for what names nothing.
+        IdeaError: the URL is of another kind, or names nothing.
     """
     text = url if isinstance(url, str) and "://" in url else str(path_given(url))
     if text.startswith(("postgresql://", "postgres://")):

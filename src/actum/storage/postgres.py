@@ -21,7 +21,7 @@ _LOCK = 0x41637475
 
 
 def is_postgres_url(url: str) -> bool:
-    """Whether a URL can be read: the driver says what is wrong with it in words that may hold a password."""
+    """Whether a URL can be parsed; the driver's own error might quote a password."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
@@ -33,7 +33,7 @@ def is_postgres_url(url: str) -> bool:
 
 
 def postgres_message(error: Exception, url: str) -> str:
-    """What a database says, without any part of the URL: where that is malformed, any may be the password."""
+    """A database's message without any part of the URL: if that is malformed, any part may be the password."""
     from psycopg.conninfo import conninfo_to_dict
 
     return concealed(" ".join(str(error).split()), conninfo_to_dict(url).values())[:300]
@@ -102,10 +102,10 @@ class PostgresStore(DatabaseStore):
 
 
 async def _check_free(database: AsyncConnection[Any]) -> None:
-    """Refuse a database with tables of somebody else's that are called as ours.
+    """Refuse a database in which somebody else's tables have the names of ours.
 
     Raises:
-        IdeaError: naming one.
+        IdeaError: it names one of them.
     """
     for table in ("contents", "entries"):
         row = await _fetch_row(database, "SELECT to_regclass(?)", [table])
@@ -116,7 +116,7 @@ async def _check_free(database: AsyncConnection[Any]) -> None:
 
 
 def _sql(text: str) -> Any:
-    """The statements are written with SQLite's placeholders."""
+    """A statement that is written with SQLite's placeholders."""
     return text.replace("?", "%s")
 
 

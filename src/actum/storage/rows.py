@@ -1,4 +1,4 @@
-"""What the databases share: one schema, what a store does as queries, and rows as entries. No driver is known here."""
+"""What the databases share: the schema, the methods of a store as queries, and entries from rows; no driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..ideas.store import Draft, Line, StoredVersion, Version
 T = TypeVar("T")
 Query: TypeAlias = tuple[str, Sequence[Any]]
 Steps: TypeAlias = Generator[Query, Sequence[Any], T]
-"""Yields queries with their values, is sent the rows of each, and returns what has come of it."""
+"""Yields queries with their values, is sent the rows of each, and returns the result."""
 FORMAT = 1
 """The version of the schema below; a store of a later one is left alone."""
 
@@ -58,8 +58,8 @@ def appending(draft: Draft, after: int | None) -> Steps[StoredVersion | None]:
 def latest(line: Line, version: Sequence[int], at: int | None) -> Steps[StoredVersion | None]:
     """The last entry of a line, of a version and of a moment.
 
-    Versions rise with time. So the last entry of a moment is the answer if it is of that version; if it is of a later
-    one, all of that version were there by then.
+    Versions rise with time. So the last entry at a moment is the answer if it is of that version; if it is of a later
+    one, all entries of that version existed by then.
     """
     wanted = tuple(version)
     if at is not None:
@@ -87,7 +87,7 @@ def content(digest: str) -> Steps[bytes]:
 
 
 def last_of(line: Line, version: Sequence[int] = ()) -> Query:
-    """The query for the last entry of a line, of those whose version begins so."""
+    """The query for the last entry of a line whose version begins with these numbers."""
     where = [_LINE, *(f"{name} = ?" for name, _ in zip(_NUMBERS, version, strict=False))]
     order = ", ".join(f"{name} DESC" for name in _NUMBERS)
     query = f"SELECT {_COLUMNS} FROM entries WHERE {' AND '.join(where)} ORDER BY {order} LIMIT 1"
@@ -105,7 +105,7 @@ def entry_of(row: Any) -> StoredVersion:
     """The entry in a row.
 
     Raises:
-        IdeaError: the row is not as a store writes it.
+        IdeaError: the row is damaged.
     """
     match row:
         case [int(at), str(domain), str(path), str(branch), int(major), int(minor), int(patch), str(digest), *more]:
@@ -147,7 +147,7 @@ def _damaged(name: str) -> IdeaError:
 
 
 def checked_content(content: Any, digest: str) -> bytes:
-    """A content, checked against its digest; None if there is none.
+    """A content, checked against its digest.
 
     Raises:
         IdeaError: it is missing or damaged.
@@ -158,10 +158,10 @@ def checked_content(content: Any, digest: str) -> bytes:
 
 
 def appended(draft: Draft, last: Any, now: int) -> StoredVersion:
-    """The entry that a draft becomes behind the last of the whole store: later than it, whatever the clock says.
+    """The entry that a draft becomes after the last of the whole store: later than that, whatever the clock says.
 
     Raises:
-        IdeaError: what is known of that last one isn't a sequence with its moment.
+        IdeaError: the number or the moment of the last one is damaged.
     """
     match last:
         case None:
@@ -216,4 +216,4 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     async def _done(self, steps: Steps[T], *, writes: bool = False) -> T:
-        """Carry queries out, those that write in one transaction, alone; return what has come of them."""
+        """Carry out queries, with `writes` in an exclusive transaction; return their result."""

@@ -1,4 +1,4 @@
-"""Files of SQLite: what one keeps, told before anything in it is changed, and what the database says in words."""
+"""Files of SQLite: what a file keeps, found out before it is changed, and the database's errors in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARKS: Mapping[Kind, frozenset[str]] = {
     "runs": frozenset({"actum_runs.id", "actum_runs.lease"}),
     "plans": frozenset({"plans.family", "examples.family", "tallies.hash"}),
 }
-"""Columns by which a store of each kind is known."""
+"""Columns by which a store of each kind is recognised."""
 _COLUMNS = "SELECT t.name || '.' || c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
 _ADVICE = {
     sqlite3.SQLITE_NOTADB: "name another file",
@@ -53,10 +53,10 @@ def strange(path: str | Path, kind: Kind) -> str | None:
 def opened(
     path: str | Path, kind: Kind, error: type[ActumError], make: Callable[[sqlite3.Connection], object]
 ) -> sqlite3.Connection:
-    """A connection to a file that keeps this, or to what is in memory; `make` gives it the tables that it lacks.
+    """A connection to a file of a kind, or to memory; `make` adds the tables that it lacks.
 
     Raises:
-        ActumError: of that type: it keeps something else.
+        ActumError: of type `error`: it keeps something else.
         sqlite3.Error, OSError: it can't be opened.
     """
     if str(path) != ":memory:":
@@ -75,7 +75,7 @@ def opened(
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Generator[None]:
-    """All of it or nothing; the write lock is taken at once, so that what was read can't change meanwhile."""
+    """A transaction; it takes the write lock at once, so that what was read can't change meanwhile."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -86,7 +86,7 @@ def transaction(database: sqlite3.Connection) -> Generator[None]:
 
 
 def connected(path: str | Path) -> sqlite3.Connection:
-    """A connection to a file whose readers and writers don't wait for each other; any thread may use it.
+    """A connection to a file in WAL mode, whose readers and writers don't block each other; for any thread.
 
     Raises:
         sqlite3.Error: it can't be opened.
@@ -99,24 +99,24 @@ def connected(path: str | Path) -> sqlite3.Connection:
                 database.execute("PRAGMA journal_mode = WAL")
                 return database
             except sqlite3.OperationalError as error:
-                # It reads before it writes, so that SQLite doesn't let it wait where another process does the same.
+                # The pragma reads before it writes, so SQLite doesn't wait while another process does the same.
                 if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
-                database.executescript("BEGIN IMMEDIATE; ROLLBACK")  # waits until the other has done
+                database.executescript("BEGIN IMMEDIATE; ROLLBACK")  # waits for the other process
     except BaseException:
         database.close()
         raise
 
 
 def sqlite_message(error: Exception) -> str:
-    """What SQLite says, in one line, and what helps."""
+    """SQLite's message in one line, with advice."""
     words = " ".join(str((isinstance(error, OSError) and error.strerror) or error).split())
     advice = _ADVICE.get(_code(error))
     return f"{words}; {advice}" if advice else words
 
 
 def is_lasting(error: sqlite3.Error) -> bool:
-    """Whether the same would fail later, too, so that it is of no use to try it again."""
+    """Whether trying again is of no use."""
     return not isinstance(error, sqlite3.OperationalError) or _code(error) in _LASTING
 
 
@@ -125,17 +125,17 @@ def _code(error: Exception) -> int:
 
 
 def _looked(path: str | Path) -> tuple[set[str], bool]:
-    """The columns of a file, and whether it has a version, both as of one moment."""
+    """The columns of a file, and whether it has a version, both at one moment."""
     url = Path(path).absolute().as_uri()
     while True:
         before = os.stat(path)
-        # Nothing is changed: closing another connection than these would take up the journal beside the file.
+        # Such connections change nothing: closing any other would checkpoint the journal beside the file.
         is_used = any(os.path.exists(f"{path}-{journal}") for journal in ("wal", "journal"))
         try:
             content = _read(f"{url}?{'mode=ro' if is_used else 'immutable=1'}")
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
-                return _read(f"{url}?mode=rw")  # who wrote was killed: whoever reads first has to undo that
+                return _read(f"{url}?mode=rw")  # a writer was killed: the first reader has to roll back
             if is_used or not _has_changed(path, before):
                 raise
         else:
@@ -151,6 +151,6 @@ def _read(url: str) -> tuple[set[str], bool]:
 
 
 def _has_changed(path: str | Path, before: os.stat_result) -> bool:
-    """Whether another has written meanwhile to a file that was read without a lock."""
+    """Whether another process wrote to a file while it was read without a lock."""
     now = os.stat(path)
     return (now.st_mtime_ns, now.st_size, now.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino)

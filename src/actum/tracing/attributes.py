@@ -1,7 +1,7 @@
-"""What spans are called and what they say: the GenAI semantic conventions of OpenTelemetry, all names in one place.
+"""Names and attributes of spans by OpenTelemetry's semantic conventions for GenAI, all in one place.
 
 The conventions have no stable version yet; these are the names that OpenTelemetry's own instrumentations use
-(`opentelemetry-util-genai` 1.3b0). What they have no name for begins with `actum.`.
+(`opentelemetry-util-genai` 1.3b0). Names that they lack begin with `actum.`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _SETTINGS = {
 }
 
 _PROVIDERS = {"google": "gcp.gemini", "openai-responses": "openai"}
-"""The providers that the conventions call otherwise; the others are called what `models.load` calls them."""
+"""The providers with another name in the conventions; the others keep that of `models.load`."""
 
 
 class SpanBegun(NamedTuple):
-    """A span as it begins: `link` is the `traceparent` of another that it goes back to."""
+    """A span as it begins: `link` is the `traceparent` of an earlier one that it continues."""
 
     name: str
     attributes: Attributes
@@ -50,7 +50,7 @@ class SpanBegun(NamedTuple):
 
 
 def span_begun(begun: spans.Beginning) -> SpanBegun:
-    """What a span is called, and what is known of it as it begins."""
+    """The name of a span, and its attributes as it begins."""
     named = _begun(begun)
     marks = {"actum.run.id": begun.run, "actum.place": "" if begun.place is None else str(begun.place)}
     return named._replace(attributes=_without_empty({**named.attributes, **marks}))
@@ -77,7 +77,7 @@ def _begun(begun: spans.Beginning) -> SpanBegun:
 
 
 def span_ended(ended: spans.Ending) -> Attributes:
-    """What is known of a span when it has ended."""
+    """The attributes of a span when it has ended."""
     match ended:
         case spans.RunReturned():
             outcome = "waiting" if ended.waiting else "" if ended.output is not None else "unfinished"
@@ -99,7 +99,7 @@ def span_ended(ended: spans.Ending) -> Attributes:
 
 
 def usage_of(usage: Usage) -> Attributes:
-    """What requests have cost; what isn't known is left out (L5)."""
+    """The usage of requests; what isn't known is left out (L5)."""
     return _without_empty(
         {
             INPUT: usage.input_tokens,
@@ -121,7 +121,7 @@ def _settings(settings: Mapping[str, Any]) -> Attributes:
 
 
 def _without_empty(attributes: Attributes) -> Attributes:
-    """Those that say something."""
+    """The attributes that have a value."""
     return {key: value for key, value in attributes.items() if value is not None and value not in ("", ())}
 
 

@@ -1,4 +1,4 @@
-"""What was said, sent and returned, as the conventions write it: only for those who ask for it."""
+"""The content of messages, calls and results as the conventions write it, recorded only on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans and measurements by OpenTelemetry's API. Imported where there is a provider to take them, and only then."""
+"""Spans and metrics by OpenTelemetry's API. It is imported only if there is a provider for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEPT = {
     "execute_tool": (gen_ai.TOOL, gen_ai.TOOL_TYPE),
     "invoke_agent": (gen_ai.AGENT, gen_ai.MODEL),
 }
-"""What of a span its measurements are told by: nothing that is different every time."""
+"""The attributes of a span that its metrics have, too: none that differ every time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Instruments:
 
     @classmethod
     def of(cls, meter: Meter) -> Instruments:
-        """Make those of a meter."""
+        """Create the histograms of a meter."""
 
         def seconds(name: str, about: str, buckets: list[float]) -> Histogram:
             return meter.create_histogram(name, "s", about, explicit_bucket_boundaries_advisory=buckets)
@@ -65,7 +65,7 @@ class Instruments:
 
 
 class Measured:
-    """How long something takes, without what it waits for approval."""
+    """Measures how long something takes, without waiting for approval."""
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
         operation = str(attributes.get(gen_ai.OPERATION, ""))
@@ -74,14 +74,14 @@ class Measured:
         self._began = time.perf_counter()
 
     def leave_out_of(self, call: Measured | None) -> None:
-        """Leave the time until now out of that of a call."""
+        """Leave the time until now out of the duration of a call."""
         if call is not None:
             call._began += time.perf_counter() - self._began
 
     def record(self, instruments: Instruments, known: Mapping[str, Any], ending: Ending, context: Context) -> None:
-        """Record what it took until now, and the tokens of a request."""
+        """Record the duration until now, and the tokens of a request."""
         if isinstance(ending, Waits):
-            return  # it was not made
+            return  # it wasn't made
         kept = self._kept | ({gen_ai.ERROR: known[gen_ai.ERROR]} if gen_ai.ERROR in known else {})
         instruments.durations[self._operation].record(max(time.perf_counter() - self._began, 0.0), kept, context)
         if self._operation == "chat":
@@ -99,14 +99,14 @@ _HEADER = "traceparent"
 def traced_to(
     spans: trace.TracerProvider | None, meters: metrics.MeterProvider | None, *, with_content: bool
 ) -> Tracing:
-    """What traces to these providers; for the same ones it is the same, for its instruments are made once."""
+    """The tracing to these providers, cached, so that its instruments are created once."""
     named = _NAME, version(_NAME)
     tracer = (spans or trace.NoOpTracerProvider()).get_tracer(*named)
     return Tracing(tracer, None if meters is None else Instruments.of(meters.get_meter(*named)), with_content)
 
 
 class Tracing:
-    """Begins spans below what is current."""
+    """Begins spans below the current one."""
 
     def __init__(self, tracer: trace.Tracer, instruments: Instruments | None, with_content: bool) -> None:
         self.tracer = tracer
@@ -115,11 +115,11 @@ class Tracing:
 
     @property
     def traceparent(self) -> str:
-        """The `traceparent` of the span that is current."""
+        """The `traceparent` of the current span."""
         return current_trace()
 
     def begin(self, beginning: Beginning) -> Span:
-        """Begin a span below the one that is current; that of a run that another program has asked for, below its."""
+        """Begin a span below the current one, or, for a run that another program asked for, below that program's."""
         above = contexts.get_current()
         if isinstance(beginning, RunBegun) and (asking := _span_context(beginning.below)) is not None:
             above = trace.set_span_in_context(trace.NonRecordingSpan(asking), above)
@@ -127,7 +127,7 @@ class Tracing:
 
 
 class _Open:
-    """A span that is open, and its measurement."""
+    """An open span and its measurement."""
 
     def __init__(self, tracing: Tracing, begun: Beginning, above: Context, parent: _Open | None = None) -> None:
         named = gen_ai.span_begun(begun)
@@ -162,14 +162,14 @@ class _Open:
             contexts.detach(token)
 
     def end(self, ending: Ending) -> None:
-        """Say how it has ended, measure it, and end it."""
+        """End the span, with how it ended and its measurement."""
         known = gen_ai.span_ended(ending)
         if self._span.is_recording():
             self._span.set_attributes(known)
             if self._with_content:
                 self._span.set_attributes(message_content.of_ending(ending))
             if isinstance(ending, Failed):
-                # Without content only its kind: the words of an error may quote what others wrote.
+                # Without content only the type: the words of an error may quote what others wrote.
                 words = str(ending.error) if self._with_content else gen_ai.error_type(ending.error)
                 self._span.set_status(trace.Status(trace.StatusCode.ERROR, words))
         if self._measured is not None and self._tracing.instruments is not None:
@@ -181,7 +181,7 @@ class _Open:
 
 
 def current_trace() -> str:
-    """The `traceparent` of the span that is current, whoever has begun it; empty where none is."""
+    """The `traceparent` of the current span, whoever began it; empty if there is none."""
     return _traceparent(contexts.get_current())
 
 
@@ -192,12 +192,12 @@ def _traceparent(context: Context) -> str:
 
 
 def _takes_time(beginning: Beginning) -> bool:
-    """Whether how long it takes says anything: not of a call that the model answers itself, or that is refused."""
+    """Whether a duration is meaningful: not of a call that the model answers itself, or that is refused."""
     return not isinstance(beginning, CallBegun) or beginning.how in {"code", "delegate"}
 
 
 def _span_context(traceparent: str) -> trace.SpanContext | None:
-    """The span that a `traceparent` names, None if it is none."""
+    """The span that a `traceparent` names; None if it names none."""
     carrier: dict[str, Any] = {_HEADER: traceparent}
     context = trace.get_current_span(_PLACES.extract(carrier)).get_span_context()
     return context if context.is_valid else None

@@ -1,4 +1,4 @@
-"""How an agent's runs are traced, for those who say it."""
+"""`Trace`: how an agent's runs are traced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What traces a run, looked up as it begins, with nothing imported for it; where there are several, all of them."""
+"""The tracers of a run, looked up as it begins, without importing anything for that."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ LOGGER = logging.getLogger("actum")
 
 
 class Logged:
-    """Logs what begins and what ends."""
+    """Logs the beginnings and endings of spans."""
 
     @property
     def traceparent(self) -> str:
-        """Records have none."""
+        """Empty: log records have none."""
         return ""
 
     def begin(self, beginning: spans.Beginning) -> spans.Span:
-        """Log that it begins."""
+        """Log a beginning."""
         return _Entry(beginning)
 
 
 class _Entry(Logged):
-    """Something that is going on."""
+    """A span that is open."""
 
     def __init__(self, beginning: spans.Beginning) -> None:
         self._what = _named(beginning)
@@ -38,11 +38,11 @@ class _Entry(Logged):
         LOGGER.debug("%s begins", self._what, extra=self._extra)
 
     def current(self) -> AbstractContextManager[None]:
-        """Nothing hangs below a record."""
+        """Do nothing: log records have no children."""
         return nullcontext()
 
     def end(self, ending: spans.Ending) -> None:
-        """Log how it ends."""
+        """Log an ending."""
         LOGGER.info("%s %s", self._what, _outcome(ending), extra=self._extra)
 
 
@@ -77,9 +77,9 @@ def _outcome(ending: spans.Ending) -> str:
 
 
 def tracer_of(trace: Trace | bool | None) -> spans.Tracer | None:
-    """What traces a run: OpenTelemetry where a provider is set, `logging` where it takes records; else None.
+    """The tracer of a run: OpenTelemetry if a provider is set, `logging` if it takes records, or both; else None.
 
-    False turns both off. A provider can only be set by who has imported OpenTelemetry, so it is looked for there alone.
+    False turns both off. Setting a provider takes an import of OpenTelemetry, so nothing is imported to look for one.
     """
     if trace is False:
         return None
@@ -99,11 +99,11 @@ def _opentelemetry(trace: Trace) -> spans.Tracer | None:
 
 
 _NONE = frozenset({"NoOpTracerProvider", "NoOpMeterProvider", "ProxyTracerProvider", "_ProxyMeterProvider"})
-"""The providers that stand for none."""
+"""The types of providers that do nothing."""
 
 
 def _provider(signal: str, getter: str) -> Any:
-    """The process-wide provider for a signal, None where nobody has set one."""
+    """The process-wide provider for a signal; None if nobody has set one."""
     module = sys.modules.get(f"opentelemetry.{signal}")
     if module is None:
         return None
@@ -112,23 +112,23 @@ def _provider(signal: str, getter: str) -> Any:
 
 
 class Together:
-    """Tells each of several tracers."""
+    """Several tracers as one."""
 
     def __init__(self, tracers: Sequence[spans.Tracer]) -> None:
         self._tracers = tracers
 
     @property
     def traceparent(self) -> str:
-        """The first that one of them has."""
+        """The first that isn't empty."""
         return next((tracer.traceparent for tracer in self._tracers if tracer.traceparent), "")
 
     def begin(self, beginning: spans.Beginning) -> spans.Span:
-        """Begin a span with each."""
+        """Begin a span with each tracer."""
         return _Spans([tracer.begin(beginning) for tracer in self._tracers])
 
 
 class _Spans(Together):
-    """The spans of each of several tracers for the same work."""
+    """The spans of several tracers for the same work."""
 
     def __init__(self, spans: Sequence[spans.Span]) -> None:
         super().__init__(spans)
@@ -136,13 +136,13 @@ class _Spans(Together):
 
     @contextmanager
     def current(self) -> Generator[None]:
-        """Let each be current."""
+        """Let each span be current."""
         with ExitStack() as stack:
             for span in self._spans:
                 stack.enter_context(span.current())
             yield
 
     def end(self, ending: spans.Ending) -> None:
-        """End each."""
+        """End each span."""
         for span in reversed(self._spans):
             span.end(ending)
