@@ -220,7 +220,8 @@ def _members(value: type) -> JsonObject:
 
     None of the numbers may be negative.
     """
-    hints, defaults, docs = get_type_hints(value), _defaults(value), _field_docs(value)
+    hints, docs = get_type_hints(value), _field_docs(value)
+    defaults = {field.name: jsonable(field.default) for field in fields(value) if field.default is not MISSING}
     members: JsonObject = {}
     for name, hint in hints.items():
         schema = schema_of(adapter_of(hint), "validation")
@@ -229,10 +230,6 @@ def _members(value: type) -> JsonObject:
         schema |= {"default": defaults[name]} if name in defaults else {}
         members[name] = schema | ({"examples": _EXAMPLES[name]} if name in _EXAMPLES else {})
     return members
-
-
-def _defaults(value: type) -> JsonObject:
-    return {field.name: jsonable(field.default) for field in fields(value) if field.default is not MISSING}
 
 
 @lru_cache

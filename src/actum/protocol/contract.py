@@ -43,7 +43,8 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     properties |= meta | ({"_output": _both(*results)} if results else {})
     if shared:
         schema["$defs"] = shared
-    _check(schema, tool)
+    for path in sorted(unsatisfiable(schema) - unsatisfiable(tool.schema)):
+        raise _contradiction("no value satisfies both", tool, path)
     return replace(parse_tool(schema, tool.name, origin=tool.origin), is_contracted=True, bound=tool.bound)
 
 
@@ -99,11 +100,6 @@ def _both(*schemas: Any) -> Any:
         return schemas[0]
     stated = [schema for schema in schemas if schema not in (True, {})]
     return stated[0] if len(stated) == 1 else {"allOf": stated}
-
-
-def _check(schema: JsonObject, tool: Tool) -> None:
-    for path in sorted(unsatisfiable(schema) - unsatisfiable(tool.schema)):
-        raise _contradiction("no value satisfies both", tool, path)
 
 
 def _contradiction(why: str, tool: Tool, path: str) -> SchemaError:

@@ -201,7 +201,7 @@ def scoped(
             continue
         to_come = catalogue.to_come(errors, instance) if scope == _ERROR else ()
         for order, message in (*catalogue.of_type(scope, instance), *to_come):
-            shown = {key: copy(value) for key, value in message.items() if _crosses(key)}
+            shown = {key: copy(value) for key, value in message.items() if key[:1] != "_" or key == ORIGIN}
             crossing.append((order, shown, is_brought(message) or OF in message))
     for kind, kind_paths in paths.items():
         source = _results(catalogue, instance) if kind == RESULT else memory
@@ -244,10 +244,6 @@ def _results(catalogue: Catalogue, instance: str | None) -> Memory:
         marks = {(): source} if source.is_brought else NONE
         memory.write(Write(RESULT, None, "set", (), [value for value, _ in results], marks))
     return memory
-
-
-def _crosses(key: str) -> bool:
-    return not key.startswith("_") or key == ORIGIN
 
 
 def scope_path(scope: str) -> Reference:

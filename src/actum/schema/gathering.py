@@ -136,13 +136,9 @@ def with_references(schema: Schema, reference: JsonObject) -> Schema:
         places += [slot for slot in inner if slot.keyword in _PLACES]
         waiting += [slot for slot in inner if slot.keyword in _AROUND]
     for place in reversed(places):
-        if not _is_fixed(place.schema):
+        if "const" not in place.schema and place.schema.get("type") != "null":
             place.put(or_reference(place.schema, reference))
     return root[""]
-
-
-def _is_fixed(schema: JsonObject) -> bool:
-    return "const" in schema or schema.get("type") == "null"
 
 
 def components(edges: Mapping[str, Iterable[str]]) -> dict[str, int]:

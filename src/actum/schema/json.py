@@ -322,7 +322,7 @@ def _weigh(values: Iterable[Any], containers: list[Any]) -> int:
             continue
         if kind is str:
             if len(value) > _SHORT:
-                size += _beyond(value)
+                size += max(0, (len(value) if value.isascii() else len(value.encode(errors="surrogatepass"))) - LEAST)
         elif kind is int:
             size += 0 if -_SMALL < value < _SMALL else value.bit_length() // 3
         elif kind is list:
@@ -351,8 +351,3 @@ def _keys(value: Mapping[Any, Any]) -> int:
         return sum(map(len, value))
     except TypeError:  # a key that isn't text: it will be refused, or written as one
         return 0
-
-
-def _beyond(text: str) -> int:
-    """What a text is more than the least."""
-    return max(0, (len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))) - LEAST)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from json import loads
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urldefrag, urljoin
 
 import jsonschema_rs
@@ -146,24 +146,17 @@ class Validator:
         try:
             if self._compiled.is_valid(value):
                 return None
-            problems = list(islice(self._problems(value) if quotes else self._unquoted(value), _MOST_MESSAGES))
+            errors = islice(self._errors(value) if quotes else self._unquoted(value), _MOST_MESSAGES)
+            problems = [f"{where}: {text}" if (where := json_path(path)) else text for path, text, _ in errors]
         except ValueError as error:
             problems = [str(error)] if quotes else []
         return "; ".join(problems) or "it is not valid"
 
-    def problems(self, value: Json) -> list[tuple[Sequence[str | int], str, str | None]]:
+    def problems(self, value: Json) -> list[_Problem]:
         """What is wrong with a value: where, in the words of `complaint`, and which member is missing."""
         if self._is_costly and self._is_too_much(value):
             return [((), str(self.complaint(value)), None)]
-        problems: list[tuple[Sequence[str | int], str, str | None]] = []
-        try:
-            for error in islice(self._compiled.iter_errors(value), _MOST_TOLD):
-                missing: Any = getattr(error.kind, "property", None)
-                member = missing if isinstance(missing, str) else None
-                problems.append((error.instance_path, _located("", error.message), member))
-        except ValueError as error:
-            problems.append(((), str(error), None))
-        return problems
+        return list(islice(self._errors(value), _MOST_TOLD))
 
     def _is_too_much(self, value: Json) -> bool:
         """Whether judging would take longer than can be waited for: nothing can cut it short (L5)."""
@@ -173,23 +166,29 @@ class Validator:
         except NotJson:
             return True
 
-    def _problems(self, value: Json) -> Iterator[str]:
-        for error in self._compiled.iter_errors(value):
-            yield _located(json_path(error.instance_path), error.message)
+    def _errors(self, value: Json) -> Iterator[_Problem]:
+        try:
+            for error in self._compiled.iter_errors(value):
+                missing: Any = getattr(error.kind, "property", None)
+                yield error.instance_path, _clipped(error.message), missing if isinstance(missing, str) else None
+        except ValueError as error:
+            yield (), str(error), None
 
-    def _unquoted(self, value: Json) -> Iterator[str]:
+    def _unquoted(self, value: Json) -> Iterator[_Problem]:
         declared: set[str] | None = None
-        for error in _masked(self._text).iter_errors(value):
+        for error in _compiled(self._text, "it").iter_errors(value):  # whose messages say `it` in the place of values
             declared = names_in(loads(self._text)) if declared is None else declared
             path = [step if isinstance(step, int) or step in declared else "…" for step in error.instance_path]
             extra = getattr(error.kind, "unexpected", None)
             message = error.message if extra is None else f"{len(extra)} more than the schema takes"
-            yield _located(json_path(path), message)
+            yield path, _clipped(message), None
 
 
-def _located(path: str, message: str) -> str:
-    clipped = message if len(message) <= _MOST_TEXT else f"{message[:_MOST_TEXT]}…"
-    return f"{path}: {clipped}" if path else clipped
+_Problem: TypeAlias = tuple[Sequence[str | int], str, str | None]
+
+
+def _clipped(message: str) -> str:
+    return message if len(message) <= _MOST_TEXT else f"{message[:_MOST_TEXT]}…"
 
 
 def names_in(schema: Json) -> set[str]:
@@ -238,11 +237,6 @@ def _compiled(text: str, mask: str | None = None) -> Any:
         return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_LINEAR, mask=mask)
     except jsonschema_rs.ValidationError:
         return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_BOUNDED, mask=mask)
-
-
-def _masked(text: str) -> Any:
-    """The same, whose messages say `it` in the place of values."""
-    return _compiled(text, "it")
 
 
 def is_schema(schema: object) -> bool:

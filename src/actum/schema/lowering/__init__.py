@@ -15,7 +15,6 @@ from .dialects import (
     STRICT,
     Dialect,
     Rung,
-    SizeLimits,
     above,
 )
 from .lowered import Lowered, choose, lower
@@ -38,7 +37,6 @@ __all__ = [
     "Lowered",
     "Note",
     "Rung",
-    "SizeLimits",
     "above",
     "choose",
     "lower",

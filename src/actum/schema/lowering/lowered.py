@@ -116,14 +116,10 @@ def _depth(root: JsonObject) -> tuple[int, Path]:
             return depths[name]
         level = int(schema.get("type") in ("object", "array"))
         inner = (of(slot.schema, path + slot.steps, steps + 1) for slot in slots_of(schema) if slot.keyword != "$defs")
-        deepest = max(inner, default=(0, path), key=_first)
+        deepest = max(inner, default=(0, path), key=lambda pair: pair[0])
         return (level + deepest[0], deepest[1]) if deepest[0] else (level, path)
 
     return of(root, ())
-
-
-def _first(pair: tuple[int, Path]) -> int:
-    return pair[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

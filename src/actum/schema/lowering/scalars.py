@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -36,7 +36,8 @@ def accepted(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObjec
     """The assertions as the dialect takes them, and the names of those that say there all that they said."""
     result: JsonObject = {}
     whole: set[str] = set()
-    for key, value in _assertions(kind, schema):
+    family = ASSERTIONS.get("number" if kind == "integer" else kind, frozenset())
+    for key, value in ((key, schema[key]) for key in schema if key in family):
         spelled = _spelled(kind, key, value, schema, dialect)
         if spelled is not None:
             result[spelled[0]] = spelled[1]
@@ -49,11 +50,6 @@ def accepted(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObjec
                 result.pop(key, None)
                 whole.discard(key)
     return result, frozenset(whole)
-
-
-def _assertions(kind: str, schema: JsonObject) -> Iterator[tuple[str, Any]]:
-    family = ASSERTIONS.get("number" if kind == "integer" else kind, frozenset())
-    return ((key, value) for key, value in schema.items() if key in family)
 
 
 def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Dialect) -> tuple[str, Any] | None:
