@@ -1,6 +1,6 @@
-"""A tool as a server lists it, as one of Actum: its name, schema, result, effects, and whether it is held (T13, T14).
+"""A server's tool as a tool of Actum: its name, schema, result, effects, and whether it is held (T13, T14).
 
-Everything that a server says of itself is data: bounded, cleared of what can't be seen, and believed only as far as
+Everything that a server says of itself is data: bounded, cleared of invisible characters, and believed only as far as
 its user says.
 """
 
@@ -23,17 +23,17 @@ _LONGEST_DESCRIPTION = 2_048
 _LARGEST_SCHEMA = 100_000
 _UNKNOWN: JsonObject = {}
 _FOREIGN = ("$schema", "$id", "id")
-"""What a schema says of itself that means nothing inside another."""
+"""Keywords of a schema that mean nothing inside another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapted:
-    """A tool of a server: as it is offered here, and as it is called there."""
+    """A tool of a server, as it is offered here and as it is listed there."""
 
     tool: Tool
     listed: JsonObject
     renamed: Mapping[str, str]
-    """The parameters that have another name here."""
+    """The parameters that are renamed here, with their names on the server."""
 
     def arguments(self, parameters: JsonObject) -> JsonObject:
         """The parameters of a call as the server knows them."""
@@ -41,20 +41,20 @@ class Adapted:
 
 
 def adapted(listed: JsonObject, server: Server) -> Adapted:
-    """A tool as it is offered.
+    """A listed tool as it is offered.
 
     Raises:
-        SchemaError: it can't be; the reason quotes nothing of it.
+        SchemaError: it can't be offered; the reason quotes nothing of it.
     """
     name: str = listed["name"]
     if not _NAME.match(name):
         raise SchemaError("its name may hold letters, digits, '_', '-', '.' and '/', 128 at most")
-    taken: JsonObject = listed.get("inputSchema") or {}
-    given: JsonObject | None = listed.get("outputSchema")
-    if len(encode([taken, given])) > _LARGEST_SCHEMA:
+    input_schema: JsonObject = listed.get("inputSchema") or {}
+    output_schema: JsonObject | None = listed.get("outputSchema")
+    if len(encode([input_schema, output_schema])) > _LARGEST_SCHEMA:
         raise SchemaError(f"its schemas are larger than {_LARGEST_SCHEMA} characters")
-    schema, renamed = _parameters(taken)
-    schema["properties"]["_output"] = _UNKNOWN if given is None else _alone(given)
+    schema, renamed = _parameters(input_schema)
+    schema["properties"]["_output"] = _UNKNOWN if output_schema is None else _without_identity(output_schema)
     schema["properties"]["_effects"] = {"const": _effects(listed)}
     if description := visible(str(listed.get("description") or listed.get("title") or "")):
         schema["description"] = description[:_LONGEST_DESCRIPTION]
@@ -67,39 +67,39 @@ def adapted(listed: JsonObject, server: Server) -> Adapted:
 
 
 def visible(text: str) -> str:
-    """A text without characters that can't be seen or that turn others round, in which orders could hide."""
+    """A text without invisible and bidirectional characters, in which instructions could hide."""
     if text.isprintable():
         return text
-    return "".join(one for one in text if one.isprintable() or one in "\n\t")
+    return "".join(character for character in text if character.isprintable() or character in "\n\t")
 
 
 def _parameters(schema: JsonObject) -> tuple[JsonObject, dict[str, str]]:
-    """The parameters under names that a tool's may have; the others are meta-properties here (T1)."""
-    own = {key: value for key, value in _alone(schema).items() if not key.startswith("_")}
-    properties: Any = own.get("properties")
+    """The parameters, renamed if they begin with `_`, which marks meta-properties here (T1)."""
+    converted = {key: value for key, value in _without_identity(schema).items() if not key.startswith("_")}
+    properties: Any = converted.get("properties")
     if not is_object(properties):
         properties = {}
     names: dict[str, str] = {}
     for name in properties:
-        other = name.lstrip("_") or "value"
-        while name.startswith("_") and (other in properties or other in names.values()):
-            other += "_"
-        names[name] = other if name.startswith("_") else name
-    own["properties"] = {names[name]: _unmarked(value) for name, value in properties.items()}
-    required: Any = own.get("required")
+        public_name = name.lstrip("_") or "value"
+        while name.startswith("_") and (public_name in properties or public_name in names.values()):
+            public_name += "_"
+        names[name] = public_name if name.startswith("_") else name
+    converted["properties"] = {names[name]: _unmarked(value) for name, value in properties.items()}
+    required: Any = converted.get("required")
     if is_list(required):
-        own["required"] = [names.get(one, one) if isinstance(one, str) else one for one in required]
-    return own, {other: name for name, other in names.items() if other != name}
+        converted["required"] = [names.get(item, item) if isinstance(item, str) else item for item in required]
+    return converted, {public_name: name for name, public_name in names.items() if public_name != name}
 
 
 def _unmarked(parameter: Any) -> Any:
-    """A parameter's schema without keys that would be meta-properties of it."""
+    """A parameter's schema without keys that would be meta-properties."""
     if not is_object(parameter):
         return parameter
     return {key: value for key, value in parameter.items() if not key.startswith("_")}
 
 
-def _alone(schema: JsonObject) -> JsonObject:
+def _without_identity(schema: JsonObject) -> JsonObject:
     return {key: value for key, value in schema.items() if key not in _FOREIGN}
 
 
@@ -109,12 +109,12 @@ def _says(listed: JsonObject, hint: str) -> bool:
 
 
 def _effects(listed: JsonObject) -> Effects:
-    """What its calls do, as its annotations say; one that says both destroys (T14)."""
+    """The effects of its calls by its annotations; a destructive hint wins over a read-only one (T14)."""
     if _says(listed, "destructiveHint"):
         return "ordered"
     return "none" if _says(listed, "readOnlyHint") else "some"
 
 
 def _is_free(listed: JsonObject, server: Server) -> bool:
-    """Whether its calls need no decision: annotations count for nothing unless their server is trusted (L6)."""
+    """Whether its calls need no decision; only the annotations of trusted servers count (L6)."""
     return server.trusted and _effects(listed) == "none"

@@ -1,7 +1,7 @@
-"""The connection to one server: one task owns it, which enters and leaves; calls come from any task.
+"""The connection to one server: one task enters and leaves the client; calls come from any task.
 
-The task that has entered a client is cancelled when an HTTP server dies, and no other may leave it: so that is never
-a run's. A server that has died is started again by the next call; no call is ever made twice.
+When an HTTP server dies, the task that has entered its client is cancelled, and no other task may leave it: so a run's
+task never enters one. The next call starts a dead server again; no call is ever made twice.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("actum.connections")
 _LONGEST_MESSAGE = 200
 _CLOSED = ("SSE stream ", "Connection closed")
-"""How the SDK says that a connection has ended over HTTP; its code is also one that servers answer with."""
+"""How the SDK's errors for closed HTTP connections begin; servers use their code, too."""
 _UNREAD = ("Failed to parse SSE message", "Failed to parse JSON response")
-"""How it says that an answer over HTTP can't be read."""
+"""How its errors for unreadable HTTP answers begin."""
 _MOST_PAGES = 100
 _MOST_TOOLS = 1_000
 _MOST_FAILURES = 3
-"""How often a server is started in vain, one time after the other, before calls are refused at once."""
+"""How often in a row a server may fail to start before calls are refused at once."""
 
 
 @dataclass(slots=True, eq=False)
 class _Start:
-    """One attempt at having a server ready; all calls that need it wait for the same."""
+    """One attempt to start a server, shared by all calls that wait for it."""
 
     done: asyncio.Event = field(default_factory=asyncio.Event)
     client: Client | None = None
@@ -51,14 +51,14 @@ class _Start:
 
 @dataclass(eq=False)
 class Connection:
-    """A server as it is now: not started, ready, or closed. `own` is what its task does."""
+    """A server that is not started yet, ready, or closed. Its task runs `own`."""
 
     server: Server
     environment: Mapping[str, str]
     listed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Its tools by name, as they were listed when it was last started."""
     left_out: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """What it listed and can't be offered, by name, empty where it has none, and why."""
+    """Listed tools that can't be offered: the name, empty if there is none, and why."""
     starts: int = 0
     """How often it has been started."""
     tail: Tail = field(default_factory=Tail)
@@ -75,7 +75,7 @@ class Connection:
     """How many malformed notifications it has sent."""
 
     async def own(self) -> None:
-        """Start the server whenever it is wanted, keep it, and end it; over when the connection is closed."""
+        """Start the server whenever it is needed, keep it running, and end it; until the connection is closed."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()
@@ -92,10 +92,10 @@ class Connection:
         self._wanted.set()
 
     async def ready(self) -> Client:
-        """The client of the server, which is started where it isn't running.
+        """The client of the server, which is started if it isn't running.
 
         Raises:
-            ServerError: it can't be; or the connection is closed.
+            ServerError: it can't be started, or the connection is closed.
         """
         if self._is_closed:
             raise self._error("is not connected any more")
@@ -109,8 +109,8 @@ class Connection:
         start = self._start
         await start.done.wait()
         if start.client is None:
-            told = start.failure
-            raise self._error("is not connected any more") if told is None else _again(told)
+            failure = start.failure
+            raise self._error("is not connected any more") if failure is None else _copy_of(failure)
         return start.client
 
     async def call(
@@ -121,11 +121,11 @@ class Connection:
         Args:
             tool: its name on the server.
             arguments: the parameters by name.
-            expected: the tool as it was when the call was offered: one that has changed since isn't called.
-            progress: hears how far it is.
+            expected: the tool as it was offered; if it has changed since, it isn't called.
+            progress: is told the progress of the call.
 
         Raises:
-            ServerError: it wasn't made, failed, took too long, or what became of it isn't known.
+            ServerError: the call wasn't made, failed, took too long, or its outcome isn't known.
         """
         try:
             client = await self.ready()
@@ -137,17 +137,17 @@ class Connection:
             raise self._error(why, "server_changed", outcome="not made")
         try:
             async with asyncio.timeout(self.server.timeout):
-                result = await _called(client, tool, arguments, progress)
+                result = await _send_call(client, tool, arguments, progress)
         except TimeoutError:
             why = f"took longer than {self.server.timeout:g} seconds; the call was cancelled"
             raise self._error(why, outcome="unknown") from None
         except Exception as error:
-            raise self._failed(client, error) from error
+            raise self._call_error(client, error) from error
         self._failures = 0
         return result
 
     async def _keep(self, start: _Start) -> None:
-        """Start the server for those who wait, and keep it until it is over."""
+        """Start the server for the calls that wait, and keep it running until it ends."""
         self._over.clear()
         self._why, self._is_forgotten = "", False
         self.tail = Tail()
@@ -155,7 +155,7 @@ class Connection:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.server.start_timeout):
                     client = await self._enter(stack)
-                    self.listed, self.left_out = await _listed(client, self.server)
+                    self.listed, self.left_out = await _list_tools(client, self.server)
                 self.starts += 1
                 self._start, self._client, start.client = None, client, client
                 start.done.set()
@@ -167,7 +167,7 @@ class Connection:
         except TimeoutError:
             start.failure = self._error(f"did not start within {self.server.start_timeout:g} seconds", "server_start")
         except (Exception, BaseExceptionGroup) as error:
-            start.failure = self._unstarted(error)
+            start.failure = self._start_error(error)
         finally:
             self._client = None
             if not start.done.is_set():
@@ -200,137 +200,134 @@ class Connection:
         await check_address(url, allowed)
         headers = self.server.headers
         client = judged_client(url, headers=headers, allow_hosts=allowed, most_bytes=most, rewritten=shallow)
-        client.event_hooks = {"response": [self._heard]}
+        client.event_hooks = {"response": [self._note_session]}
         return streamable_http_client(url, http_client=await stack.enter_async_context(client), max_sse_event_size=most)
 
     def _drop(self, method: str) -> None:
-        """Count a malformed notification; the log has a line of the first, and each time that they have doubled."""
+        """Count a malformed notification; the first is logged, and then each time that their number has doubled."""
         self._dropped += 1
         if self._dropped.bit_count() == 1:
-            said = f"{printable(method[:_LONGEST_MESSAGE])}, {self._dropped} in all"
-            _LOG.warning("the server %r has sent malformed notifications: %s", self.server.name, said)
+            summary = f"{printable(method[:_LONGEST_MESSAGE])}, {self._dropped} in all"
+            _LOG.warning("the server %r has sent malformed notifications: %s", self.server.name, summary)
 
-    async def _heard(self, answer: Any) -> None:
-        asked = answer.request
-        self._is_forgotten |= answer.status_code == 404 and asked.method == "POST" and "mcp-session-id" in asked.headers
+    async def _note_session(self, response: Any) -> None:
+        request = response.request
+        self._is_forgotten |= (
+            response.status_code == 404 and request.method == "POST" and "mcp-session-id" in request.headers
+        )
 
     def _ended(self, why: str) -> None:
-        """Take note that the server says no more, so that the next call starts it again."""
+        """Note that the server has ended, so that the next call starts it again."""
         self._why = self._why or why
         self._client = None
         self._over.set()
 
-    def _failed(self, client: Client, error: Exception) -> ServerError:
-        """Why a call failed, whatever the SDK calls it."""
+    def _call_error(self, client: Client, error: Exception) -> ServerError:
+        """The error of a failed call, from whatever the SDK raises."""
+        import mcp_types as types
         from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 
         if isinstance(error, ServerError):
             return error
         code = error.code if isinstance(error, MCPError) else None
-        if code == INVALID_REQUEST and self._is_forgotten:
-            self._lost(client)
+        if code == types.INVALID_REQUEST and self._is_forgotten:
+            self._drop_client(client)
             return self._error("has forgotten this session; the call was not made", "server_lost", outcome="not made")
         if self.server.url is not None and _is_unreached(error):
-            self._lost(client)
+            self._drop_client(client)
             return self._error("can't be reached: the call was not made", "server_lost", outcome="not made")
         if isinstance(error, MCPError) and (code == UNREADABLE or str(error).startswith(_UNREAD)):
             why = "has sent an answer that can't be read: the call may have taken effect"
             return self._error(why, outcome="unknown")
-        is_closed = code == CONNECTION_CLOSED and (self._over.is_set() or str(error).startswith(_CLOSED))
+        is_closed = code == types.CONNECTION_CLOSED and (self._over.is_set() or str(error).startswith(_CLOSED))
         if is_closed or not isinstance(error, MCPError | ValueError):
-            self._lost(client)
+            self._drop_client(client)
             why = self._why or "was lost"
             lost = f"{why} during the call: whether it was carried out is not known"
             return self._error(lost, "server_lost", outcome="unknown")
         if code is None:
             return self._error("has sent a result that can't be read", said=raised_words(error), outcome="unusable")
-        outcome: Outcome | None = "not made" if code in _refusals() else "unknown" if code == REQUEST_TIMEOUT else None
+        # By these codes, a server says that it hasn't begun the call.
+        refusals = (types.INVALID_PARAMS, types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.PARSE_ERROR)
+        outcome = "not made" if code in refusals else "unknown" if code == types.REQUEST_TIMEOUT else None
         return self._error(f"refuses the call (code {code})", said=str(error), outcome=outcome)
 
-    def _lost(self, client: Client) -> None:
+    def _drop_client(self, client: Client) -> None:
         if self._client is client or self._client is None:
             self._client = None
             self._over.set()
 
-    def _unstarted(self, error: BaseException) -> ServerError:
-        """Why the server could not be started; what it said itself is for people."""
-        first = _first(error)
-        if isinstance(first, ServerError):
-            return first
-        if isinstance(first, DelegateError):
-            return self._error(f"can't be reached: {first.message}", "server_start")
-        if isinstance(first, OSError) and first.strerror and self.server.url is None:
-            return self._error(f"can't be started: {first.strerror}", "server_start")
+    def _start_error(self, error: BaseException) -> ServerError:
+        """Why the server could not be started; its own output is only shown to people."""
+        cause = _root_cause(error)
+        if isinstance(cause, ServerError):
+            return cause
+        if isinstance(cause, DelegateError):
+            return self._error(f"can't be reached: {cause.message}", "server_start")
+        if isinstance(cause, OSError) and cause.strerror and self.server.url is None:
+            return self._error(f"can't be started: {cause.strerror}", "server_start")
         why = self._why or ("can't be reached" if self.server.url is not None else "has ended")
-        return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or raised_words(first))
+        return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or raised_words(cause))
 
     def _error(self, reason: str, code: str = "server", said: str = "", outcome: Outcome | None = None) -> ServerError:
         return ServerError(reason, server=self.server.name, code=code, said=said, outcome=outcome)
 
 
 def _is_unreached(error: BaseException) -> bool:
-    """Whether no connection could be made, so that nothing was sent."""
+    """Whether no connection was made, so that nothing was sent."""
     from ..sources.http_client import UNREACHED
 
-    return isinstance(_first(error), UNREACHED)
+    return isinstance(_root_cause(error), UNREACHED)
 
 
-def _refusals() -> frozenset[int]:
-    """The codes by which a server says that it hasn't begun a call."""
-    from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-
-    return frozenset({INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR})
-
-
-async def _called(client: Client, tool: str, arguments: JsonObject, progress: Progress | None) -> JsonObject:
-    """One request, sent once. `call_tool` of the SDK may send it again, and judges results by another validator."""
+async def _send_call(client: Client, tool: str, arguments: JsonObject, progress: Progress | None) -> JsonObject:
+    """Send one request, once. The SDK's `call_tool` may send it again, and validates results itself."""
     from mcp_types import CallToolRequest, CallToolRequestParams
     from pydantic import TypeAdapter
 
     request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
     as_sent: Any = TypeAdapter(dict[str, Any])
-    telling = None if progress is None else _telling(progress)
-    result: JsonObject = await client.session.send_request(request, as_sent, progress_callback=telling)
+    on_progress = None if progress is None else _progress_listener(progress)
+    result: JsonObject = await client.session.send_request(request, as_sent, progress_callback=on_progress)
     return result
 
 
-def _telling(told: Progress) -> ProgressFnT:
-    async def tell(progress: float, total: float | None, message: str | None) -> None:
-        told(progress, total, None if message is None else visible(message[:_LONGEST_MESSAGE]))
+def _progress_listener(report: Progress) -> ProgressFnT:
+    async def listener(progress: float, total: float | None, message: str | None) -> None:
+        report(progress, total, None if message is None else visible(message[:_LONGEST_MESSAGE]))
 
-    return tell
+    return listener
 
 
-async def _listed(client: Client, server: Server) -> tuple[dict[str, JsonObject], list[tuple[str, str]]]:
-    """All tools of a server, of two of one name the first; and the names of those that are none, and why.
+async def _list_tools(client: Client, server: Server) -> tuple[dict[str, JsonObject], list[tuple[str, str]]]:
+    """All tools of a server, the first of each name; and the names of malformed ones, and why they are malformed.
 
     Raises:
-        ServerError: it lists more than can be taken.
+        ServerError: it lists too many.
     """
-    found: dict[str, JsonObject] = {}
+    tools: dict[str, JsonObject] = {}
     malformed: list[tuple[str, str]] = []
     cursor: str | None = None
     size = 0
     for _ in range(_MOST_PAGES):
-        tools, cursor = await _page(client, cursor)
-        for one in tools:
-            listed = _sound(one)
-            size += len(encode(one))
-            if listed is None:
-                malformed.append((_name_of(one), _why_none(one)))
+        page, cursor = await _page(client, cursor)
+        for tool in page:
+            parsed = _parsed_tool(tool)
+            size += len(encode(tool))
+            if parsed is None:
+                malformed.append((_name_of(tool), _why_malformed(tool)))
             else:
-                found.setdefault(listed["name"], listed)
-        if len(found) + len(malformed) > _MOST_TOOLS or size > server.most_bytes:
+                tools.setdefault(parsed["name"], parsed)
+        if len(tools) + len(malformed) > _MOST_TOOLS or size > server.most_bytes:
             break
         if cursor is None:
-            return found, malformed
-    what = f"more than {_MOST_TOOLS} tools, {_MOST_PAGES} pages or {server.most_bytes} bytes"
-    raise ServerError(f"lists {what}", server=server.name, code="server_start")
+            return tools, malformed
+    limits = f"more than {_MOST_TOOLS} tools, {_MOST_PAGES} pages or {server.most_bytes} bytes"
+    raise ServerError(f"lists {limits}", server=server.name, code="server_start")
 
 
 async def _page(client: Client, cursor: str | None) -> tuple[list[Any], str | None]:
-    """One page of tools. The SDK refuses a page as a whole for one malformed tool: then it is read as it was sent."""
+    """One page of tools. Since the SDK refuses a whole page for one malformed tool, it is then read as it was sent."""
     from pydantic import ValidationError
 
     try:
@@ -346,7 +343,7 @@ async def _page_as_sent(client: Client, cursor: str | None) -> tuple[list[Any], 
     request = ListToolsRequest(params=PaginatedRequestParams(cursor=cursor))
     data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
     options: Any = {}
-    session: Any = client.session  # it has no public way to a result that isn't judged
+    session: Any = client.session  # nothing public returns a result that isn't validated
     session._stamp(data, options)
     raw: JsonObject = await session._dispatcher.send_raw_request(data["method"], data.get("params"), options)
     tools, following = raw.get("tools"), raw.get("nextCursor")
@@ -355,8 +352,8 @@ async def _page_as_sent(client: Client, cursor: str | None) -> tuple[list[Any], 
     return list(tools), following
 
 
-def _sound(listed: Any) -> JsonObject | None:
-    """A tool as it was listed, None if that isn't a tool."""
+def _parsed_tool(listed: Any) -> JsonObject | None:
+    """A listed tool, None if it is malformed."""
     from mcp_types import Tool
     from pydantic import ValidationError
 
@@ -371,22 +368,22 @@ def _name_of(listed: Any) -> str:
     return name[:128] if isinstance(name, str) else ""
 
 
-def _why_none(listed: Any) -> str:
+def _why_malformed(listed: Any) -> str:
     if is_object(listed) and TOO_DEEP in listed:
         return f"it nests deeper than {MAX_DEPTH}"
     return "what is listed is not a tool of the protocol"
 
 
-def _first(error: BaseException) -> BaseException:
-    """What has really happened, of what task groups have wrapped."""
+def _root_cause(error: BaseException) -> BaseException:
+    """The first error inside the groups that task groups raise."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
-def _again(error: ServerError) -> ServerError:
-    """The same error for another caller: an exception that is raised twice collects both tracebacks."""
-    said = str(error.data.get("said", ""))
-    again = ServerError(error.message, code=error.code, said=said)
-    again.server = error.server
-    return again
+def _copy_of(error: ServerError) -> ServerError:
+    """A copy of an error for another caller: an exception that is raised twice collects both tracebacks."""
+    text = str(error.data.get("said", ""))
+    copy = ServerError(error.message, code=error.code, said=text)
+    copy.server = error.server
+    return copy

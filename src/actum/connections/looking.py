@@ -1,4 +1,4 @@
-"""The tools of servers as they are pinned: for what only looks, and so starts nothing."""
+"""The pinned tools of servers, for commands that only inspect, and start nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .servers_file import servers_of
 
 
 def register_pinned(file: Path, tools: Registry) -> list[str]:
-    """Register the pinned tools of a file of servers, none of which is started; return what had to be left out.
+    """Register the pinned tools of a file of servers without starting any; return what had to be left out.
 
     Raises:
         ServerError: the file or its pins can't be used.
@@ -24,7 +24,7 @@ def register_pinned(file: Path, tools: Registry) -> list[str]:
     """
     pins = Pins.beside(file)
     left_out: list[str] = []
-    # An environment of which nothing is read: every variable is there, and empty.
+    # Variables don't matter here: each is set, and empty.
     for server in servers_of(file, defaultdict(str)):
         if server.name not in pins.servers or pins.moved(server) is not None:
             left_out.append(f"the {server.kind} {server.name!r}: it isn't pinned as it is (`actum mcp pin`)")

@@ -1,8 +1,8 @@
-"""What a module registered when its user pinned it: what only looks at an Idea reads that, and never runs the module.
+"""What a module registered when its user pinned it: commands that only inspect an Idea read this, and run no module.
 
-The pins of `shop.py` are `shop.py.pins`, beside it. They hold each tool and Activity that it registered, and
-digests of the files of its folder that it was loaded from, by which they are known to be out of date. They are JSON
-under another ending, since a folder's *.json are Ideas and runs.
+The pins of `shop.py` are in `shop.py.pins`, beside it: each tool and Activity that it registered, and the digests of
+the files in its folder that it was loaded from, which show whether the pins are out of date. They are JSON under
+another ending, since a folder's *.json are Ideas and runs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..protocol.registry import Registry
 from ..schema.json import JsonObject, is_object
 from ..sources.files import read_text
 from ..sources.roots import root_of
-from .pinning import are_pinned, changes, held_pins, pinned, unpinned, write_pins
+from .pinning import are_pinned, changes, parse_pins, pinned, unpinned, write_pins
 
 _MOST_SOURCES = 200
-"""How many files are compared of one module."""
+"""How many files of one module are compared."""
 _OPTIONAL, _ANY = "optional", "any"
-"""What a parameter of an Activity may be, other than required."""
+"""Kinds of parameters of an Activity, besides required."""
 _KINDS = {
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "",
     inspect.Parameter.KEYWORD_ONLY: "",
@@ -43,7 +43,7 @@ class ModulePins:
 
     @classmethod
     def beside(cls, file: Path, roots: Sequence[Path] | None = None) -> ModulePins | None:
-        """The pins of a module's file; None where it has none. They lie below the roots, if any are given.
+        """The pins of a module's file; None if it has none. They must lie below the roots, if any are given.
 
         Raises:
             IdeaError: they can't be used.
@@ -56,14 +56,10 @@ class ModulePins:
         return _read(path, read_text(path))
 
     @classmethod
-    def _of(cls, path: Path, held: JsonObject) -> ModulePins:
-        sources: Any = held.get("sources")
-        tools: Any = held.get("tools")
-        if (
-            not _are_sources(sources)
-            or not are_pinned(tools)
-            or not all(_is_entry(one["tool"]) for one in tools.values())
-        ):
+    def _of(cls, path: Path, pins: JsonObject) -> ModulePins:
+        sources: Any = pins.get("sources")
+        tools: Any = pins.get("tools")
+        if not (_are_sources(sources) and are_pinned(tools) and all(_is_entry(pin["tool"]) for pin in tools.values())):
             raise IdeaError(f"{path}: these are not pins; `actum pin` writes them")
         try:
             return cls(sources, unpinned(tools))
@@ -72,33 +68,33 @@ class ModulePins:
 
     @classmethod
     def of(cls, file: Path, registered: Registry) -> ModulePins:
-        """Those of a module that has been loaded from a file and has registered this."""
+        """The pins of a module that was loaded from a file and has registered these tools."""
         return cls({name: _digest(file.parent / name) for name in _loaded_from(file)}, dict(_entries(registered)))
 
     def save(self, file: Path) -> Path:
-        """Write them beside a module's file; return where.
+        """Write them beside a module's file; return their path.
 
         Raises:
             IdeaError: they can't be written.
         """
-        # The order of tools and their properties is what a model is shown.
-        held = {"sources": dict(self.sources), "tools": pinned(self.tools)}
-        return write_pins(pins_path(file), held, sort_keys=False)
+        # A model is shown tools and their properties in this order.
+        pins = {"sources": dict(self.sources), "tools": pinned(self.tools)}
+        return write_pins(pins_path(file), pins, sort_keys=False)
 
     def changed(self, file: Path) -> list[str]:
-        """The files that are no longer as they were when the module was loaded from them and pinned."""
-        return [name for name, known in self.sources.items() if _digest_below(file.parent, name) != known]
+        """The files that have changed since the module was pinned."""
+        return [name for name, digest in self.sources.items() if _digest_below(file.parent, name) != digest]
 
     def differences(self, now: ModulePins) -> Iterator[str]:
-        """What has changed since, a line each."""
+        """The changes since, a line each."""
         words = {"changed": "has changed", "added": "is new", "removed": "is gone"}
         for change, name in changes(self.tools, now.tools):
             yield f"{name!r} {words[change]}"
 
     def register(self, registry: Registry) -> list[str]:
-        """Register what is pinned, with functions that can't be called; return what can't be registered, with why.
+        """Register what is pinned, with functions that can't be called; return what can't be registered, and why.
 
-        They are the same tools each time, so that schemas that are composed of them are known already.
+        The tools are the same objects each time, so that schemas composed of them are cached.
         """
         registry.take(self._registered)
         return list(self._refused)
@@ -109,27 +105,27 @@ class ModulePins:
 
     @cached_property
     def _registered(self) -> Registry:
-        own = Registry()
+        registry = Registry()
         for name, entry in self.tools.items():
             try:
                 if "schema" in entry:
-                    own.register(name, entry["schema"])
+                    registry.register(name, entry["schema"])
                 if "activity" in entry:
-                    taken = entry["activity"]
-                    own.activity(name, _stand_in(name, taken["parameters"]), retries=taken["retries"])
+                    activity = entry["activity"]
+                    registry.activity(name, _stand_in(name, activity["parameters"]), retries=activity["retries"])
             except ActumError as error:
                 self._refused.append(f"{name!r}: {error.message}")
-        return own
+        return registry
 
 
 @lru_cache(maxsize=64)
 def _read(path: Path, text: str) -> ModulePins:
-    """The pins in a file of this text; those of the files that were read last are known."""
-    return ModulePins._of(path, held_pins(path, text))  # pyright: ignore[reportPrivateUsage] -- of this module
+    """The pins in a file with this text, cached."""
+    return ModulePins._of(path, parse_pins(path, text))  # pyright: ignore[reportPrivateUsage] -- of this module
 
 
 def pins_path(file: Path) -> Path:
-    """Where the pins of a module are: `shop.py` → `shop.py.pins`."""
+    """The path of a module's pins: `shop.py` → `shop.py.pins`."""
     return file.with_name(f"{file.name}.pins")
 
 
@@ -142,7 +138,7 @@ def _entries(registered: Registry) -> Iterator[tuple[str, JsonObject]]:
         if (activity := registered.find_activity(name)) is not None:
             entry["activity"] = {"parameters": dict(_parameters(activity.signature)), "retries": activity.retries}
         elif tool is not None and tool.bound is not None:
-            # What is bound to it lies in the process that made it: for a model it is a tool like any other.
+            # A bound delegate exists only in the process that made it: for a model, it is a tool like any other.
             entry["schema"] = _without_delegate(tool.schema)
             entry["activity"] = {"parameters": {}, "retries": 0}
         yield name, entry
@@ -161,18 +157,18 @@ def _parameters(signature: inspect.Signature) -> Iterator[tuple[str, str]]:
             yield name, _KINDS[parameter.kind] or ("required" if is_required else _OPTIONAL)
 
 
-def _stand_in(name: str, taken: Mapping[str, str]) -> Callable[..., Any]:
+def _stand_in(name: str, kinds: Mapping[str, str]) -> Callable[..., Any]:
     """A function with the parameters of a pinned Activity."""
 
     def not_loaded(**_: Any) -> Any:
         raise RuntimeError("its module was not loaded, so it can't be called")
 
-    kind, empty = inspect.Parameter, inspect.Parameter.empty
+    make, empty = inspect.Parameter, inspect.Parameter.empty
     parameters = [
-        kind(one, kind.VAR_KEYWORD)
-        if what == _ANY
-        else kind(one, kind.KEYWORD_ONLY, default=None if what == _OPTIONAL else empty)
-        for one, what in sorted(taken.items(), key=lambda item: item[1] == _ANY)
+        make(parameter, make.VAR_KEYWORD)
+        if kind == _ANY
+        else make(parameter, make.KEYWORD_ONLY, default=None if kind == _OPTIONAL else empty)
+        for parameter, kind in sorted(kinds.items(), key=lambda item: item[1] == _ANY)
     ]
     not_loaded.__name__ = name
     not_loaded.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess] -- as `inspect` reads it
@@ -184,7 +180,7 @@ def _is_entry(entry: JsonObject) -> bool:
     parameters: Any = activity.get("parameters") if is_object(activity) else None
     return (
         is_object(parameters)
-        and all(name.isidentifier() and what in ("required", _OPTIONAL, _ANY) for name, what in parameters.items())
+        and all(name.isidentifier() and kind in ("required", _OPTIONAL, _ANY) for name, kind in parameters.items())
         and [*parameters.values()].count(_ANY) <= 1
         and "retries" in activity
         and not entry.keys() - {"schema", "activity"}
@@ -193,20 +189,20 @@ def _is_entry(entry: JsonObject) -> bool:
 
 def _are_sources(sources: Any) -> bool:
     return (
-        is_object(sources) and len(sources) <= _MOST_SOURCES and all(isinstance(one, str) for one in sources.values())
+        is_object(sources) and len(sources) <= _MOST_SOURCES and all(isinstance(text, str) for text in sources.values())
     )
 
 
 def _loaded_from(file: Path) -> list[str]:
-    """The file of a module and those beside or below it from which other modules were loaded, by relative path."""
-    folder, own = file.parent, Path(__file__).parents[1]
-    found = {file}
+    """The file of a module, and those in its folder that other modules were loaded from, by relative path."""
+    folder, package = file.parent, Path(__file__).parents[1]
+    paths = {file}
     for module in [*sys.modules.values()]:
         path = Path(getattr(module, "__file__", None) or "").resolve()
-        is_library = path.is_relative_to(own) or path.is_relative_to(sys.prefix) or "site-packages" in path.parts
+        is_library = path.is_relative_to(package) or path.is_relative_to(sys.prefix) or "site-packages" in path.parts
         if path.suffix == ".py" and path.is_relative_to(folder) and not is_library:
-            found.add(path)
-    return sorted(path.relative_to(folder).as_posix() for path in found)[:_MOST_SOURCES]
+            paths.add(path)
+    return sorted(path.relative_to(folder).as_posix() for path in paths)[:_MOST_SOURCES]
 
 
 def _digest(path: Path) -> str:
@@ -214,7 +210,7 @@ def _digest(path: Path) -> str:
 
 
 def _digest_below(folder: Path, name: str) -> str | None:
-    """The digest of a file below a folder; None where there is none, or it lies elsewhere."""
+    """The digest of a file below a folder; None if there is none, or it lies elsewhere."""
     try:
         path = folder.joinpath(*PurePosixPath(name).parts).resolve()
         return _digest(path) if path.is_relative_to(folder.resolve()) else None

@@ -1,4 +1,4 @@
-"""Tools as they were when their user looked at them: the part of a file of pins that servers and modules share."""
+"""Pinned tools: the part of a file of pins that servers and modules share."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ Change = Literal["changed", "added", "removed", "moved"]
 
 
 def short_digest(listed: JsonObject) -> str:
-    """As much of a tool's digest as is printed."""
+    """The part of a tool's digest that is printed."""
     return sha256_of(listed)[:12]
 
 
 def read_pins(path: Path) -> JsonObject | None:
-    """What a file of pins holds; None where there is no file.
+    """The contents of a file of pins; None if there is no file.
 
     Raises:
         IdeaError: it can't be read, or isn't a JSON object.
     """
-    return held_pins(path, read_text(path)) if path.exists() else None
+    return parse_pins(path, read_text(path)) if path.exists() else None
 
 
-def held_pins(path: Path, text: str) -> JsonObject:
-    """What a file of pins of this text holds; raises as `read_pins`."""
+def parse_pins(path: Path, text: str) -> JsonObject:
+    """The contents of a file of pins with this text; raises as `read_pins`."""
     try:
-        held: Any = decode(text)
+        pins: Any = decode(text)
     except NotJson as error:
         raise IdeaError(f"{path}: {error}") from None
-    if not is_object(held):
+    if not is_object(pins):
         raise IdeaError(f"{path}: not a JSON object")
-    return held
+    return pins
 
 
-def write_pins(path: Path, held: JsonObject, *, sort_keys: bool) -> Path:
+def write_pins(path: Path, pins: JsonObject, *, sort_keys: bool) -> Path:
     """Write a file of pins, and return its path.
 
     Raises:
         IdeaError: it can't be written.
     """
-    write_text(path, json.dumps(held, indent=1, ensure_ascii=False, sort_keys=sort_keys) + "\n")
+    write_text(path, json.dumps(pins, indent=1, ensure_ascii=False, sort_keys=sort_keys) + "\n")
     return path
 
 
 def pinned(listed: Mapping[str, JsonObject]) -> JsonObject:
-    """Tools by name as they stand in a file of pins, each with its digest."""
+    """Tools by name as they are written to a file of pins, each with its digest."""
     return {name: {"sha256": sha256_of(tool), "tool": tool} for name, tool in listed.items()}
 
 
 def are_pinned(tools: Any) -> bool:
-    """Whether a value from a file of pins has the form that `pinned` gives."""
+    """Whether a value from a file of pins has the form that `pinned` returns."""
     return is_object(tools) and all(
-        is_object(one) and is_object(one.get("tool")) and isinstance(one.get("sha256"), str) for one in tools.values()
+        is_object(pin) and is_object(pin.get("tool")) and isinstance(pin.get("sha256"), str) for pin in tools.values()
     )
 
 
@@ -65,16 +65,16 @@ def unpinned(tools: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     """The tools of a file of pins by name, as they were listed.
 
     Raises:
-        IdeaError: one was changed in the file, so its digest no longer fits.
+        IdeaError: a tool was changed in the file, so its digest no longer fits.
     """
-    for name, one in tools.items():
-        if one["sha256"] != sha256_of(one["tool"]):
+    for name, pin in tools.items():
+        if pin["sha256"] != sha256_of(pin["tool"]):
             raise IdeaError(f"has a pin of {name!r} that was changed by hand")
-    return {name: one["tool"] for name, one in tools.items()}
+    return {name: pin["tool"] for name, pin in tools.items()}
 
 
 def changes(before: Mapping[str, JsonObject], now: Mapping[str, JsonObject]) -> Iterator[tuple[Change, str]]:
-    """How tools differ from what was pinned of them, with the name of each that does."""
+    """How tools differ from the pinned ones: the kind of change, and the name of the tool."""
     for name in sorted({*before, *now}):
         if name not in before:
             yield "added", name

@@ -33,14 +33,14 @@ class Tail:
     """The last that a process has said on stderr: for people."""
 
     def __init__(self) -> None:
-        self._said = b""
+        self._text = b""
 
-    def add(self, said: bytes) -> None:
+    def add(self, text: bytes) -> None:
         """Note what it has said."""
-        self._said = (self._said + said)[-_LONGEST_TAIL:]
+        self._text = (self._text + text)[-_LONGEST_TAIL:]
 
     def __str__(self) -> str:
-        return self._said.decode(errors="replace").strip()
+        return self._text.decode(errors="replace").strip()
 
 
 @asynccontextmanager
@@ -64,37 +64,37 @@ async def process_of(
         limit=server.most_bytes,
         start_new_session=True,  # Ctrl-C is the run's to handle
     )
-    heard, hears = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
-    says, said = anyio.create_memory_object_stream["SessionMessage"](0)
-    async with anyio.create_task_group() as tasks, heard, hears, says, said:
-        tasks.start_soon(_listen, process, heard, ended)
-        tasks.start_soon(_speak, process, said)
+    to_client, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
+    outgoing, to_process = anyio.create_memory_object_stream["SessionMessage"](0)
+    async with anyio.create_task_group() as tasks, to_client, incoming, outgoing, to_process:
+        tasks.start_soon(_listen, process, to_client, ended)
+        tasks.start_soon(_speak, process, to_process)
         tasks.start_soon(_note, process, tail)
         try:
-            yield hears, says
+            yield incoming, outgoing
         finally:
             # Also where everything is cancelled: every wait inside is bounded.
             with anyio.CancelScope(shield=True):
-                hears.close()
-                says.close()
+                incoming.close()
+                outgoing.close()
                 await _end(process)
             tasks.cancel_scope.cancel()
 
 
 async def _listen(
-    process: Process, heard: MemoryObjectSendStream[SessionMessage | Exception], ended: Callable[[str], None]
+    process: Process, to_client: MemoryObjectSendStream[SessionMessage | Exception], ended: Callable[[str], None]
 ) -> None:
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
     assert process.stdout is not None
-    async with heard:
+    async with to_client:
         while True:
             try:
                 line = await process.stdout.readline()
             except ValueError:
-                ended("has sent a message that is too large")
+                ended("has to_process a message that is too large")
                 return
             if not line:
                 ended("has ended")
@@ -105,16 +105,16 @@ async def _listen(
                 if (message := instead_of(line)) is None:
                     continue  # what libraries print, which isn't a message
             try:
-                await heard.send(SessionMessage(message))
+                await to_client.send(SessionMessage(message))
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 return
 
 
-async def _speak(process: Process, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
+async def _speak(process: Process, to_process: MemoryObjectReceiveStream[SessionMessage]) -> None:
     assert process.stdin is not None
     with suppress(*_BROKEN):  # that it has ended is heard
-        async with said:
-            async for message in said:
+        async with to_process:
+            async for message in to_process:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 process.stdin.write(text.encode() + b"\n")
                 await process.stdin.drain()
@@ -123,8 +123,8 @@ async def _speak(process: Process, said: MemoryObjectReceiveStream[SessionMessag
 
 async def _note(process: Process, tail: Tail) -> None:
     assert process.stderr is not None
-    while said := await process.stderr.read(_LONGEST_TAIL):
-        tail.add(said)
+    while text := await process.stderr.read(_LONGEST_TAIL):
+        tail.add(text)
 
 
 async def _end(process: Process) -> None:

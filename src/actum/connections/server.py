@@ -69,13 +69,13 @@ class Server:
             raise _wrong("it needs a command or a url, and not both; or it is an API, by openapi", self.name)
         if self.query and self.openapi is None:
             raise _wrong("only an API, by openapi, has a query", self.name)
-        if self.openapi is not None and any(one in (self.url or "") for one in "?#"):
+        if self.openapi is not None and any(character in (self.url or "") for character in "?#"):
             raise _wrong("the url of an API has no query: give `query`", self.name)
         if self.prefix is not None and not _NAME.match(self.prefix):
             raise _wrong("its prefix may hold letters, digits, '_', '-' and '.'", self.name)
-        for what in ("timeout", "start_timeout", "most_bytes"):
-            if not 0 < getattr(self, what) < math.inf:
-                raise _wrong(f"its {what} must be a positive number", self.name)
+        for limit in ("timeout", "start_timeout", "most_bytes"):
+            if not 0 < getattr(self, limit) < math.inf:
+                raise _wrong(f"its {limit} must be a positive number", self.name)
         for name, value in self.headers.items():
             if not HEADER_NAME.match(name):
                 raise _wrong(f"{quoted(name, 60)} is not the name of a header", self.name)

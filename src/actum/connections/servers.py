@@ -73,9 +73,8 @@ def _texts(blocks: list[JsonObject]) -> str:
 def _value(blocks: list[JsonObject]) -> Json:
     """The text, where there is nothing else; what goes before the model is only named."""
     kinds = {str(block.get("type")) for block in blocks}
-    if kinds <= {"text", "image", "audio"}:
-        texts = _texts(blocks)
-        return texts if "text" in kinds or not blocks else [_part(block) for block in blocks]
+    if not blocks or ("text" in kinds and kinds <= {"text", "image", "audio"}):
+        return _texts(blocks)
     return [_part(block) for block in blocks]
 
 
@@ -87,21 +86,20 @@ def _part(block: JsonObject) -> JsonObject:
         case "image" | "audio" as kind:
             return {"type": kind, "mimeType": block.get("mimeType"), "characters": len(str(block.get("data", "")))}
         case "resource":
-            held: Any = block.get("resource")
-            own: JsonObject = held if is_object(held) else {}
-            said = {key: own[key] for key in ("uri", "mimeType", "text") if key in own}
-            return {"type": "resource", **said}
+            resource: Any = block.get("resource")
+            shown = ("uri", "mimeType", "text") if is_object(resource) else ()
+            return {"type": "resource", **{key: resource[key] for key in shown if key in resource}}
         case _:
-            known = ("type", "uri", "name", "title", "description", "mimeType", "size")
-            return {key: block[key] for key in known if key in block}
+            keys = ("type", "uri", "name", "title", "description", "mimeType", "size")
+            return {key: block[key] for key in keys if key in block}
 
 
 def _media(blocks: list[JsonObject]) -> tuple[Media, ...]:
-    found: list[Media] = []
+    media: list[Media] = []
     for block in blocks:
-        held: Any = block.get("resource") if block.get("type") == "resource" else block
-        data: Any = (held.get("blob") or held.get("data")) if is_object(held) else None
-        if not isinstance(data, str) or len(found) == _MOST_MEDIA:
+        holder: Any = block.get("resource") if block.get("type") == "resource" else block
+        data: Any = (holder.get("blob") or holder.get("data")) if is_object(holder) else None
+        if not isinstance(data, str) or len(media) == _MOST_MEDIA:
             continue
         try:
             content = b64decode(data, validate=True)
@@ -109,8 +107,8 @@ def _media(blocks: list[JsonObject]) -> tuple[Media, ...]:
             continue
         media_type = media_type_of(content, "") or ""
         if (kind := _SHOWN.get(media_type)) is not None:
-            found.append(kind(data=data, media_type=media_type))
-    return tuple(found)
+            media.append(kind(data=data, media_type=media_type))
+    return tuple(media)
 
 
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR")
@@ -170,10 +168,10 @@ class Servers:
         Raises:
             ServerError: it wasn't made, or failed.
         """
-        connection, own = self._adapted[name]
-        arguments = own.arguments(dict(parameters))
-        result = await connection.call(own.listed["name"], arguments, own.listed, progress)
-        return result_content(result, connection.server.name, is_declared="outputSchema" in own.listed)
+        connection, offer = self._adapted[name]
+        listed = offer.listed
+        result = await connection.call(listed["name"], offer.arguments(dict(parameters)), listed, progress)
+        return result_content(result, connection.server.name, is_declared="outputSchema" in listed)
 
     def _activity(self, name: str) -> Callable[..., Any]:
         async def call(_call: Call, _progress: Progress) -> Output:
@@ -186,7 +184,7 @@ class Servers:
         server = connection.server
         drift = list(pins.drift(server, connection.listed))
         self.drift.extend(drift)
-        refused = {one.tool for one in drift}
+        refused = {item.tool for item in drift}
         for name, why in connection.left_out:
             if server.offers(name):
                 self.left_out.append(LeftOut(server=server.name, tool=name, why=why))
@@ -194,12 +192,12 @@ class Servers:
             if not server.offers(name) or name in refused:
                 continue
             try:
-                own = adapted(listed, server)
+                offer = adapted(listed, server)
             except SchemaError as error:
                 self.left_out.append(LeftOut(server=server.name, tool=name, why=error.message))
                 continue
-            self._adapted[own.tool.name] = (connection, own)
-            self.tools[own.tool.name] = own.tool
+            self._adapted[offer.tool.name] = (connection, offer)
+            self.tools[offer.tool.name] = offer.tool
 
 
 @asynccontextmanager
@@ -222,12 +220,14 @@ async def open_servers(
         ServerError: the file can't be used, or a server can't be started: nothing is offered then.
     """
     environment = os.environ if environment is None else environment
-    found = _chosen(servers_of(given, environment), only)
-    if any(server.openapi is None for server in found):
+    chosen = _chosen(servers_of(given, environment), only)
+    if any(server.openapi is None for server in chosen):
         await asyncio.to_thread(_import_sdk)  # half a second, in which others go on
     pins = Pins.beside(Path(given)) if pinned and isinstance(given, str | Path) else Pins({})
     inherited = _inherited(environment)
-    connections = {one.name: Connection(one, inherited) if one.openapi is None else Api(one) for one in found}
+    connections = {
+        server.name: Connection(server, inherited) if server.openapi is None else Api(server) for server in chosen
+    }
     servers = Servers(connections)
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as tasks:
@@ -254,7 +254,7 @@ async def _start(servers: Servers, pins: Pins) -> None:
         else:
             wanted.append(connection)
     outcomes = await asyncio.gather(*(connection.ready() for connection in wanted), return_exceptions=True)
-    if failures := [one for one in outcomes if isinstance(one, BaseException)]:
+    if failures := [outcome for outcome in outcomes if isinstance(outcome, BaseException)]:
         raise failures[0]
     for connection in wanted:
         servers.take(connection, pins)
@@ -275,8 +275,8 @@ def _chosen(servers: list[Server], only: Sequence[str] | None) -> list[Server]:
     if only is None:
         return servers
     if missing := sorted({*only} - {server.name for server in servers}):
-        there = ", ".join(server.name for server in servers) or "none"
-        raise ServerError(f"there is no server {missing[0]!r}; there are: {there}", code="server_config")
+        names = ", ".join(server.name for server in servers) or "none"
+        raise ServerError(f"there is no server {missing[0]!r}; there are: {names}", code="server_config")
     return [server for server in servers if server.name in only]
 
 

@@ -50,21 +50,21 @@ def _entries(file: object, folder: Path | None, environment: Mapping[str, str]) 
     entries: Any = file.get("mcpServers", file.get("servers")) if is_object(file) else None
     if not is_object(entries):
         raise ServerError('servers stand under "mcpServers": {NAME: {…}}', code="server_config")
-    found: list[Server] = []
+    servers: list[Server] = []
     for name, entry in entries.items():
         if not is_object(entry):
             raise ServerError("must be an object", server=name[:64], code="server_config")
         if entry.get("disabled") is not True:
-            found.append(_server(name, entry, folder, environment))
-    return _distinct(found)
+            servers.append(_server(name, entry, folder, environment))
+    return _distinct(servers)
 
 
 def _distinct(servers: list[Server]) -> list[Server]:
-    begun: dict[str, Server] = {}
+    by_prefix: dict[str, Server] = {}
     for server in servers:
-        other = begun.setdefault(server.begin, server)
-        if other is not server:
-            reason = f"has the prefix of {other.name!r}: give one of them another `prefix`"
+        first = by_prefix.setdefault(server.begin, server)
+        if first is not server:
+            reason = f"has the prefix of {first.name!r}: give one of them another `prefix`"
             raise ServerError(reason, server=server.name, code="server_config")
     return servers
 
@@ -77,16 +77,16 @@ def _server(name: str, entry: JsonObject, folder: Path | None, environment: Mapp
 
     command = [entry["command"], *entry.get("args", [])] if "command" in entry else []
     url, openapi = entry.get("url"), entry.get("openapi")
-    own: dict[str, Any] = {
+    options: dict[str, Any] = {
         key: entry[key]
         for key in ("trusted", "only", "prefix", "timeout", "start_timeout", "most_bytes", "allow_hosts", "protocol")
         if key in entry
     }
     if "cwd" in entry:
-        own["cwd"] = (folder or Path()) / filled(entry["cwd"], "cwd")
+        options["cwd"] = (folder or Path()) / filled(entry["cwd"], "cwd")
     return Server(
         name,
-        command=[filled(one, "args") for one in command],
+        command=[filled(part, "args") for part in command],
         url=None if url is None else filled(url, "url"),
         openapi=None if openapi is None else _located(filled(openapi, "openapi"), folder),
         query={key: filled(value, f"query.{key}") for key, value in entry.get("query", {}).items()},
@@ -94,7 +94,7 @@ def _server(name: str, entry: JsonObject, folder: Path | None, environment: Mapp
         headers={key: filled(value, f"headers.{key}") for key, value in entry.get("headers", {}).items()},
         without=entry.get("except", ()),
         shown=" at ".join(filter(None, (openapi, url))) or " ".join(command),
-        **own,
+        **options,
     )
 
 
@@ -119,11 +119,11 @@ def _is_text(value: object) -> bool:
 
 
 def _is_texts(value: object) -> bool:
-    return is_list(value) and all(isinstance(one, str) and "\0" not in one for one in value)
+    return is_list(value) and all(isinstance(item, str) and "\0" not in item for item in value)
 
 
 def _is_table(value: object) -> bool:
-    return is_object(value) and all(isinstance(one, str) and "\0" not in one for one in value.values())
+    return is_object(value) and all(isinstance(text, str) and "\0" not in text for text in value.values())
 
 
 _KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {

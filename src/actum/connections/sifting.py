@@ -31,14 +31,14 @@ def instead_of(line: bytes) -> JSONRPCMessage | None:
     """
     from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
-    found = _ID.search(line)
-    if b'"jsonrpc"' not in line or found is None or not _ANSWER.search(line):
+    match = _ID.search(line)
+    if b'"jsonrpc"' not in line or match is None or not _ANSWER.search(line):
         return None
-    own = json.loads(found[1])
+    message_id = json.loads(match[1])
     tools = _shallow_tools(line)
     if tools is not None:
-        return JSONRPCResponse(jsonrpc="2.0", id=own, result=tools)
-    return JSONRPCError(jsonrpc="2.0", id=own, error=ErrorData(code=UNREADABLE, message="it can't be read"))
+        return JSONRPCResponse(jsonrpc="2.0", id=message_id, result=tools)
+    return JSONRPCError(jsonrpc="2.0", id=message_id, error=ErrorData(code=UNREADABLE, message="it can't be read"))
 
 
 def shallow(content: bytes) -> bytes:
@@ -68,8 +68,8 @@ def _shallow_tools(line: bytes) -> dict[str, Any] | None:
         return None
     if not is_list(tools):
         return None
-    own = [one if nests_within(one, MAX_DEPTH) else {"name": _name_in(one), TOO_DEEP: True} for one in tools]
-    return {**{key: value for key, value in result.items() if nests_within(value, 1)}, "tools": own}
+    shown = [tool if nests_within(tool, MAX_DEPTH) else {"name": _name_in(tool), TOO_DEEP: True} for tool in tools]
+    return {**{key: value for key, value in result.items() if nests_within(value, 1)}, "tools": shown}
 
 
 def _name_in(tool: Any) -> Any:
@@ -84,23 +84,23 @@ async def sifted(
     import anyio
     from mcp.shared.message import SessionMessage
 
-    async with transport as (hears, says), anyio.create_task_group() as tasks:
-        heard, own = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
+    async with transport as (incoming, outgoing), anyio.create_task_group() as tasks:
+        sender, receiver = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
 
         async def pass_on() -> None:
-            async with heard:
-                async for one in hears:
-                    if isinstance(one, SessionMessage) and (method := _malformed(one.message)) is not None:
+            async with sender:
+                async for item in incoming:
+                    if isinstance(item, SessionMessage) and (method := _malformed(item.message)) is not None:
                         dropped(method)
                         continue
                     try:
-                        await heard.send(one)
+                        await sender.send(item)
                     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                         return
 
-        async with own:
+        async with receiver:
             tasks.start_soon(pass_on)
-            yield own, says
+            yield receiver, outgoing
             tasks.cancel_scope.cancel()
 
 
