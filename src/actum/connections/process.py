@@ -1,6 +1,6 @@
-"""A server as a child process that speaks lines of JSON: started without a shell, bounded, ended with all it started.
+"""A server as a child process that speaks lines of JSON: started without a shell, bounded, ended with its children.
 
-The SDK's own transport reads a line whatever its length, in quadratic time, and lets what a server says on stderr
+The SDK's own transport reads lines of any length, in quadratic time, and lets a server's stderr
 through to the terminal.
 """
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 _PATIENCE = 2.0
-"""How many seconds a process has to end by itself, and then once it is asked to."""
+"""How many seconds a process has to end by itself, and then again after SIGTERM."""
 _LONGEST_TAIL = 4_000
 _BROKEN = (ConnectionError, OSError, RuntimeError)
-"""What writing to a process raises that has ended, or whose pipe is closed."""
+"""Errors of writing to a process that has ended, or whose pipe is closed."""
 
 
 class Tail:
-    """The last that a process has said on stderr: for people."""
+    """The last output of a process on stderr, for people."""
 
     def __init__(self) -> None:
         self._text = b""
 
     def add(self, text: bytes) -> None:
-        """Note what it has said."""
+        """Append output."""
         self._text = (self._text + text)[-_LONGEST_TAIL:]
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Tail:
 async def process_of(
     server: Server, environment: Mapping[str, str], tail: Tail, ended: Callable[[str], None]
 ) -> AsyncGenerator[TransportStreams]:
-    """Start a server and exchange messages with it; `ended` is told why there are no more.
+    """Start a server and exchange messages with it; `ended` is told why it sends no more.
 
     Raises:
         OSError: it can't be started.
@@ -73,7 +73,7 @@ async def process_of(
         try:
             yield incoming, outgoing
         finally:
-            # Also where everything is cancelled: every wait inside is bounded.
+            # Even if everything is cancelled: every wait inside is bounded.
             with anyio.CancelScope(shield=True):
                 incoming.close()
                 outgoing.close()
@@ -103,7 +103,7 @@ async def _listen(
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
                 if (message := instead_of(line)) is None:
-                    continue  # what libraries print, which isn't a message
+                    continue  # output of a library, not a message
             try:
                 await to_client.send(SessionMessage(message))
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -112,7 +112,7 @@ async def _listen(
 
 async def _speak(process: Process, to_process: MemoryObjectReceiveStream[SessionMessage]) -> None:
     assert process.stdin is not None
-    with suppress(*_BROKEN):  # that it has ended is heard
+    with suppress(*_BROKEN):  # `_listen` notes that it has ended
         async with to_process:
             async for message in to_process:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
@@ -128,7 +128,7 @@ async def _note(process: Process, tail: Tail) -> None:
 
 
 async def _end(process: Process) -> None:
-    """Let a process end, by and by with force; then whatever it has started and left."""
+    """End a process, by force if needed, and then the processes that it has left behind."""
     import anyio
 
     assert process.stdin is not None
@@ -138,13 +138,13 @@ async def _end(process: Process) -> None:
         if sign is not None and process.returncode is None:
             _signal(process, sign)
         with anyio.move_on_after(_PATIENCE):
-            # Not `wait`, which waits for the pipes, too, that others may hold.
+            # Not `wait`, which also waits for pipes that other processes may hold.
             while process.returncode is None:  # noqa: ASYNC110 -- nothing tells of the end alone
                 await anyio.sleep(0.01)
         if process.returncode is not None:
             break
     _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
-    # What it wrote and nobody read keeps its pipe open; nothing public closes that.
+    # Unread output keeps its pipe open; nothing public closes it.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()

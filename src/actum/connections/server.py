@@ -1,4 +1,4 @@
-"""What a tool server is: how it is started or reached, and what of it is trusted and offered."""
+"""A server of tools: how it is started or reached, whether it is trusted, and which of its tools are offered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..schema.quoting import quoted
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-"""What the name of a header may be (RFC 9110, 5.6.2)."""
+"""The names that a header may have (RFC 9110, 5.6.2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,29 +26,29 @@ class Server:
     """
 
     name: str = field(kw_only=False)
-    """What it is called, in errors and before the names of its tools: `fs/read_file`."""
+    """Its name, in errors and as the prefix of its tools: `fs/read_file`."""
     command: Sequence[str] = ()
     """The program and its arguments; no shell reads them."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What it finds in its environment, added to a short list: PATH, HOME and the like."""
+    """Variables of its environment, in addition to a short list: PATH, HOME and the like."""
     cwd: Path | None = None
     """The folder that it starts in, None for the current one."""
     url: str | None = None
-    """Its address (streamable HTTP); that of an API, where its document doesn't say it."""
+    """Its address (streamable HTTP); that of an API only if its document names none."""
     openapi: str | None = None
     """The path or address of an OpenAPI document (3.0, 3.1), whose operations are the tools of an API over HTTP."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What is sent with every request to its address."""
+    """Headers of every request to its address."""
     query: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What stands in the query of every request to an API, for example its key."""
+    """Query parameters of every request to an API, for example its key."""
     trusted: bool = False
-    """Whether it is believed which of its tools only read: those are not held for a decision then."""
+    """Whether to believe which of its tools only read: those are then not held for a decision."""
     only: Sequence[str] | None = None
     """Which of its tools are offered, by their own names; None for all."""
     without: Sequence[str] = ()
-    """Which of them are not."""
+    """Which of its tools are not offered."""
     prefix: str | None = None
-    """What stands before the names of its tools; its name where nothing is said."""
+    """The prefix of its tools' names; by default its name."""
     timeout: float = 300.0
     """How many seconds one call may take."""
     start_timeout: float = 60.0
@@ -58,7 +58,7 @@ class Server:
     allow_hosts: Sequence[str] = ()
     """Hosts that `url` may lead to although their address is private."""
     protocol: Literal["auto", "legacy"] = "auto"
-    """Whether it is asked for the newest protocol first, or addressed in that before 2026-07-28 at once."""
+    """Whether to ask for the newest protocol first, or to use the one before 2026-07-28 at once."""
     shown: str = ""
     """Its command or address as it was written down, without the values of variables."""
 
@@ -79,7 +79,7 @@ class Server:
         for name, value in self.headers.items():
             if not HEADER_NAME.match(name):
                 raise _wrong(f"{quoted(name, 60)} is not the name of a header", self.name)
-            if not is_header_value(value):  # which may be a secret
+            if not is_header_value(value):  # not quoted: it may be a secret
                 raise _wrong(f"its header {name} has a value that no header can have", self.name)
         if not self.shown:
             shown = " at ".join(filter(None, (self.openapi, self.url))) or " ".join(self.command)
@@ -87,16 +87,16 @@ class Server:
 
     @property
     def kind(self) -> str:
-        """What it is, in messages."""
+        """What it is called in messages."""
         return "MCP server" if self.openapi is None else "API"
 
     @property
     def begin(self) -> str:
-        """What the names of its tools begin with."""
+        """The beginning of its tools' names."""
         return f"{self.name if self.prefix is None else self.prefix}/"
 
     def offers(self, tool: str) -> bool:
-        """Whether a tool of this name is wanted of it."""
+        """Whether its tool of this name is offered."""
         return (self.only is None or tool in self.only) and tool not in self.without
 
 

@@ -1,4 +1,4 @@
-"""Servers that are connected for as long as a block lasts, and their tools as Tools."""
+"""Servers that are connected while a block lasts, and their tools as Tools."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _SHOWN: Mapping[str, type[Media]] = {
     "audio/mpeg": Audio,
     "application/pdf": File,
 }
-"""What is put before a model, by what its content begins with: whatever the server says that it is."""
+"""Media that a model is shown, by the type of their content, whatever type the server names."""
 
 
 def result_content(result: JsonObject, server: str, *, is_declared: bool) -> Output:
-    """What a result holds, with what goes before the model; `is_declared`: the tool has promised data.
+    """The value of a result, and the media that the model is shown; `is_declared`: the tool promises data.
 
     Raises:
-        ServerError: the server says that the call failed, asks something back, or has sent no such result.
+        ServerError: the call failed, the server asks for more, or the result isn't what was promised.
     """
     blocks: Any = result.get("content", [])
     if result.get("resultType", "complete") != "complete":
@@ -71,7 +71,7 @@ def _texts(blocks: list[JsonObject]) -> str:
 
 
 def _value(blocks: list[JsonObject]) -> Json:
-    """The text, where there is nothing else; what goes before the model is only named."""
+    """The text, if there is nothing else but media; else all blocks, of which media are only named."""
     kinds = {str(block.get("type")) for block in blocks}
     if not blocks or ("text" in kinds and kinds <= {"text", "image", "audio"}):
         return _texts(blocks)
@@ -79,7 +79,7 @@ def _value(blocks: list[JsonObject]) -> Json:
 
 
 def _part(block: JsonObject) -> JsonObject:
-    """One block of a result that isn't text alone."""
+    """A block as a part of a value; the data of media is left out."""
     match block.get("type"):
         case "text":
             return {"type": "text", "text": block.get("text", "")}
@@ -132,23 +132,23 @@ class LeftOut:
 
 @dataclass(slots=True, eq=False)
 class Servers:
-    """What `connections.open` gives: the tools of all servers, ready to be registered."""
+    """What `connections.open` returns: the tools of all servers, ready to be registered."""
 
     connections: Mapping[str, Connection | Api]
-    """Each server's, by its name."""
+    """The connections by the names of their servers."""
     tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
-    """What they offer, by the names that they have here."""
+    """The tools that they offer, by their names here."""
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     """Tools that can't be offered."""
     drift: list[Drift] = field(default_factory=list[Drift])
-    """What differs from the pins; tools that do are not offered."""
+    """Differences from the pins; tools that differ are not offered."""
     _adapted: dict[str, tuple[Connection | Api, Adapted]] = field(default_factory=dict[str, Any], repr=False)
 
     def register(self, tools: Registry) -> list[str]:
-        """Register all tools with what carries them out; return their names.
+        """Register all tools with their Activities; return their names.
 
         Raises:
-            SchemaError: a tool of this name is registered already; none was.
+            SchemaError: a tool of this name is registered already; then none is registered.
         """
         for name in self.tools:
             if name in tools:
@@ -159,14 +159,14 @@ class Servers:
         return list(self.tools)
 
     async def approve(self, _call: Call, tool: Tool, _context: Context) -> Reply:
-        """An approver that holds what a run without one would hold: all but what trusted servers call read-only."""
+        """An approver that, like a run without one, holds all calls but those that trusted servers call read-only."""
         return HOLD if tool.is_held else True
 
     async def call(self, name: str, parameters: Mapping[str, Any], progress: Progress | None = None) -> Output:
-        """Make one call of a tool by the name that it has here, with `parameters`; `progress` hears how far it is.
+        """Make one call of a tool by its name here; `progress` is told how far it is.
 
         Raises:
-            ServerError: it wasn't made, or failed.
+            ServerError: the call wasn't made, or failed.
         """
         connection, offer = self._adapted[name]
         listed = offer.listed
@@ -180,7 +180,7 @@ class Servers:
         return call
 
     def take(self, connection: Connection | Api, pins: Pins) -> None:
-        """Take the tools of a server that has listed them."""
+        """Offer the tools that a server has listed."""
         server = connection.server
         drift = list(pins.drift(server, connection.listed))
         self.drift.extend(drift)
@@ -211,18 +211,18 @@ async def open_servers(
     """Start and reach servers, list their tools, and end all of them with the block.
 
     Args:
-        given: the path of a file in the `mcpServers` form, what stands in one, or `Server`s.
-        only: the names of the servers that are wanted, None for all.
-        pinned: whether pins next to a file count: what differs from them is not offered.
-        environment: what `${VAR}` and the servers' own short list are read from; that of the process by default.
+        given: the path of a file in the `mcpServers` form, the contents of one, or `Server`s.
+        only: the names of the servers to connect, None for all.
+        pinned: whether pins beside the file count: tools that differ from them are not offered.
+        environment: the variables for `${VAR}` and for the servers' own short list; by default those of the process.
 
     Raises:
-        ServerError: the file can't be used, or a server can't be started: nothing is offered then.
+        ServerError: the file can't be used, or a server can't be started; then nothing is offered.
     """
     environment = os.environ if environment is None else environment
     chosen = _chosen(servers_of(given, environment), only)
     if any(server.openapi is None for server in chosen):
-        await asyncio.to_thread(_import_sdk)  # half a second, in which others go on
+        await asyncio.to_thread(_import_sdk)  # takes half a second
     pins = Pins.beside(Path(given)) if pinned and isinstance(given, str | Path) else Pins({})
     inherited = _inherited(environment)
     connections = {
@@ -237,7 +237,7 @@ async def open_servers(
             await _start(servers, pins)
             yield servers
         except BaseException as error:
-            failure = error  # as it is, not in a group of what tasks have raised
+            failure = error  # raised below as it is, not in the task group's exception group
         finally:
             for connection in connections.values():
                 connection.close()
@@ -246,7 +246,7 @@ async def open_servers(
 
 
 async def _start(servers: Servers, pins: Pins) -> None:
-    """Start all servers at once, but for those that would be started otherwise than they are pinned."""
+    """Start all servers at once, except those whose command or address has changed since they were pinned."""
     wanted: list[Connection | Api] = []
     for connection in servers.connections.values():
         if (moved := pins.moved(connection.server)) is not None:
@@ -267,7 +267,7 @@ def _import_sdk() -> None:
         if error.name not in {"mcp", "mcp_types"}:
             raise
         raise ServerError(f"MCP servers need an extra: {pip_install('mcp')}", code="server_config") from None
-    # What a server says is told as an error, not written to the terminal by the SDK.
+    # Keeps the SDK from writing to the terminal: what a server says is raised as an error.
     logging.getLogger("mcp").addHandler(_SILENT)
 
 
@@ -281,6 +281,6 @@ def _chosen(servers: list[Server], only: Sequence[str] | None) -> list[Server]:
 
 
 def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """What every server finds in its environment: nothing that holds a secret."""
+    """The variables that every server gets: none that holds a secret."""
     names = _INHERITED_ON_WINDOWS if os.name == "nt" else _INHERITED
     return {name: environment[name] for name in names if name in environment and not environment[name].startswith("()")}

@@ -17,17 +17,17 @@ from ..sources.files import read_text
 from .server import Server
 
 Given: TypeAlias = "str | Path | Mapping[str, Any] | Sequence[Server]"
-"""What names servers: the path of a file, what stands in one, or servers made in code."""
+"""The path of a file of servers, the contents of one, or servers made in code."""
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _TYPES = ("stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
 
 
 def servers_of(given: Given, environment: Mapping[str, str] | None = None) -> list[Server]:
-    """The servers that are named; `${VAR}` in a file means a variable of the environment.
+    """The servers of a file; `${VAR}` in it means a variable of the environment.
 
     Raises:
-        ServerError: the file can't be read, or says what can't be; it names the server and the field.
+        ServerError: the file can't be read, or has an invalid entry; the error names the server and the field.
     """
     environment = os.environ if environment is None else environment
     if isinstance(given, str | Path):
@@ -99,7 +99,7 @@ def _server(name: str, entry: JsonObject, folder: Path | None, environment: Mapp
 
 
 def _located(document: str, folder: Path | None) -> str:
-    """The path of a document from the folder of the file, or its address."""
+    """The path of a document, relative to the folder of the file, or its address."""
     return document if is_url(document) else str((folder or Path()) / document)
 
 
@@ -146,7 +146,7 @@ _KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "allow_hosts": (_is_texts, "a list of hosts"),
     "protocol": (lambda value: value in ("auto", "legacy"), "auto or legacy"),
 }
-"""What an entry may say. What else it says is for other hosts, unless it is one of these misspelt."""
+"""The keys of an entry. Other keys are for other hosts, unless they are misspelt ones of these."""
 
 
 def _check_keys(name: str, entry: JsonObject) -> None:

@@ -1,4 +1,4 @@
-"""What a server says that can't be taken as it is: answers that can't be read, and notifications that are none."""
+"""Messages of a server that are replaced or dropped: unreadable answers, and malformed notifications."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
 UNREADABLE = -32_768
-"""The code of the error that takes the place of an answer that can't be read; reserved, and no server's."""
+"""The code of the error that replaces an unreadable answer: a reserved one, which no server uses."""
 TOO_DEEP = "tooDeep"
-"""What stands in a list of tools for one that nests too deep, beside its name."""
+"""The key, beside the name, that marks a listed tool that nests too deep."""
 _VERSION = "2025-11-25"
 _ID = re.compile(rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{0,200}")')
 _ANSWER = re.compile(rb'"(result|error)"\s*:')
 
 
 def instead_of(line: bytes) -> JSONRPCMessage | None:
-    """What is heard in place of a line that can't be read as a message: None where it was none.
+    """The message in place of a line that can't be read: None if the line isn't a message.
 
-    An answer becomes an error under its id, so that nobody waits for it any longer; a list of tools stays one, without
-    what nests too deep.
+    An answer becomes an error with its id, so that its request ends; a list of tools stays a list, without those that
+    nest too deep.
     """
     from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
@@ -42,7 +42,7 @@ def instead_of(line: bytes) -> JSONRPCMessage | None:
 
 
 def shallow(content: bytes) -> bytes:
-    """The content of an answer over HTTP, or a line of an event: a list of tools without what nests too deep."""
+    """The content of an HTTP answer, or a line of an event; a list of tools without those that nest too deep."""
     if content.count(b"{") + content.count(b"[") <= MAX_DEPTH:
         return content
     from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
@@ -59,11 +59,11 @@ def shallow(content: bytes) -> bytes:
 
 
 def _shallow_tools(line: bytes) -> dict[str, Any] | None:
-    """The list of tools that a line holds, each that nests too deep without its schemas; None if it holds none."""
+    """The list of tools in a line, those that nest too deep without their schemas; None if it is no list of tools."""
     try:
         result = json.loads(line)["result"]
         tools: Any = result["tools"]
-        encode(tools).encode()  # what holds half a character isn't text
+        encode(tools).encode()  # fails for lone surrogates
     except (ValueError, RecursionError, KeyError, TypeError):
         return None
     if not is_list(tools):
@@ -80,7 +80,7 @@ def _name_in(tool: Any) -> Any:
 async def sifted(
     transport: AbstractAsyncContextManager[TransportStreams], dropped: Callable[[str], None]
 ) -> AsyncGenerator[TransportStreams]:
-    """A transport without the notifications that are none of the protocol: `dropped` is told the method of each."""
+    """A transport without malformed notifications; `dropped` is called with the method of each."""
     import anyio
     from mcp.shared.message import SessionMessage
 

@@ -1,7 +1,7 @@
-"""An API over HTTP as a server of tools: its document is read once, each call is one request, none is made twice.
+"""An API over HTTP as a server of tools: its document is read once; each call is one request, and none is repeated.
 
-Where its calls go is said by its user, or by the document within the host that it came from; no redirect is followed,
-and what the user gives with every call (`headers`, `query`) goes nowhere else.
+Its user says where calls go, or the document does, but only within its own host; no redirect is followed, and what
+the user sends with every call (`headers`, `query`) goes nowhere else.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _TEXTS = ("text/", "application/xml", "application/javascript", "application/yam
 
 
 class Unreadable(Exception):
-    """An answer that isn't what it says that it is, or not what was promised."""
+    """An answer that isn't of its media type, or lacks the data that was promised."""
 
 
 def answer_result(media_type: str, content: bytes, *, is_declared: bool) -> JsonObject:
-    """The result of a call that went well; `is_declared` says whether its operation promises data.
+    """The result of a successful call; `is_declared` says whether its operation promises data.
 
     Raises:
-        Unreadable: it isn't there, or can't be read.
+        Unreadable: the data is missing, or can't be read.
     """
     kind = media_type.partition(";")[0].strip().lower()
     if not content:
@@ -65,15 +65,15 @@ def _block(kind: str, content: bytes) -> JsonObject:
 _MOST_OPERATIONS = 1_000
 _MOST_SAID = 4_000
 _UNANSWERED: dict[int, Outcome] = {502: "unknown", 504: "unknown"}
-"""What a gateway says that has handed a call on and has heard nothing that it could use."""
+"""Statuses of a gateway that has handed a call on, and got no usable answer."""
 
 
 @dataclass(eq=False)
 class Api:
-    """The API of one document, as `Connection` is one MCP server; `own` is what its task does."""
+    """The API of a document, with the methods of a `Connection`. Its task runs `own`."""
 
     server: Server
-    found: ListedOperations = field(default_factory=ListedOperations)
+    operations: ListedOperations = field(default_factory=ListedOperations)
     starts: int = 0
     """Whether its document has been read."""
     _base: str = ""
@@ -83,15 +83,15 @@ class Api:
     @property
     def listed(self) -> dict[str, JsonObject]:
         """Its operations by name, as an MCP server would list them."""
-        return self.found.tools
+        return self.operations.tools
 
     @property
     def left_out(self) -> list[tuple[str, str]]:
         """The operations that can't be offered, and why."""
-        return self.found.left_out
+        return self.operations.left_out
 
     async def own(self) -> None:
-        """Keep its connections until it is closed."""
+        """Keep its connections open until it is closed."""
         try:
             await self._over.wait()
         finally:
@@ -106,14 +106,14 @@ class Api:
         """Read its document.
 
         Raises:
-            ServerError: it can't be read, or says nothing that can be used.
+            ServerError: it can't be read or used.
         """
         try:
             async with asyncio.timeout(self.server.start_timeout):
-                text, found_at = await self._text()
-                await asyncio.to_thread(self._take, text, found_at)
-            # An address that a document names is its author's word: only the user's own may be a private one.
-            self._client = await self._checked(self._base, is_given=self.server.url is not None or found_at is not None)
+                text, source = await self._text()
+                await asyncio.to_thread(self._read, text, source)
+            # Only the user may name a private address: an address in a document may be anybody's.
+            self._client = await self._open(self._base, is_written=self.server.url is not None or source is not None)
         except TimeoutError:
             raise self._error(
                 f"did not give its document within {self.server.start_timeout:g} seconds", "server_start"
@@ -129,19 +129,19 @@ class Api:
     async def call(
         self, tool: str, arguments: JsonObject, expected: JsonObject | None = None, progress: Progress | None = None
     ) -> JsonObject:
-        """Make one call of an operation, once; return what came of it as an MCP server would tell it.
+        """Make one call of an operation, once; return its result in the form of an MCP server's.
 
         Raises:
-            ServerError: it wasn't made, failed, took too long, or what became of it isn't known.
+            ServerError: the call wasn't made, failed, took too long, or its outcome isn't known.
         """
         if self._client is None or self._over.is_set():
             raise self._error("is not connected any more", outcome="not made")
-        own = self.listed[tool]
+        operation = self.listed[tool]
         try:
-            request = request_of(own["_meta"][HTTP], self._base, self.server.query, arguments)
+            request = request_of(operation["_meta"][HTTP], self._base, self.server.query, arguments)
             async with asyncio.timeout(self.server.timeout):
                 answer = await self._answer(self._client, request)
-            return self._result(answer, own)
+            return self._result(answer, operation)
         except Unsendable as error:
             raise self._error(f"was not asked: {error}", outcome="not made") from None
         except TimeoutError:
@@ -167,24 +167,24 @@ class Api:
             why = "was lost during the call: whether it was carried out is not known"
             raise self._error(why, "server_lost", said=str(error), outcome="unknown") from error
 
-    def _result(self, answer: Answer, own: JsonObject) -> JsonObject:
+    def _result(self, answer: Answer, operation: JsonObject) -> JsonObject:
         if not 200 <= answer.status_code < 300:
-            said = answer.content[: 4 * _MOST_SAID].decode(errors="replace")[:_MOST_SAID]
+            text = answer.content[: 4 * _MOST_SAID].decode(errors="replace")[:_MOST_SAID]
             outcome = _UNANSWERED.get(answer.status_code)
-            raise self._error(f"answers with {answer.status_code}", said=said, outcome=outcome)
+            raise self._error(f"answers with {answer.status_code}", said=text, outcome=outcome)
         media_type: str = answer.headers.get("content-type", "")
-        return answer_result(media_type, answer.content, is_declared="outputSchema" in own)
+        return answer_result(media_type, answer.content, is_declared="outputSchema" in operation)
 
     async def _text(self) -> tuple[str, str | None]:
-        """The text of the document, and its address where it has one."""
-        source = self.server.openapi or ""
-        if not is_url(source):
-            return await asyncio.to_thread(read_text, Path(source)), None
+        """The text of the document, and its address if it has one."""
+        address = self.server.openapi or ""
+        if not is_url(address):
+            return await asyncio.to_thread(read_text, Path(address)), None
         from ...sources.http_client import LOST, UNASKED
 
-        async with await self._checked(source, has_given=self._is_own(source)) as client:
+        async with await self._open(address, sends_secrets=self._is_same_host(address)) as client:
             try:
-                answer = await client.get(source, headers={"accept": "application/json, application/yaml, */*;q=0.5"})
+                answer = await client.get(address, headers={"accept": "application/json, application/yaml, */*;q=0.5"})
             except UNASKED:
                 raise self._error("can't be used: the address of its document is malformed", "server_config") from None
             except LOST as error:
@@ -192,43 +192,42 @@ class Api:
         if answer.status_code != 200:
             raise self._error(f"answers with {answer.status_code} instead of its document", "server_start")
         try:
-            return answer.content.decode(), source
+            return answer.content.decode(), address
         except UnicodeDecodeError:
             raise SchemaError("it is not UTF-8") from None
 
-    def _is_own(self, source: str) -> bool:
-        """Whether the document is at the host that calls go to, which what is given with every call is for."""
+    def _is_same_host(self, address: str) -> bool:
+        """Whether the document is at the host that calls go to, and may so be sent `headers` and `query`."""
         try:
-            return self.server.url is None or scheme_and_host(self.server.url) == scheme_and_host(source)
+            return self.server.url is None or scheme_and_host(self.server.url) == scheme_and_host(address)
         except SchemaError:
             raise self._error(
                 "can't be used: its url, or that of its document, is not an address", "server_config"
             ) from None
 
-    def _take(self, text: str, found_at: str | None) -> None:
-        document = Document.parse(text)
-        self._base = self.server.url or document.base(found_at)
-        headers = frozenset(name.lower() for name in self.server.headers)
-        hidden = AlwaysSent(headers=headers, query=frozenset(self.server.query))
-        self.found = listed_operations(document, self.server.offers, hidden, _MOST_OPERATIONS, self.server.most_bytes)
-        for one in self.listed.values():
-            one["_meta"][HTTP]["at"] = redacted(self._base)
+    def _read(self, text: str, source: str | None) -> None:
+        document, server = Document.parse(text), self.server
+        self._base = server.url or document.base(source)
+        hidden = AlwaysSent(headers=frozenset(map(str.lower, server.headers)), query=frozenset(server.query))
+        self.operations = listed_operations(document, server.offers, hidden, _MOST_OPERATIONS, server.most_bytes)
+        for tool in self.listed.values():
+            tool["_meta"][HTTP]["at"] = redacted(self._base)
 
-    async def _checked(self, url: str, *, has_given: bool = True, is_given: bool = True) -> Client:
-        """A client for an address that may be called, `has_given` with what goes with every call.
+    async def _open(self, url: str, *, sends_secrets: bool = True, is_written: bool = True) -> Client:
+        """A client for an address, which is checked first; with `sends_secrets`, it sends the server's headers.
 
-        `is_given`: it is the user who has named the host.
+        `is_written`: the user has written the host down.
         """
         try:
             from ...sources.http_client import check_address, judged_client
         except ModuleNotFoundError:
             raise self._error(f"needs an extra: {pip_install('http')}", "server_config") from None
-        own = self.server
-        headers = own.headers if has_given else dict[str, str]()
-        hosts, most = own.allow_hosts, own.most_bytes
-        await check_address(url, hosts, trusts_written=is_given)
-        return judged_client(url, headers=headers, allow_hosts=hosts, most_bytes=most, trusts_written=is_given)
+        server = self.server
+        headers = server.headers if sends_secrets else dict[str, str]()
+        hosts, most = server.allow_hosts, server.most_bytes
+        await check_address(url, hosts, trusts_written=is_written)
+        return judged_client(url, headers=headers, allow_hosts=hosts, most_bytes=most, trusts_written=is_written)
 
     def _error(self, reason: str, code: str = "server", said: str = "", outcome: Outcome | None = None) -> ServerError:
-        own = self.server
-        return ServerError(reason, server=own.name, code=code, said=said, kind=own.kind, outcome=outcome)
+        server = self.server
+        return ServerError(reason, server=server.name, code=code, said=said, kind=server.kind, outcome=outcome)

@@ -1,4 +1,4 @@
-"""The contents of requests and answers: what an operation takes in addition to its parameters, and what it gives."""
+"""The contents of requests and answers: the body that an operation takes, and the data that it returns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import SchemaError
 from ...schema.json import JsonObject, encode, is_object
 from .document import Document
-from .schemas import alone, judge_schema
+from .schemas import judge_schema, standalone
 
 _FORM = "application/x-www-form-urlencoded"
 _SENT = {_FORM, "text/plain", "*/*", "application/*"}
@@ -22,76 +22,76 @@ _NOTHING = '{"type":"null"}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """What is sent in the body of a request."""
+    """The body of a request."""
 
     schema: Any
     media_type: str
     is_required: bool
-    said: str
-    """What the document says of it."""
+    description: str
+    """Its description in the document."""
 
 
-def request_body(document: Document, given: Any) -> Body | None:
-    """What an operation takes in addition to its parameters, None for nothing.
+def request_body(document: Document, value: Any) -> Body | None:
+    """The body that an operation takes in addition to its parameters, None if it takes none.
 
     Raises:
-        SchemaError: it can't be read, or must be sent and can't be.
+        SchemaError: it can't be read, or is required and can't be sent.
     """
-    if given is None:
+    if value is None:
         return None
-    own = document.resolved(given)
-    said, is_required = own.get("description"), own.get("required") is True
-    for kind, schema in _schemas(own):
+    body = document.resolved(value)
+    description, is_required = body.get("description"), body.get("required") is True
+    for kind, schema in _schemas(body):
         if is_json(kind) or kind in _SENT:
             return Body(
                 schema=schema,
                 media_type="application/json" if kind.endswith("/*") else kind,
                 is_required=is_required,
-                said=said if isinstance(said, str) else "",
+                description=description if isinstance(description, str) else "",
             )
     if is_required:
         raise SchemaError("it takes a body of a kind that isn't sent")
     return None
 
 
-def given_by(document: Document, operation: JsonObject) -> JsonObject | None:
-    """The schema of what comes back where all goes well, None where that isn't said.
+def response_schema(document: Document, operation: JsonObject) -> JsonObject | None:
+    """The schema of the successful answers of an operation, None if they aren't declared.
 
     Raises:
         SchemaError: it can't be read.
     """
     responses: Any = operation.get("responses")
-    found: dict[str, Any] = {}
-    for status, given in responses.items() if is_object(responses) else ():
+    promised: dict[str, Any] = {}
+    for status, value in responses.items() if is_object(responses) else ():
         if not _WELL.match(status):
             continue
-        own = document.resolved(given)
-        if not own.get("content"):
-            found[_NOTHING] = {"type": "null"}
+        response = document.resolved(value)
+        if not response.get("content"):
+            promised[_NOTHING] = {"type": "null"}
             continue
-        promised = [schema for kind, schema in _schemas(own) if is_json(kind)]
-        if not promised:
+        schemas = [schema for kind, schema in _schemas(response) if is_json(kind)]
+        if not schemas:
             return None
-        for schema in promised:
+        for schema in schemas:
             judge_schema(schema)
-            found[encode(schema)] = schema
-    distinct = [*found.values()]
-    if [*found] in ([], [_NOTHING]) or True in distinct or {} in distinct:
+            promised[encode(schema)] = schema
+    distinct = [*promised.values()]
+    if [*promised] in ([], [_NOTHING]) or True in distinct or {} in distinct:
         return None
-    return alone(document, distinct[0] if len(distinct) == 1 else {"anyOf": distinct}, "response")
+    return standalone(document, distinct[0] if len(distinct) == 1 else {"anyOf": distinct}, "response")
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a media type is one of JSON."""
+    """Whether a media type is JSON."""
     return media_type == "application/json" or media_type.endswith("+json")
 
 
-def _schemas(own: JsonObject) -> list[tuple[str, Any]]:
-    """The kinds of a content with their schemas; anything else is passed over."""
-    content: Any = own.get("content")
+def _schemas(part: JsonObject) -> list[tuple[str, Any]]:
+    """The media types of a content with their schemas; malformed ones are skipped."""
+    content: Any = part.get("content")
     if not is_object(content):
         return []
     if len(content) > _MOST_KINDS:
         raise SchemaError(f"it has more than {_MOST_KINDS} kinds of one content")
-    kinds = [(kind.partition(";")[0].strip().lower(), one) for kind, one in content.items()]
-    return [(kind, one.get("schema", True)) for kind, one in kinds if _KIND.match(kind) and is_object(one)]
+    entries = [(kind.partition(";")[0].strip().lower(), value) for kind, value in content.items()]
+    return [(kind, value.get("schema", True)) for kind, value in entries if _KIND.match(kind) and is_object(value)]

@@ -1,4 +1,4 @@
-"""An OpenAPI document (3.0, 3.1): its values, what its references lead to within it, and the address that it names."""
+"""An OpenAPI document (3.0, 3.1): its values, the targets of its references, and the address that it names."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...schema.json import JsonObject, decode, is_list, is_object
 from ...schema.walk import target_of
 
 _MOST_STEPS = 20
-"""How many references may lead to one another."""
+"""How many references may follow one another."""
 _LONGEST = 2_000
-"""How many characters a reference, an address, or what is filled into one may have."""
+"""How many characters a reference, an address, or the default of a variable may have."""
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document; it is data, of whoever has written it."""
+    """A document: untrusted data."""
 
     root: JsonObject
 
@@ -37,7 +37,7 @@ class Document:
             root = decode(text.removeprefix("\ufeff")) if is_json else parse_yaml(text)
         except Unaccepted as error:
             raise SchemaError(str(error)) from None
-        except (ValueError, RecursionError):  # whose words may quote it
+        except (ValueError, RecursionError):  # their messages may quote it
             raise SchemaError("it is neither JSON nor YAML that can be read") from None
         version = root.get("openapi") if is_object(root) else None
         if not isinstance(version, str) or not version.startswith("3.") or not is_object(root):
@@ -45,7 +45,7 @@ class Document:
         return cls(root)
 
     def at(self, reference: str) -> Any:
-        """What a reference leads to.
+        """The target of a reference.
 
         Raises:
             SchemaError: it leads out of the document, or to nothing.
@@ -54,12 +54,12 @@ class Document:
             raise SchemaError("it refers to another document, which is not read")
         if not reference.startswith("#/") or len(reference) > _LONGEST:
             raise SchemaError("it refers to what isn't in the document")
-        if (found := target_of(reference, self.root)) is None:
+        if (target := target_of(reference, self.root)) is None:
             raise SchemaError("it refers to what isn't in the document")
-        return found
+        return target
 
     def resolved(self, part: Any) -> JsonObject:
-        """A part of the document that may be given by a reference.
+        """A part of the document, which may be a reference.
 
         Raises:
             SchemaError: it can't be found, or isn't an object.
@@ -72,26 +72,26 @@ class Document:
             part = self.at(reference)
         raise SchemaError("its references lead round in circles")
 
-    def base(self, found_at: str | None) -> str:
-        """The address of the API: the first of its servers, seen from where the document was found.
+    def base(self, source: str | None) -> str:
+        """The address of the API: the first of its servers, relative to the address of the document.
 
         Raises:
-            SchemaError: it names none that can be used.
+            SchemaError: the document names no usable one.
         """
         servers: Any = self.root.get("servers")
         first: Any = servers[0] if is_list(servers) and servers else {"url": "/"}
         url: Any = first.get("url") if is_object(first) else None
         if not isinstance(url, str):
             raise SchemaError("it names no address: give `url`")
-        whole = _seen_from(found_at, _filled(url, first.get("variables")))
-        scheme, _ = origin = scheme_and_host(whole)
-        if scheme not in {"http", "https"} or not whole.isprintable() or " " in whole:
+        address = _seen_from(source, _filled(url, first.get("variables")))
+        scheme, _ = origin = scheme_and_host(address)
+        if scheme not in {"http", "https"} or not address.isprintable() or " " in address:
             raise SchemaError("it names no whole address: give `url`")
-        if "?" in whole or "#" in whole:  # in which the path of an operation would land
+        if "?" in address or "#" in address:  # the path of an operation would become part of it
             raise SchemaError("it names an address with a query: give `url`")
-        if found_at is not None and origin != scheme_and_host(found_at):
+        if source is not None and origin != scheme_and_host(source):
             raise SchemaError("it names the address of another host than its own: give `url`")
-        return whole
+        return address
 
 
 def scheme_and_host(url: str) -> tuple[str, str]:
@@ -108,9 +108,9 @@ def scheme_and_host(url: str) -> tuple[str, str]:
         raise SchemaError("the address that it names can't be read: give `url`") from None
 
 
-def _seen_from(found_at: str | None, url: str) -> str:
+def _seen_from(source: str | None, url: str) -> str:
     try:
-        return url if found_at is None else urljoin(found_at, url)
+        return url if source is None else urljoin(source, url)
     except ValueError:
         raise SchemaError("the address that it names can't be read: give `url`") from None
 
@@ -123,8 +123,8 @@ def _filled(url: str, variables: Any) -> str:
 
 
 def _default(variables: Any, name: str) -> str:
-    one: Any = variables.get(name) if is_object(variables) else None
-    default: Any = one.get("default") if is_object(one) else None
+    variable: Any = variables.get(name) if is_object(variables) else None
+    default: Any = variable.get("default") if is_object(variable) else None
     if not isinstance(default, str) or len(default) > _LONGEST:
         raise SchemaError("its address has a variable without a default: give `url`")
     return default

@@ -1,4 +1,4 @@
-"""A call of an operation as an HTTP request: what of it goes into the path, the query, the headers and the body."""
+"""A call of an operation as an HTTP request: its path, query, headers and body."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 class Unsendable(Exception):
-    """A value that can't travel where it has to; the message quotes nothing of it."""
+    """A value that can't be sent in its place; the message doesn't quote it."""
 
 
 def judge_path(template: str) -> None:
-    """Judge a path as a document says it.
+    """Validate the path of an operation.
 
     Raises:
-        SchemaError: no call could be made by it.
+        SchemaError: no call could be made with it.
     """
     pieces = _PLACE.split(template)
-    # What the document itself says may hold anything but what would end the path.
-    if not template.startswith("/") or any(not one.isprintable() or "?" in one or "#" in one for one in pieces[::2]):
+    # Outside its variables, a path may hold anything that doesn't end it.
+    if not template.startswith("/") or any(not piece.isprintable() or {*"?#"} & {*piece} for piece in pieces[::2]):
         raise SchemaError("its path is malformed")
     if _leads_elsewhere(template):
         raise SchemaError("its path would lead to another one")
@@ -36,15 +36,15 @@ def filled_path(template: str, values: Mapping[str, str]) -> str:
     """A path with its values.
 
     Raises:
-        Unsendable: one is empty, or would lead to another path.
+        Unsendable: a value is empty, or would lead to another path.
     """
 
-    def written(match: re.Match[str]) -> str:
+    def filled_part(match: re.Match[str]) -> str:
         if not (value := values.get(match[1], "")):
             raise Unsendable("a part of its path is empty")
         return percent_quoted(value)
 
-    path = _PLACE.sub(written, template)
+    path = _PLACE.sub(filled_part, template)
     if _leads_elsewhere(path):
         raise Unsendable("a part of its path would lead to another one")
     return path
@@ -55,7 +55,7 @@ def _leads_elsewhere(path: str) -> bool:
 
 
 def percent_quoted(text: str) -> str:
-    """A text within an address, where none of its signs means anything."""
+    """A text, quoted for an address, so that none of its characters has a meaning there."""
     return quote(text, safe="", errors="replace")
 
 
@@ -63,7 +63,7 @@ _BETWEEN = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
 class Request(NamedTuple):
-    """What is sent."""
+    """An HTTP request."""
 
     method: str
     url: str
@@ -72,24 +72,23 @@ class Request(NamedTuple):
 
 
 def request_of(http: JsonObject, base: str, query: Mapping[str, str], arguments: Mapping[str, Any]) -> Request:
-    """The request of a call; `query` goes with every one.
+    """The request of a call; `query` is sent with every call.
 
     Raises:
-        Unsendable: a value can't travel.
+        Unsendable: a value can't be sent.
     """
-    given = [(one, arguments[one["as"]]) for one in http["parameters"] if one["as"] in arguments]
     pairs = [f"{percent_quoted(name)}={percent_quoted(value)}" for name, value in query.items()]
     headers: dict[str, str] = {"accept": "application/json, text/*;q=0.9, */*;q=0.5"}
     in_path: dict[str, str] = {}
-    for one, value in given:
-        if one["in"] == "path":
-            in_path[one["name"]] = _simple(one, value)
-        elif one["in"] == "header" and value is not None:
-            headers[one["name"]] = _header(_simple(one, value))
+    for parameter, value in ((item, arguments[item["as"]]) for item in http["parameters"] if item["as"] in arguments):
+        if parameter["in"] == "path":
+            in_path[parameter["name"]] = _simple(parameter, value)
+        elif parameter["in"] == "header" and value is not None:
+            headers[parameter["name"]] = _header(_simple(parameter, value))
         elif value is not None:
-            pairs += _queried(one, value)
-    taken = {percent_quoted(name) for name in query}
-    if any(pair.partition("=")[0] in taken for pair in pairs[len(query) :]):
+            pairs += _queried(parameter, value)
+    reserved = {percent_quoted(name) for name in query}
+    if any(pair.partition("=")[0] in reserved for pair in pairs[len(query) :]):
         raise Unsendable("a value would take the place of what goes with every call")
     url = base.rstrip("/") + filled_path(http["path"], in_path) + (f"?{'&'.join(pairs)}" if pairs else "")
     body = http.get("body")
@@ -99,25 +98,25 @@ def request_of(http: JsonObject, base: str, query: Mapping[str, str], arguments:
     return Request(http["method"], url, headers, _content(body["type"], arguments[body["as"]]))
 
 
-def _simple(one: JsonObject, value: Any) -> str:
-    """A value without names, as paths and headers have it."""
-    if one["style"] == "json":
+def _simple(parameter: JsonObject, value: Any) -> str:
+    """A value without its parameter's name, for a path or a header."""
+    if parameter["style"] == "json":
         return encode(value)
     if is_list(value):
         return ",".join(map(_text, value))
     if is_object(value):
-        sign = "=" if one["explode"] else ","
+        sign = "=" if parameter["explode"] else ","
         return ",".join(f"{name}{sign}{_text(member)}" for name, member in value.items())
     return _text(value)
 
 
-def _queried(one: JsonObject, value: Any) -> Iterator[str]:
-    name, style = percent_quoted(one["name"]), one["style"]
+def _queried(parameter: JsonObject, value: Any) -> Iterator[str]:
+    name, style = percent_quoted(parameter["name"]), parameter["style"]
     if style == "json":
         yield f"{name}={percent_quoted(encode(value))}"
     elif is_list(value):
         texts = [percent_quoted(_text(item)) for item in value]
-        if one["explode"]:
+        if parameter["explode"]:
             yield from (f"{name}={text}" for text in texts)
         elif texts:
             yield f"{name}={_BETWEEN.get(style, ',').join(texts)}"
@@ -125,7 +124,7 @@ def _queried(one: JsonObject, value: Any) -> Iterator[str]:
         members = [(key, percent_quoted(_text(member))) for key, member in value.items()]
         if style == "deepObject":
             yield from (f"{name}[{percent_quoted(key)}]={text}" for key, text in members)
-        elif one["explode"]:
+        elif parameter["explode"]:
             yield from (f"{percent_quoted(key)}={text}" for key, text in members)
         elif members:
             yield f"{name}={_BETWEEN.get(style, ',').join(f'{percent_quoted(key)},{text}' for key, text in members)}"
