@@ -1,4 +1,4 @@
-"""`-i picture=@photo.png`: a file that the model is shown, as a message of its own (M10), or that holds a value."""
+"""`-i picture=@photo.png`: a file that becomes a message for the model (M10), or that holds a value."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _KINDS = {"image": Image, "audio": Audio}
 
 
 def attached(context: Context, pairs: Sequence[str]) -> tuple[list[str], list[JsonObject]]:
-    """The pairs that are values of the input, and messages with the files that the others name.
+    """The pairs that are values of the input, and messages with the files that the other pairs name.
 
-    A pair names a file where its value begins with @ and the input doesn't declare its key; @@ is the sign itself.
-    A key that the input declares as no text takes its value from the file, which holds it as JSON.
+    A pair names a file if its value begins with @ and the input doesn't declare its key; @@ stands for @ itself.
+    A key that the input declares with another type than text takes its value from the file, as JSON.
 
     Raises:
-        CommandError: a file can't be read, holds no JSON, or it isn't known what it is.
+        CommandError: a file can't be read, isn't JSON, or has no known media type.
     """
     values: list[str] = []
     messages: list[JsonObject] = []

@@ -20,10 +20,9 @@ from .render.terminal import Unwritable, give_up, tell
 from .spelling import spelled
 
 WRONG = (errors.RunError, errors.IdeaError, errors.EvalError, errors.SchemaError, errors.MessageError, CommandError)
-"""Errors of what was given, not of a run."""
+"""Errors in the command or in the Idea, not of a run."""
 _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_recording"}
-"""Codes of a model that can't be asked at all: errors in what was given, if no run has begun."""
-_MODEL_MISSING = "model_missing"
+"""Codes of a model that can't be asked at all: if no run has begun, the command is wrong."""
 _BROKEN_PIPE = 141
 MODULES = {
     "call": "make_call",
@@ -34,30 +33,34 @@ MODULES = {
     "studio": "open_studio",
     "worker": "serve_worker",
 }
-"""The modules of commands that have another name."""
+"""The modules of commands with another name."""
 GROUPS = {
     "Ideas": ("run", "check", "show", "call", "mcp", "pin", "chat", "studio", "serve", "fmt", "schema"),
     "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why", "eval", "refine"),
     "Runs by workers": ("submit", "schedule", "limit", "worker", "sweep", "follow", "cancel"),
     "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
 }
-"""The commands, each below the headline under which it is listed."""
+"""The commands by the headline under which they are listed."""
 _WORDS = re.compile(r'^(?:async )?def actum_.*?"""(.*?)(?:\n\n    Parameters\n|""")', re.DOTALL | re.MULTILINE)
 
 
 def command_words(module: str) -> str:
-    """What a command is for, as its function says it: none is imported to list them."""
+    """The help of a command, read from its source, so that listing the commands imports none of them."""
     source = Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8")
-    found = _WORDS.search(source)
-    parts = cleandoc(found[1]).split("\n\n") if found is not None else []
+    match = _WORDS.search(source)
+    parts = cleandoc(match[1]).split("\n\n") if match is not None else []
     return "\n\n".join(part.replace("\n", " ") for part in parts)
+
+
+def _shown_default(default: object) -> str | None:
+    return None if default is None or default is False or default == "" else str(default)
 
 
 app = App(
     name="actum",
     help="Run, check and show agents that are JSON files.",
     version=__version__,
-    default_parameter=Parameter(negative=()),
+    default_parameter=Parameter(negative=(), show_default=_shown_default),
 )
 for place, (title, names) in enumerate(GROUPS.items()):
     panel = Group(title, sort_key=place)
@@ -86,7 +89,7 @@ def run_command(arguments: Sequence[str]) -> int:
     except Unwritable as error:
         _give_up_stdout()
         return _say(error.message, 1)
-    except OSError as error:  # of what is printed past `say`, for example the help
+    except OSError as error:  # from a print that doesn't use `say`, for example of the help
         if is_debug:
             raise
         _give_up_stdout()
@@ -98,7 +101,7 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """What is printed past `say`, for example the help, is written escaped where the encoding doesn't have it."""
+    """Have characters that the encoding lacks escaped where `say` is not used, for example in the help."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -110,13 +113,9 @@ def _give_up_stdout() -> None:
 
 
 def _is_wrong(error: errors.ActumError) -> bool:
-    """Whether the command or the Idea is wrong, rather than a run that failed."""
-    has_run = error.result is not None
-    return (
-        isinstance(error, WRONG)
-        or error.code in {"server_config", _MODEL_MISSING}
-        or (error.code in _ABSENT_MODEL and not has_run)
-    )
+    """Whether the command or the Idea is wrong, in contrast to a run that failed."""
+    is_absent = error.code in _ABSENT_MODEL and error.result is None
+    return isinstance(error, WRONG) or error.code in {"server_config", "model_missing"} or is_absent
 
 
 def _say(message: str, code: int) -> int:

@@ -27,46 +27,45 @@ DepsNames: TypeAlias = Annotated[
 ]
 
 
-def factories_at(given: Sequence[str] | None) -> Mapping[str, Factory]:
-    """The factories that `--deps` names, by their own names or those that are given.
+def factories_at(names: Sequence[str] | None) -> Mapping[str, Factory]:
+    """The factories that `--deps` names, by their own names or by the given ones.
 
     Raises:
         CommandError: there is no such function, or two have the same name.
     """
-    found: dict[str, Factory] = {}
-    for one in given or ():
-        name, sign, function = one.partition("=")
-        named = function if sign else one
-        key = name if sign else one.rpartition(":")[2]
-        if key in found:
+    factories: dict[str, Factory] = {}
+    for option in names or ():
+        name, sign, function = option.partition("=")
+        path, key = (function, name) if sign else (option, option.rpartition(":")[2])
+        if key in factories:
             raise CommandError(f"--deps: two would make {key!r}: name one NAME=MODULE:FUNCTION")
         try:
-            found[key] = function_named(named, _imported)
+            factories[key] = function_named(path, _imported)
         except IdeaError as error:
-            raise CommandError(f"--deps {one}: {error.message}") from error
-    return found
+            raise CommandError(f"--deps {option}: {error.message}") from error
+    return factories
 
 
 @asynccontextmanager
-async def given_deps(given: Sequence[str] | None, idea: Idea, name: str) -> AsyncGenerator[Any]:
-    """What the tools of a run are given that this process carries out by hand; its factory's `Row` has no tenant.
+async def given_deps(names: Sequence[str] | None, idea: Idea, name: str) -> AsyncGenerator[Any]:
+    """The `deps` of a run that a command carries out itself; the `Row` that its factory gets has no tenant.
 
     Raises:
         CommandError: as `factories_at`.
         RunError: the Idea names other deps, or they can't be made.
     """
     row = Row(id=name, state="running", is_by_hand=True)
-    async with provided(factories_at(given), idea, row) as deps:
+    async with provided(factories_at(names), idea, row) as deps:
         yield deps
 
 
 def _imported(module: str) -> str:
-    """Import a module, whose tools are known to the Ideas that name it and to nobody else."""
-    called: list[str] = []
+    """Import a module; only Ideas that name it get its tools."""
+    modules: list[str] = []
 
     def load() -> str:
-        called.append(load_activities(module, Path.cwd()))
-        return called[0]
+        modules.append(load_activities(module, Path.cwd()))
+        return modules[0]
 
     DEFAULT.loaded(load)
-    return called[0]
+    return modules[0]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from getpass import getuser
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
 from ..app.idea import Idea
+from ..errors import NotWaiting
 from ..inspection.wording import call_name
-from ..protocol.approvals import Pending
+from ..protocol.approvals import Ruling
 from ..runs.handle import Run
 from ..runs.runs import run_in_file
 from .options import runs_at
@@ -23,34 +24,46 @@ from .render.terminal import tell
 RunName: TypeAlias = Annotated[str, Parameter(help="The run's file, or its id where it was submitted.")]
 
 
-def decider() -> str:
-    """Who gives the command, for those who would decide later; empty where the system has no name for them."""
+async def decide(run: Run, call: str | None, ruling: Ruling, **how: Any) -> None:
+    """Decide on a waiting call of a run, or on all that wait, and say which.
+
+    Raises:
+        NotWaiting: no such call waits; the message names the gates that the run waits for.
+    """
+    try:
+        calls = await run.decide_all(None if call is None else [call], ruling, by=_user(), **how)
+    except NotWaiting as error:
+        if not (gates := [reason for reason in run.row.waiting if reason.startswith("†")]):
+            raise
+        words = error.message.removesuffix("; waiting: none")
+        raise NotWaiting(f"{words}; it waits for {', '.join(gates)}: approve it by that name") from None
+    decided = "approved" if ruling == "approve" else "denied"
+    tell(f"actum: {decided} {', '.join(f'{call.of} {call_name(call.call)}' for call in calls)}")
+
+
+def _user() -> str:
+    """The user's name, noted for those who would decide later; empty if the system has none."""
     try:
         return getuser()
     except (KeyError, OSError):
         return ""
 
 
-def tell_decided(how: str, calls: Sequence[Pending]) -> None:
-    """Tell which calls a decision was about, since without a call it is about all that waited."""
-    tell(f"actum: {how} {', '.join(f'{one.of} {call_name(one.call)}' for one in calls)}")
-
-
 def is_file_of_run(run: str, store: str | None) -> bool:
-    """Whether a run is named by its file, rather than by its id."""
+    """Whether a run is named by its file instead of its id."""
     return store is None and ("/" in run or run.endswith(".json") or os.path.lexists(run))
 
 
 @asynccontextmanager
 async def run_at(run: str, store: str | None) -> AsyncGenerator[Run]:
-    """The run in a file, or the one of this id.
+    """The run in a file, or the one with this id.
 
     Raises:
         RunNotFound: there is no such run.
     """
     if is_file_of_run(run, store):
-        async with run_in_file(run) as own:
-            yield own
+        async with run_in_file(run) as handle:
+            yield handle
         return
     async with runs_at(store) as runs:
         yield await runs.get(run)
@@ -64,6 +77,6 @@ async def idea_at(run: str, store: str | None) -> Idea:
     """
     if run.startswith("idea:") or is_file_of_run(run, store):
         return Idea.load(run)
-    async with run_at(run, store) as held:
-        # As if it lay in the current folder, so that what it names there may be read, as for one's own file (D17).
-        return replace(await held.idea(), file=Path.cwd() / f"{run}.json")
+    async with run_at(run, store) as handle:
+        # As if its file lay in the current folder, so that what it names there may be read (D17).
+        return replace(await handle.idea(), file=Path.cwd() / f"{run}.json")

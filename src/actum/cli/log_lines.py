@@ -1,4 +1,4 @@
-"""The lines of a worker on stderr, in words or as JSON, and the commands that are started for what becomes of runs."""
+"""A worker's log lines on stderr, as text or JSON, and the commands that it starts when runs reach a state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATES = ("failed", "waiting", "done")
 
 
 class LogLines(logging.Handler):
-    """Prints records on stderr: warnings in words, or all as JSON."""
+    """Prints records on stderr: warnings as text, or all records as JSON."""
 
     def __init__(self, form: Literal["text", "json"]) -> None:
         super().__init__(logging.WARNING if form == "text" else logging.INFO)
@@ -36,14 +36,14 @@ class LogLines(logging.Handler):
 
 
 def line_of(record: logging.LogRecord) -> JsonObject:
-    """A record as an object: when, how grave, its words, and its fields."""
+    """A record as an object: its time, level, message and fields."""
     at = f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
     fields: Any = getattr(record, FIELDS, {})
     return {"time": at, "level": record.levelname.lower(), "message": record.getMessage(), "event": "log", **fields}
 
 
 def log_to_stderr(form: Literal["text", "json"]) -> None:
-    """Have what a worker logs printed on stderr."""
+    """Print a worker's log on stderr."""
     log = logging.getLogger("actum.worker")
     log.addHandler(LogLines(form))
     if form == "json":
@@ -51,12 +51,12 @@ def log_to_stderr(form: Literal["text", "json"]) -> None:
 
 
 def commands_of(pairs: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """The commands that `--on STATE=COMMAND` names, as words.
+    """The commands that `--on STATE=COMMAND` names, by state, split into words.
 
     Raises:
         CommandError: one can't be read.
     """
-    found: dict[str, Sequence[str]] = {}
+    commands: dict[str, Sequence[str]] = {}
     for pair in pairs:
         state, text = pair_of(pair, "--on takes")
         if state not in _STATES:
@@ -67,12 +67,12 @@ def commands_of(pairs: Sequence[str]) -> Mapping[str, Sequence[str]]:
             raise CommandError(f"--on {state}: {text!r} is not a command: {error}") from None
         if not words:
             raise CommandError(f"--on {state}= takes a command")
-        found[state] = words
-    return found
+        commands[state] = words
+    return commands
 
 
 class Started(logging.Handler):
-    """Starts a command for each run that a worker has brought to a state. No shell reads it; the event is its input."""
+    """Starts a command, without a shell, for each run that the worker brings to a state; its input is the event."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], worker: str) -> None:
         super().__init__(logging.INFO)
@@ -90,7 +90,7 @@ class Started(logging.Handler):
 
     @asynccontextmanager
     async def begun(self) -> AsyncGenerator[None]:
-        """Start commands as long as the block; those of the last events are waited for."""
+        """Start commands during the block and wait for the last ones at its end."""
         log = logging.getLogger("actum.worker")
         log.addHandler(self)
         log.setLevel(logging.INFO)
@@ -116,7 +116,7 @@ class Started(logging.Handler):
                 async with asyncio.timeout(_PATIENCE):
                     await process.communicate(f"{encode(event)}\n".encode())
             except TimeoutError:
-                pass  # it is ended below
+                pass  # killed below
             finally:
                 if process.returncode is None:
                     process.kill()

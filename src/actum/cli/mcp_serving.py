@@ -1,6 +1,6 @@
 """Serving a host of MCP over stdio: Ideas (`actum serve --stdio`), or the servers of a file (`actum mcp serve`).
 
-Standard output belongs to the host; what its user is to know goes to standard error, which hosts keep as a log.
+Standard output belongs to the host; messages for the user go to standard error, which hosts keep as a log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MEMORY = ":memory:"
 
 
 async def serve_servers(file: str, approve: str, store: str | None) -> int:
-    """Put the servers of a file before a host, as `carry_out`, and `find_tools` where they have many tools."""
+    """Offer a host the servers of a file through `carry_out`, and `find_tools` if they have many tools."""
     from ..serving.mcp_options import McpOptions
 
     async with started(file) as servers:
@@ -31,7 +31,7 @@ async def serve_servers(file: str, approve: str, store: str | None) -> int:
 
 
 async def over_stdio(place: str | None, **served: Any) -> None:
-    """Serve until the host closes its end; `served` is what a desk is about."""
+    """Serve until the host closes its end; `served` are the options of the `Desk`."""
     from ..runs.runs import Runs
     from ..serving.desk import Desk
     from ..serving.mcp_server import Host
@@ -42,13 +42,13 @@ async def over_stdio(place: str | None, **served: Any) -> None:
 
 
 def place_beside(store: str | None, beside: Path) -> str | None:
-    """Where runs are kept that a host may come back to; None for nowhere.
+    """The place that keeps runs for the host to come back to; None for none.
 
-    Hosts start their servers anywhere, so the place is beside what is served, not in the current folder.
+    Hosts start their servers in any folder, so the place is beside what is served, not in the current folder.
     """
-    named = store or os.environ.get("ACTUM_RUNS")
-    if named is not None:
-        return None if named == MEMORY else named
+    place = store or os.environ.get("ACTUM_RUNS")
+    if place is not None:
+        return None if place == MEMORY else place
     folder = beside.resolve().parent / ".actum"
     try:
         folder.mkdir(exist_ok=True)

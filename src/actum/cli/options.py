@@ -1,4 +1,4 @@
-"""What options and arguments of the command line mean: inputs, stores, and the errors of writing them wrong."""
+"""What options and arguments of the command line mean: inputs, stores, and the errors when they are malformed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from ..errors import ActumError
+from ..errors import ActumError, SchemaError
 from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library, as_microseconds, input_schema
 from ..ideas.store import MAIN, check_segment, parse_address
 from ..protocol.context import Context
+from ..protocol.tool import Tool
 from ..runs.kept_run import Versions
 from ..runs.run_store import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, decoded, is_object
@@ -93,21 +94,21 @@ def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonOb
 
 
 def _check_key(context: Context, key: str, path: Sequence[str], values: Json) -> None:
-    """Refuse a key that the input's schema does not have, where it says which it has and of no others."""
+    """Refuse a key that the input's schema doesn't have, unless the schema allows others."""
     value: Any = context.get("†input", {})
     for at, segment in enumerate(path):
         objects = _objects(_type_of(context, path[:at]))
-        names = {name for one in objects for name in one.fields}
-        known = [*names, *(one for held in (value, values) if is_object(held) for one in held)]
-        if objects and all(one.rest is None for one in objects) and segment not in known:
+        names = {name for shape in objects for name in shape.fields}
+        known = [*names, *(key for item in (value, values) if is_object(item) for key in item)]
+        if objects and all(shape.rest is None for shape in objects) and segment not in known:
             near = get_close_matches(segment[:100], known, 1, 0.5)
-            there = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names)[:10])}"
-            raise CommandError(f"-i {key}: the input has no {segment!r}; {there}")
-        value, values = (one.get(segment) if is_object(one) else None for one in (value, values))
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names)[:10])}"
+            raise CommandError(f"-i {key}: the input has no {segment!r}; {hint}")
+        value, values = (item.get(segment) if is_object(item) else None for item in (value, values))
 
 
 def pair_of(pair: str, who: str) -> tuple[str, str]:
-    """The two sides of `key=value`; `who` begins the error about anything else."""
+    """The two sides of `key=value`; `who` is the beginning of the error for anything else."""
     key, sign, text = pair.partition("=")
     if not sign or not key:
         raise CommandError(f"{who} key=value, not {pair!r}")
@@ -115,19 +116,25 @@ def pair_of(pair: str, who: str) -> tuple[str, str]:
 
 
 def typed_value(text: str, wanted: Type) -> Json:
-    """A value from the command line: JSON if it reads as JSON and nothing but a text is wanted."""
-    if all(isinstance(one, Text) for one in wanted.apart_from_null or (None,)):
+    """A value from the command line: a text if the type takes nothing else, JSON if it parses as such."""
+    if all(isinstance(kind, Text) for kind in wanted.apart_from_null or (None,)):
         return text
     return decoded(text, text)
 
 
-def parameters_of(pairs: Sequence[str], schema: JsonObject) -> JsonObject:
-    """The parameters of a tool that pairs give, by the schema of all of them."""
-    given: JsonObject = {}
+def parameters_of(pairs: Sequence[str], tool: Tool) -> JsonObject:
+    """The parameters of a tool that pairs give.
+
+    Raises:
+        SchemaError: they don't fit.
+    """
+    schema, values = tool.parameters, dict[str, Json]()
     for pair in pairs:
         key, text = pair_of(pair, "a parameter is given as")
-        given[key] = typed_value(text, type_of(properties_of(schema).get(key), root=schema))
-    return given
+        values[key] = typed_value(text, type_of(properties_of(schema).get(key), root=schema))
+    if complaint := tool.validator.complaint(values):
+        raise SchemaError(complaint, tool=tool.name)
+    return values
 
 
 def json_option(text: str, option: str) -> Json:
@@ -163,30 +170,32 @@ def _standard_input() -> str:
 
 def _type_of(context: Context, path: Sequence[str]) -> Type:
     """The type of a member of the input, as far as one is declared."""
-    found = type_of(input_schema(context))
+    reached = type_of(input_schema(context))
     for segment in path:
         try:
-            found = member(found, segment)
+            reached = member(reached, segment)
         except Misfit:
             return ANYTHING
-    return found
+    return reached
 
 
 def _objects(declared: Type) -> list[Object]:
-    return [one for one in declared.alternatives or () if isinstance(one, Object)]
+    return [shape for shape in declared.alternatives or () if isinstance(shape, Object)]
 
 
 def declared(context: Context, key: str) -> bool:
     """Whether the input of a context has this key, or its schema does."""
     first = key.partition(".")[0]
     value: Any = context.get("†input", {})
-    return (is_object(value) and first in value) or any(first in one.fields for one in _objects(_type_of(context, ())))
+    if is_object(value) and first in value:
+        return True
+    return any(first in shape.fields for shape in _objects(_type_of(context, ())))
 
 
 def takes_no_text(context: Context, key: str) -> bool:
-    """Whether the input's schema says of this key that it is something else than a text."""
+    """Whether the input's schema gives this key a type other than text."""
     kinds = _type_of(context, key.split(".")).apart_from_null
-    return kinds is not None and not any(isinstance(one, Text) for one in kinds)
+    return kinds is not None and not any(isinstance(kind, Text) for kind in kinds)
 
 
 @asynccontextmanager
@@ -198,10 +207,10 @@ async def library_of(
     makes: bool = False,
     reads: bool = True,
 ) -> AsyncGenerator[Library]:
-    """The library that a command works with; what was opened is closed again.
+    """The library in a store, which is closed after the block; `makes` lets the command begin a store.
 
     Raises:
-        IdeaError: there is no store, and the command does not begin one where it was told to.
+        IdeaError: there is no store, and none may be begun there.
     """
     name = store or default_store()
     if makes or reads:
@@ -215,10 +224,10 @@ async def library_of(
 
 @asynccontextmanager
 async def runs_at(place: str | None, *, makes: bool = False) -> AsyncGenerator[Runs]:
-    """The runs of a place, as `runs_place` names it.
+    """The runs of a place, as `runs_place` names it; `makes` lets the command begin a place.
 
     Raises:
-        CommandError: there are none, and the command does not begin a place where it was told to.
+        CommandError: there is no such place, and none may be begun there.
     """
     from ..runs.runs import Runs
 
@@ -232,7 +241,7 @@ def runs_place(place: str | None) -> str:
 
 
 def _checked_place(name: str, *, makes: bool) -> str:
-    """The name of a place that is there, or may be made: one that is misspelt makes none."""
+    """The name of a place that exists or may be made; a misspelt name makes none."""
     path = sqlite_path(place_given(name)) or name
     if "://" in path or path == ":memory:" or os.path.exists(path):
         return name
@@ -245,7 +254,7 @@ def _checked_place(name: str, *, makes: bool) -> str:
 
 @asynccontextmanager
 async def versions_at(address: str | None, store: str | None) -> AsyncGenerator[Versions | None]:
-    """Where each request of a run is saved as a version, None if no address is named."""
+    """Saves each request of a run as a version; None if no address is named."""
     if address is None:
         yield None
         return
@@ -255,7 +264,7 @@ async def versions_at(address: str | None, store: str | None) -> AsyncGenerator[
 
 
 async def text_at(library: Library, name: str) -> IdeaText:
-    """The Idea that an address or a file's name means."""
+    """The Idea at an address or in a file."""
     if name.startswith("idea:"):
         return (await library.load(parse_address(name)))[1]
     return read_idea(read_text(Path(name)), name)

@@ -28,15 +28,15 @@ from .render.terminal import tell
 
 
 class Typed:
-    """Reads on a thread of its own, which nobody waits for: a read can't be stopped, and must keep nothing from ending.
+    """Reads lines on a thread that nobody waits for: a read can't be stopped, and must not keep the process alive.
 
-    It reads past Python's own stream, whose lock such a thread would hold when the process ends.
+    It doesn't use `sys.stdin` itself, since the thread would hold its lock when the process ends.
     """
 
     def __init__(self) -> None:
         self._lines: TextIO | None = None
         self._coming: asyncio.Future[str] | None = None
-        """The line that is being read, also if who has asked for it is gone."""
+        """The line that is being read, even if the question for it was given up."""
         self._has_ended = False
 
     async def line(self) -> str | None:
@@ -52,37 +52,37 @@ class Typed:
 
     def _read(self, coming: asyncio.Future[str]) -> None:
         line = ""
-        with suppress(OSError, ValueError, AttributeError):  # it has been closed, or isn't a file: nothing more comes
+        with suppress(OSError, ValueError, AttributeError):  # closed, or not a file: the input has ended
             if self._lines is None:
-                own, encoding = sys.stdin.fileno(), sys.stdin.encoding
-                self._lines = open(own, encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
+                descriptor, encoding = sys.stdin.fileno(), sys.stdin.encoding
+                self._lines = open(descriptor, encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
             line = self._lines.readline()
         with suppress(RuntimeError):  # the loop has ended meanwhile
             coming.get_loop().call_soon_threadsafe(coming.set_result, line)
 
 
-_WAYS = {"yes": "y", "no": "n", "edit": "e", "view": "v"}
+_ANSWERS = {"yes": "y", "no": "n", "edit": "e", "view": "v"}
 _MOST_SHOWN = 400
-"""How many characters of a line are shown before somebody asks to see it whole."""
+"""How many characters of a line are shown until the user asks for all of it."""
 _CLOSED = "nobody can decide: the terminal was closed"
 
 
 class Questions:
     """Asks one question at a time; the display of the run pauses meanwhile.
 
-    Where the terminal was closed the call waits: denied, its model would be asked again and again, with nobody there.
+    If the terminal is closed, calls wait: denying them would make the model ask again and again.
     """
 
     def __init__(self, renderer: Renderer, roots: Sequence[Path] = (), typed: Typed | None = None) -> None:
         self.roots = roots
-        """The folders that paths of what crosses lead into: what lies there is told with its size and digest."""
+        """The folders of files in messages that cross to calls: such files are shown with their size and digest."""
         self._renderer = renderer
         self._typed = typed or Typed()
         self._lock = asyncio.Lock()
         self._is_closed = False
 
     async def call(self, call: Asked, tool: Tool, context: Context) -> Reply:
-        """Ask about one call, showing everything that will cross to it."""
+        """Ask about one call and show everything that will cross to it."""
         async with self._lock:
             if self._is_closed:
                 return HOLD
@@ -98,52 +98,52 @@ class Questions:
                 self._renderer.go_on()
 
     async def plan(self, context: Context, shown: Callable[[Context], str]) -> Context:
-        """Ask about the plans of a context as a whole: whether they may run, as they are or edited (P4).
+        """Ask whether the plans of a context may run as a whole, as they are or edited (P4).
 
         Raises:
-            ApprovalDenied: they may not run.
+            ApprovalDenied: they may not.
         """
         _check_terminal()
         while True:
-            way, reason = await self._choice("Run this plan?", shown(context).split("\n"))
-            if way == "y":
+            answer, reason = await self._choice("Run this plan?", shown(context).split("\n"))
+            if answer == "y":
                 return context
-            if way == "n":
+            if answer == "n":
                 raise ApprovalDenied(f"the plan was not approved{f': {reason}' if reason else ''}")
             context = await asyncio.to_thread(_edited_plans, context)
 
     async def _decided(self, call: Asked, lines: Sequence[str]) -> Reply:
         while True:
-            way, reason = await self._choice("Run it?", lines)
-            if way != "e":
-                return way == "y" or reason or False
+            answer, reason = await self._choice("Run it?", lines)
+            if answer != "e":
+                return answer == "y" or reason or False
             if (edited := await self._edited(call)) is not None:
                 return edited
-            lines = ()  # it was shown whole before it could be edited
+            lines = ()  # all of it was shown before it could be edited
 
     async def _choice(self, question: str, lines: Sequence[str]) -> tuple[str, str]:
-        """Which of `y`, `n` and `e` is typed, and the reason behind `n`. Nothing is approved that was not shown."""
+        """The answer `y`, `n` or `e`, and the reason after `n`. Nothing can be approved that was not shown."""
         shown = [abridged(line, _MOST_SHOWN) for line in lines]
         hides = shown != list(lines)
         for line in shown:
             tell(line)
         while True:
-            ways = "[y]es, [n]o [reason], [e]dit, [v]iew: " if hides else "[y]es, [n]o [reason], [e]dit: "
-            way, _, reason = (await self._answer(f"{question} {ways}")).partition(" ")
-            way = _WAYS.get(way.lower(), way)
-            if way == "v":
+            choices = "[y]es, [n]o [reason], [e]dit, [v]iew: " if hides else "[y]es, [n]o [reason], [e]dit: "
+            answer, _, reason = (await self._answer(f"{question} {choices}")).partition(" ")
+            answer = _ANSWERS.get(answer.lower(), answer)
+            if answer == "v":
                 hides = False
                 for line in lines:
                     tell(line)
-            elif way in {"y", "e"} and hides and not reason:
+            elif answer in {"y", "e"} and hides and not reason:
                 tell("  not all of it was shown: v shows it")
-            elif way == "n" or (way in {"y", "e"} and not reason):
-                return way, reason.strip()
+            elif answer == "n" or (answer in {"y", "e"} and not reason):
+                return answer, reason.strip()
             else:
                 tell("  y runs it, n denies it, as in: n too dear; e edits it first, v shows all of it")
 
     async def _edited(self, call: Asked) -> Call | None:
-        """The call with the parameters that are typed, None where none are."""
+        """The call with the parameters that are typed, None if none are."""
         while True:
             text = await self._answer(f"Parameters [{short(call.parameters, _MOST_SHOWN)}]: ")
             if not text:
@@ -159,7 +159,7 @@ class Questions:
             tell("  write the parameters as a JSON object")
 
     async def _answer(self, question: str) -> str:
-        """What is typed; who is asked nothing more, because the run is over, has not taken the next line away."""
+        """The line that is typed; a question that the end of the run cancels doesn't swallow it."""
         tell(question, end="")
         line = await self._typed.line()
         if line is None:
@@ -168,7 +168,7 @@ class Questions:
 
 
 def approver(how: str, questions: Questions) -> Approve | None:
-    """The approver that `--approve` names, None if all calls may run.
+    """The approver for `--approve`, None if all calls may run.
 
     Raises:
         CommandError: there is no terminal to ask on.
@@ -180,7 +180,7 @@ def approver(how: str, questions: Questions) -> Approve | None:
 
 
 def _edited_plans(context: Context) -> Context:
-    """The context with its plans as they were edited; unchanged if they were left alone or can't be read."""
+    """The context with its plans as edited; the same context if they were left alone or can't be parsed."""
     from cyclopts import EditorError, edit
 
     plans = [message for message in context if message.get("type") == "plan"]
@@ -204,7 +204,7 @@ def _check_terminal() -> None:
 
 
 def asked_lines(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) -> Iterator[str]:
-    """A call that is asked about, with everything that will cross to it."""
+    """A call to decide on, as lines, with everything that will cross to it."""
     yield ""
     yield f"{tool.name}  {' '.join(tool.description.split())}"
     if tool.is_delegated:

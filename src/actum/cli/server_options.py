@@ -1,4 +1,4 @@
-"""What commands that serve share: the token, the names under which they are asked, the address, what holds calls."""
+"""What commands that serve share: the token, the host names, the address, and the agents for Ideas."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _TOKEN = "ACTUM_TOKEN"
 
 
 def token_of(file: str | None) -> tuple[str | Mapping[str, str], bool]:
-    """The token, or those of several callers; and whether it was made now."""
+    """The token, or the tokens of several callers by name; and whether it is new."""
     if file is None:
-        named = os.environ.get(_TOKEN)
-        return (named, False) if named else (secrets.token_urlsafe(32), True)
+        token = os.environ.get(_TOKEN)
+        return (token, False) if token else (secrets.token_urlsafe(32), True)
     try:
         text = _kept_token(path_given(file))
     except OSError as error:
@@ -45,11 +45,11 @@ def token_of(file: str | None) -> tuple[str | Mapping[str, str], bool]:
 
 
 def _kept_token(path: Path) -> str:
-    """What a file of tokens holds; one that is missing is made."""
+    """The content of a token file, which is made if it is missing."""
     if not path.exists():
         token = secrets.token_urlsafe(32)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
-            made.write(f"{token}\n")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as new:
+            new.write(f"{token}\n")
         return token
     check_owner(path, path.stat())
     if path.stat().st_mode & 0o077 and not path.is_dir():
@@ -58,7 +58,7 @@ def _kept_token(path: Path) -> str:
 
 
 def hosts_of(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:
-    """The names under which the server may be asked."""
+    """The host names that requests to the server may use."""
     if host in _LOOPBACK:
         return [*LOOPBACK, *names]
     if not names or not is_set:
@@ -67,27 +67,27 @@ def hosts_of(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:
 
 
 def leave_what_stays() -> None:
-    """Have Python's collector leave alone what a server has loaded: going through that may keep a call waiting."""
+    """Keep Python's garbage collector from scanning what a server has loaded, which could delay a call."""
     gc.collect()
     gc.freeze()
 
 
 async def listen_at(host: str, port: int, app: Guard, desk: Desk, started: Callable[[str], None]) -> None:
-    """Serve at an address until SIGTERM or Ctrl-C; `started` is told the URL once it listens.
+    """Serve at an address until SIGTERM or Ctrl-C; calls `started` with the URL once it listens.
 
     Raises:
-        RunError: the address can't be used, or runs can't be carried out here any more.
+        RunError: the address can't be used, or runs can no longer be carried out here.
     """
     from ..serving.http_server import bound, listen
 
-    own = bound(host, port)
-    at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"
+    socket = bound(host, port)
+    at = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
 
     def stopping() -> None:
         tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
 
     leave_what_stays()
-    await listen(app, desk, own, started=lambda: started(at), stopping=stopping)
+    await listen(app, desk, socket, started=lambda: started(at), stopping=stopping)
 
 
 def agents_at(
@@ -98,15 +98,15 @@ def agents_at(
     has_model: bool = True,
     are_named: bool = False,
 ) -> Callable[[Idea], Agent]:
-    """What makes the agent for each Idea that a command carries out for others, below these folders.
+    """Makes the agent for each Idea that a command carries out for others, below these folders.
 
-    `model` is for Ideas that name none, else ACTUM_MODEL, unless there is to be none. Ideas that `are_named` by who
-    gives the command may also read what lies beside them.
+    Ideas that name no model get `model` or ACTUM_MODEL, if `has_model`. Ideas that `are_named` on the command line may
+    also read files beside their own.
     """
 
     def agent_for(idea: Idea) -> Agent:
-        known = (model or os.environ.get("ACTUM_MODEL")) if has_model and "model" not in idea.config else None
-        own = [*roots, *idea.roots] if are_named else roots
-        return fitted(agent_at(roots, model=known, approve=approve), idea, is_own=True, roots=own)
+        name = (model or os.environ.get("ACTUM_MODEL")) if has_model and "model" not in idea.config else None
+        folders = [*roots, *idea.roots] if are_named else roots
+        return fitted(agent_at(roots, model=name, approve=approve), idea, is_own=True, roots=folders)
 
     return agent_for

@@ -1,4 +1,4 @@
-"""What errors say to programs in Python, as users of the command line write it."""
+"""Rewrites the Python in error messages into what users of the command line write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SPELLINGS: Mapping[re.Pattern[str], str] = {
     re.compile(r"(?:Worker|run)\(…, deps=(?:…|\{name: …\})\)"): "--deps MODULE:FUNCTION, or NAME=MODULE:FUNCTION",
     re.compile(r"\bmember='([^']*)'"): r"--member \1",
 }
-"""Configs and limits stand in an Idea's file, and what else is said in Python is an option."""
+"""Configs and limits are in an Idea's file; the rest are options."""
 
 
 def spelled(message: str) -> str:
-    """A message as the command line has it."""
-    for python, own in _SPELLINGS.items():
-        message = python.sub(own, message)
+    """A message in the words of the command line."""
+    for python, spelling in _SPELLINGS.items():
+        message = python.sub(spelling, message)
     return message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, decider, run_at, tell_decided
+from ..keeping import RunName, decide, run_at
 from ..options import AnyRuns, json_option, object_option
 
 _GATE = "state.approvals."
@@ -25,9 +25,8 @@ async def actum_approve(
     parameters = object_option(edit, "--edit") if edit is not None else None
     gate = call if call is not None and _GATE in call else None
     opening = json_option(value, "--value") if gate is not None else None
-    async with run_at(run, store) as held:
+    async with run_at(run, store) as handle:
         if gate is not None:
-            await held.signal(gate, opening)
+            await handle.signal(gate, opening)
         else:
-            places = None if call is None else [call]
-            tell_decided("approved", await held.decide_all(places, "approve", parameters=parameters, by=decider()))
+            await decide(handle, call, "approve", parameters=parameters)

@@ -17,6 +17,6 @@ async def actum_branch(name: str, address: str, /, *, store: IdeaStore = None) -
     address
         The version that it begins with.
     """
-    begun, start = branch_of(name), parse_address(address)
+    branch, start = branch_of(name), parse_address(address)
     async with library_of(store) as library:
-        say((await library.branch(begun, start)).address)
+        say((await library.branch(branch, start)).address)

@@ -8,5 +8,5 @@ from ..options import AnyRuns
 
 async def actum_cancel(run: RunName, /, *, store: AnyRuns = None) -> None:
     """End a run that was submitted, for good: whatever works on it is cut."""
-    async with run_at(run, store) as held:
-        await held.cancel()
+    async with run_at(run, store) as handle:
+        await handle.cancel()

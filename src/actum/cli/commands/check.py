@@ -43,51 +43,52 @@ def actum_check(
     size
         Also say about how many tokens a first request has, part by part, and what each switch of its config would save.
     """
-    found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [], mcp=mcp, size=size)
+    check = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [], mcp=mcp, size=size)
     if json:
-        tell_left_out(found.left_out)
-        problems = [problem.to_dict() for problem in found.problems]
-        providers = {form.provider: form.to_dict() for form in found.forms}
-        served = {} if found.served is None else {"mcp": found.served.to_dict()}
+        tell_left_out(check.left_out)
+        problems = [problem.to_dict() for problem in check.problems]
+        providers = {form.provider: form.to_dict() for form in check.forms}
+        served = {} if check.served is None else {"mcp": check.served.to_dict()}
         settings = {"settings": inspection.settings_table()} if all_providers else {}
-        sized = {"tokens": found.sizes} if found.sizes else {}
+        sized = {"tokens": check.sizes} if check.sizes else {}
         say_json(
-            {"problems": problems, "notes": list(found.notes), "providers": providers, **served, **settings, **sized}
+            {"problems": problems, "notes": list(check.notes), "providers": providers, **served, **settings, **sized}
         )
     else:
-        _print(found)
+        _print(check)
         if all_providers:
             _print_table("setting", inspection.settings_table())
-        if found.sizes:
-            _print_table("tokens, about", found.sizes)
-    return 2 if found.problems else 0
+        if check.sizes:
+            _print_table("tokens, about", check.sizes)
+    return 2 if check.problems else 0
 
 
-def _print(found: inspection.Check) -> None:
-    notes = len(found.notes) + len(found.left_out)
-    verdict = counted(len(found.problems), "problem") if found.problems else "no problems"
-    say(f"{found.idea}: {verdict}{', ' + counted(notes, 'note') if notes else ''}")
-    tell_left_out(found.left_out)
-    for problem in found.problems:
+def _print(check: inspection.Check) -> None:
+    notes = len(check.notes) + len(check.left_out)
+    verdict = counted(len(check.problems), "problem") if check.problems else "no problems"
+    say(f"{check.idea}: {verdict}{', ' + counted(notes, 'note') if notes else ''}")
+    tell_left_out(check.left_out)
+    for problem in check.problems:
         where = f"{problem.file}:{problem.line}:{problem.column}"
         words = problem.error.message.removeprefix(f"{problem.file}: ")
         say_below(0, f"{where}: {words} ({problem.error.code})")
-    for note in found.notes:
+    for note in check.notes:
         say_below(0, f"{note} (note)")
-    for form in found.forms:
+    for form in check.forms:
         say(f"  {form.provider}: {form.rung}")
         rest = len(form.changes) - _MOST_CHANGES
-        more = [f"and {rest} more"] if rest > 0 else []
-        for line in [*form.why, *form.changes[:_MOST_CHANGES], *more]:
+        last = [f"and {rest} more"] if rest > 0 else []
+        for line in [*form.why, *form.changes[:_MOST_CHANGES], *last]:
             say_below(3, line)
-    if found.served is not None:
-        say(f"  mcp: {found.served}")
+    if check.served is not None:
+        say(f"  mcp: {check.served}")
 
 
 def _print_table(first: str, table: Mapping[str, Mapping[str, str | int | None]]) -> None:
-    """A row under each name; what a cell has None for isn't sent."""
+    """Print a table with a row for each name; None means "not sent"."""
     rows = [[first, *next(iter(table.values()))]]
-    rows += [[name, *("not sent" if one is None else str(one) for one in row.values())] for name, row in table.items()]
+    for name, row in table.items():
+        rows.append([name, *("not sent" if cell is None else str(cell) for cell in row.values())])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         say("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

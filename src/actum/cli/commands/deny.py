@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, decider, run_at, tell_decided
+from ..keeping import RunName, decide, run_at
 from ..options import AnyRuns
 
 
@@ -18,6 +18,5 @@ async def actum_deny(
     because
         The reason.
     """
-    async with run_at(run, store) as held:
-        places = None if call is None else [call]
-        tell_decided("denied", await held.decide_all(places, "deny", reason=because, by=decider()))
+    async with run_at(run, store) as handle:
+        await decide(handle, call, "deny", reason=because)

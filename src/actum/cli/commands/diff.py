@@ -24,15 +24,15 @@ async def actum_diff(old: str, new: str, /, *, store: IdeaStore = None) -> None:
     """
     reads = any(name.startswith("idea:") for name in (old, new))
     async with library_of(store, reads=reads) as library:
-        one, other = await text_at(library, old), await text_at(library, new)
-    found = inspection.compare(one, other, (old, new))
-    if isinstance(found, inspection.Comparison):
+        old_text, new_text = await text_at(library, old), await text_at(library, new)
+    comparison = inspection.compare(old_text, new_text, (old, new))
+    if isinstance(comparison, inspection.Comparison):
         _print_line(old, new, is_same=True)
-        for row in found.rows:
+        for row in comparison.rows:
             _print_line(_described(row.left), _described(row.right), is_same=row.is_same)
         return
-    say(found.kind)
-    for reason in found.reasons:
+    say(comparison.kind)
+    for reason in comparison.reasons:
         say(f"  {printable(reason)}")
 
 

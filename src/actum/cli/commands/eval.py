@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -84,37 +84,30 @@ async def actum_eval(
     json
         Print one line of JSON for each verdict.
     """
-    table = LiveMatrix(is_shown=not json)
-
-    def show(new: Sequence[Judgement]) -> None:
-        table.add(new)
-        for row in new if json else ():
-            say_json(row.to_dict())
-
     try:
         suite = Eval.load(file)
         if keep_cases is not None:
             tell(f"actum: {_kept_cases(suite, Path(keep_cases))} cases are kept in {keep_cases}")
             return 0
-        asking = Questions(table)
-        old = None if against is None else _baseline(against)
-        report = await (
-            suite.rescore(rescore, judge=judge)
-            if rescore is not None
-            else _made(
-                suite,
-                deps,
-                table,
-                models=_several(models),
-                versions=_several(versions),
-                repeat=repeat,
-                save=save,
-                show=show,
-                judge=judge or None,
-                against=against if old is None else None,
-                approve=None if approve is None else approver_of(approve, asking, has_servers=True),
-            )
-        )
+        earlier = None if against is None else _baseline(against)
+        if rescore is not None:
+            report = await suite.rescore(rescore, judge=judge)
+        else:
+            table = LiveMatrix(is_shown=not json)
+            async with given_deps(deps, suite.suite.idea, suite.suite.name) as made:
+                with table:
+                    report = await suite.run(
+                        models=_split(models),
+                        versions=_split(versions),
+                        repeat=repeat,
+                        save=save,
+                        show=_say_verdicts if json else table.add,
+                        judge=judge or None,
+                        against=against if earlier is None else None,
+                        approve=None if approve is None else approver_of(approve, Questions(table), has_servers=True),
+                        tell=lambda line: tell(f"actum: {line}"),
+                        deps=made,
+                    )
     except EvalError as error:
         for problem in error.problems[:-1]:
             tell(f"actum: error: {problem}")
@@ -126,18 +119,16 @@ async def actum_eval(
         write_text(Path(junit_file), junit(report))
     if html is not None:
         _write_page(report, file, Path(html), Path(save or rescore or "."))
-    return _code(suite, report, against if old is None else old)
+    return _exit_code(suite, report, against if earlier is None else earlier)
 
 
-async def _made(suite: Eval, deps: Sequence[str] | None, table: LiveMatrix, **how: Any) -> Report:
-    """The report of runs that are made, or judged as they are kept, with a table that stands meanwhile."""
-    async with given_deps(deps, suite.suite.idea, suite.suite.name) as given:
-        with table:
-            return await suite.run(tell=lambda line: tell(f"actum: {line}"), deps=given, **how)
+def _say_verdicts(verdicts: Sequence[Judgement]) -> None:
+    for verdict in verdicts:
+        say_json(verdict.to_dict())
 
 
 def _write_page(report: Report, file: str, page: Path, folder: Path) -> None:
-    """Write the report as a page, whose links lead to the runs below a folder."""
+    """Write the report as a page that links to the runs below a folder."""
     from ...studio.eval_file import eval_page
 
     base, at = folder.resolve(), page.resolve().parent
@@ -145,7 +136,7 @@ def _write_page(report: Report, file: str, page: Path, folder: Path) -> None:
 
 
 def _kept_cases(suite: Eval, folder: Path) -> int:
-    """Write each case to a file of its own: the run that it is of, else what it says; returns how many there are."""
+    """Write each case to a file: its run, or its own text; returns the number of cases."""
     from ...studio.secrets import masked
 
     for case in suite.cases:
@@ -159,29 +150,29 @@ def _kept_cases(suite: Eval, folder: Path) -> int:
     return len(suite.cases)
 
 
-def _several(named: str | None) -> list[str]:
-    return [] if named is None else [one.strip() for one in named.split(",") if one.strip()]
+def _split(names: str | None) -> list[str]:
+    return [] if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _baseline(named: str) -> CellReport | None:
-    """The cell of an earlier eval that --against names, None where it names one of this."""
-    folder, _, cell = named.partition(":")
+def _baseline(address: str) -> CellReport | None:
+    """The cell of an earlier eval that --against names; None if it names one of this eval."""
+    folder, _, cell = address.partition(":")
     return baseline(Path(folder), cell or None) if Path(folder).is_dir() else None
 
 
-def _code(suite: Eval, report: Report, old: str | CellReport | None) -> int:
-    """The exit code, and on stderr what it is for."""
+def _exit_code(suite: Eval, report: Report, old: str | CellReport | None) -> int:
+    """Explain the exit code on stderr and return it."""
     if report.missed_musts:
         tell(f"actum: {len(report.missed_musts)} verdicts of checks that have to pass don't")
         return 1
     if old is not None:
-        found = gate(report, old, list(report.cells)[-1], suite.suite.gates)
-        for note in found.notes:
+        verdict = gate(report, old, list(report.cells)[-1], suite.suite.gates)
+        for note in verdict.notes:
             tell(f"actum: {note}")
-        for why in found.why:
-            tell(f"actum: {found.state}: {why}")
-        if found.state != "passed":
-            return 1 if found.state == "failed" else 3
+        for why in verdict.why:
+            tell(f"actum: {verdict.state}: {why}")
+        if verdict.state != "passed":
+            return 1 if verdict.state == "failed" else 3
     if not report.cells:
         no_runs = "its cases bring no runs: --versions or --models has some made"
         tell(f"actum: nothing was judged: {no_runs if suite.checks else 'it has no checks'}")

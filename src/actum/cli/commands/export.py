@@ -26,11 +26,11 @@ async def actum_export(address: str, file: str, /, *, store: str | None = None) 
         The store, as for `actum save`; of a run, where it is kept, as for `actum submit`.
     """
     if not address.startswith("idea:"):
-        async with run_at(address, store) as held:
-            await held.save(file)
+        async with run_at(address, store) as handle:
+            await handle.save(file)
         return
-    named = parse_address(address)
+    version = parse_address(address)
     async with library_of(store) as library:
-        entry = await library.find(named)
+        entry = await library.find(version)
         write_bytes(Path(file), await library.store.content(entry.digest))
         say(entry.address)

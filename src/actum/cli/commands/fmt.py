@@ -24,12 +24,12 @@ def actum_fmt(*ideas: str, check: bool = False) -> int:
     if not ideas:
         raise CommandError("name the Ideas to lay out")
     files = [(Path(name), *_texts(name)) for name in ideas]  # all are read before one is written
-    others = [(path, laid) for path, text, laid in files if text != laid]
-    for path, laid in others:
+    changed = [(path, formatted) for path, text, formatted in files if text != formatted]
+    for path, formatted in changed:
         tell(f"{path}: {'not in the standard layout' if check else 'laid out'}")
         if not check:
-            write_text(path, laid)
-    return 1 if check and others else 0
+            write_text(path, formatted)
+    return 1 if check and changed else 0
 
 
 def _texts(name: str) -> tuple[str, str]:

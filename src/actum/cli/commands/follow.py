@@ -32,18 +32,18 @@ async def actum_follow(
     live
         With --json, print what no record holds, too, while it happens: pieces of text, progress.
     """
-    async with run_at(run, store) as followed:
-        async for entry in followed.follow(after, live=live and json):
+    async with run_at(run, store) as handle:
+        async for entry in handle.follow(after, live=live and json):
             if isinstance(entry, Live):
                 say_json(entry.data)
             elif json:
                 say_json({"seq": entry.seq, **entry.data})
             elif not quiet and (line := entry_line(entry.data)) is not None:
                 tell(f"{entry.seq:>5}  {line}")
-        return _told(followed, is_json=json)
+        return _finish(handle, is_json=json)
 
 
-def _told(run: Run, *, is_json: bool) -> int:
+def _finish(run: Run, *, is_json: bool) -> int:
     row = run.row
     if row.state == "waiting":
         tell(f"actum: waiting for {', '.join(row.waiting)}")

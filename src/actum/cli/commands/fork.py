@@ -19,6 +19,6 @@ async def actum_fork(run: RunName, new: str, /, *, at: int, i: Settings = None, 
     i
         A value to change in the input, as key=value; may be repeated.
     """
-    async with run_at(run, store) as forked:
-        given = input_of((await forked.idea()).context, i or [], None)
-        kept.keep(await forked.fork(at, input=given), new)
+    async with run_at(run, store) as handle:
+        changes = input_of((await handle.idea()).context, i or [], None)
+        kept.keep(await handle.fork(at, input=changes), new)

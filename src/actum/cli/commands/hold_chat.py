@@ -92,19 +92,19 @@ async def actum_hold_chat(
     has_servers = mcp is not None or bool(loaded.code.servers)
     approve = approve or _as_begun(save)
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
-    given = options.input_of(loaded.idea.context, i or [], None)
+    values = options.input_of(loaded.idea.context, i or [], None)
     async with (
-        given_deps(deps, loaded.idea, Path(idea).name) as own,
+        given_deps(deps, loaded.idea, Path(idea).name) as made,
         servers_at(mcp, loaded.code.registry, loaded.code.servers),
     ):
-        agent = with_deps(agent, own)
+        agent = with_deps(agent, made)
         with ExitStack() as stack:
             if save is None:
-                context, _ = await assembled(agent).prepared(loaded.context, schema, input=given)
+                context, _ = await assembled(agent).prepared(loaded.context, schema, input=values)
                 take = _unkept(agent.conversation(context, schema, member=where, most=most, summary=summary))
                 is_open = False
             else:
-                kept = stack.enter_context(await _opened(Path(save), loaded, agent, given, approve))
+                kept = stack.enter_context(await _opened(Path(save), loaded, agent, values, approve))
                 take = _kept(KeptConversation(kept=kept, agent=agent, most=most, summary=summary))
                 messages = kept.idea.context.messages
                 is_open = bool(Marks.of(messages).standing) and messages[-1].get("type") != "output"
@@ -112,12 +112,12 @@ async def actum_hold_chat(
 
 
 Take = Callable[[str | None, Callable[[AnyEvent], None]], Awaitable[Result[Any]]]
-"""Takes one turn: with what is said, or going on with the one that is open; every event is shown."""
+"""Takes one turn and shows its events: a new one with a message, or, with None, the one that is still open."""
 
 
 def _unkept(talk: Conversation) -> Take:
-    async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
-        turn = talk.stream(said)
+    async def take(message: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
+        turn = talk.stream(message)
         try:
             async with turn:
                 async for event in turn:
@@ -131,42 +131,42 @@ def _unkept(talk: Conversation) -> Take:
 
 
 def _kept(talk: KeptConversation) -> Take:
-    async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
-        held = {Place.parse(one.of).answer for one in pending(talk.context)}
+    async def take(message: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
+        waiting = {Place.parse(call.of).answer for call in pending(talk.context)}
         try:
-            return await talk.take(said, show)
+            return await talk.take(message, show)
         except asyncio.CancelledError:
-            talk.kept.keep(without_plans(talk.context, but=held))
+            talk.kept.keep(without_plans(talk.context, but=waiting))
             raise
 
     return take
 
 
 def _as_begun(save: str | None) -> Begun | None:
-    """Who decides as when the conversation began that goes on, as far as it says so."""
-    begun = approve_of(Idea.load(save)) if save is not None and is_taken(Path(save)) else None
-    return None if begun == "plan" else begun
+    """Who decides as noted when a kept conversation began; None for a new one, or if it wasn't noted."""
+    mode = approve_of(Idea.load(save)) if save is not None and is_taken(Path(save)) else None
+    return None if mode == "plan" else mode
 
 
-async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, approve: Begun | None) -> KeptRun:
+async def _opened(path: Path, loaded: Loaded, agent: Agent, values: JsonObject, approve: Begun | None) -> KeptRun:
     if is_taken(path):
         return KeptRun.open(path)
     schema = loaded.idea.schema or {"type": "string"}
-    context, schema = await assembled(agent).prepared(loaded.context, schema, input=given)
+    context, schema = await assembled(agent).prepared(loaded.context, schema, input=values)
     return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context, approve)
 
 
 async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool, file: str | None) -> int:
-    """Take turns until there is nothing more to read; return the exit code, through a pipe that of the last turn."""
+    """Take turns until the input ends; returns the exit code: that of the last turn, or 0 on a terminal."""
     is_terminal = sys.stdin.isatty()
     code = 0
     with _hint():
-        said = None if is_open else await _line(typed, is_terminal)
-        while is_open or said is not None:
+        message = None if is_open else await _line(typed, is_terminal)
+        while is_open or message is not None:
             is_open = False
-            if said is None or said.strip():
-                code = await one_turn(lambda show, said=said: take(said, show), Screen(member), file)
-            said = await _line(typed, is_terminal)
+            if message is None or message.strip():
+                code = await one_turn(lambda show, message=message: take(message, show), Screen(member), file)
+            message = await _line(typed, is_terminal)
     if is_terminal:
         tell("")
         return 0
@@ -176,33 +176,33 @@ async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool, file: s
 async def one_turn(
     take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen, file: str | None = None
 ) -> int:
-    """Take one turn, which Ctrl-C cancels from its beginning to its end, and nothing else; return its exit code."""
+    """Take one turn; Ctrl-C cancels it and nothing else. Returns its exit code."""
     shown = Interruptible(screen, goes_on=True)
 
-    async def taken() -> Result[Any] | ActumError:
+    async def result() -> Result[Any] | ActumError:
         try:
             return await take(shown.show)
         except ActumError as error:
             return error
 
     async with asyncio.TaskGroup() as group:
-        shown.task = turn = group.create_task(taken())
+        shown.task = turn = group.create_task(result())
         with shown:
             await asyncio.wait([turn])
     screen.end()
     if turn.cancelled():
         tell("actum: cancelled; what has been done stays")
         return INTERRUPTED
-    if isinstance(done := turn.result(), ActumError):
-        tell(f"actum: error: {done.message}")
+    if isinstance(outcome := turn.result(), ActumError):
+        tell(f"actum: error: {outcome.message}")
         return FAILED
-    return tell_outcome(done, file)
+    return tell_outcome(outcome, file)
 
 
 class Screen(Renderer):
-    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain.
+    """Shows one turn: its calls as lines on stderr, the text of its output on stdout as it becomes final.
 
-    What the model thinks passes by on a terminal.
+    On a terminal, a passing line shows the model's reasoning.
     """
 
     def __init__(self, member: str) -> None:
@@ -223,7 +223,7 @@ class Screen(Renderer):
             tell(f"{'  ' * (event.depth + 1)}{line}")
         try:
             piece = self._given.piece(event)
-        except SolutionError:  # a person can read it from the beginning
+        except SolutionError:  # the text differs this time: shown again from its beginning
             self.end()
             piece = self._given.restarted()
         if piece:
@@ -231,7 +231,7 @@ class Screen(Renderer):
             self._is_in_line = not piece.endswith("\n")
 
     def note(self, words: str) -> None:
-        """Tell it as a line of its own."""
+        """Print words as a line of their own."""
         self.end()
         super().note(words)
 
@@ -245,7 +245,7 @@ class Screen(Renderer):
 
 @contextmanager
 def _hint() -> Generator[None]:
-    """While no turn is under way, Ctrl-C says how to end the conversation."""
+    """Have Ctrl-C say how to end the conversation while no turn is under way."""
 
     def say() -> None:
         tell("")

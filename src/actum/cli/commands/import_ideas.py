@@ -22,21 +22,21 @@ async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store
     branch
         The branch to save them on.
     """
-    found = _ideas_below(Path(folder))
+    ideas = _ideas_below(Path(folder))
     async with library_of(store, makes=True) as library:
-        for path, text in found:
+        for path, text in ideas:
             tell_saved(await library.save(text, Address(path=path, branch=branch and branch_of(branch))))
 
 
 def _ideas_below(top: Path) -> list[tuple[str, IdeaText]]:
-    """The Ideas of a file or a folder, and the path of each; all are judged before one is saved."""
-    files = [top] if top.is_file() else sorted(one for one in top.rglob("*") if one.suffix in IDEA_FILES)
+    """The Ideas of a file or a folder with their paths; all are checked before one is saved."""
+    files = [top] if top.is_file() else sorted(path for path in top.rglob("*") if path.suffix in IDEA_FILES)
     if not files:
         raise CommandError(f"there is no Idea at {top}")
     base = top.parent if top.is_file() else top
-    found: list[tuple[str, IdeaText]] = []
+    ideas: list[tuple[str, IdeaText]] = []
     for file in files:
         text = read_idea(read_text(file), str(file))
         name = text.meta.get("path") or file.relative_to(base).with_suffix("").as_posix()
-        found.append((parse_address(f"idea:{name}").path, text))
-    return found
+        ideas.append((parse_address(f"idea:{name}").path, text))
+    return ideas

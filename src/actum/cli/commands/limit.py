@@ -38,25 +38,25 @@ async def actum_limit(
         Limit the tenant, or the model, no longer.
     """
     is_listing = tenant is None and model is None
-    if is_listing and (remove or any(one is not None for one in (runs, requests, tokens))):
+    if is_listing and (remove or any(number is not None for number in (runs, requests, tokens))):
         raise CommandError("a limit is for a tenant or for a model: --tenant acme --runs 5")
     async with runs_at(store, makes=not (is_listing or remove)) as place:
         if is_listing:
-            for one in await place.limits.list():
-                say(_told(one))
+            for limit in await place.limits.list():
+                say(_describe(limit))
         elif remove:
             await place.limits.remove(tenant=tenant, model=model)
         else:
-            own = await place.limits.set(
+            limit = await place.limits.set(
                 tenant=tenant, model=model, runs=runs, weight=weight, requests=requests, tokens=tokens
             )
-            say(_told(own))
+            say(_describe(limit))
 
 
-def _told(one: Limit) -> str:
-    if one.tenant is not None:
-        runs = "any number of runs" if one.runs is None else f"{one.runs} runs at once"
-        return f"tenant {one.tenant}  {runs}, weight {one.weight:g}"
-    requests = "" if one.requests is None else f"{one.requests:g} requests"
-    tokens = "" if one.tokens is None else f"{one.tokens:g} tokens"
-    return f"model {one.model}  {' and '.join(filter(None, (requests, tokens))) or 'anything'} a minute"
+def _describe(limit: Limit) -> str:
+    if limit.tenant is not None:
+        runs = "any number of runs" if limit.runs is None else f"{limit.runs} runs at once"
+        return f"tenant {limit.tenant}  {runs}, weight {limit.weight:g}"
+    requests = "" if limit.requests is None else f"{limit.requests:g} requests"
+    tokens = "" if limit.tokens is None else f"{limit.tokens:g} tokens"
+    return f"model {limit.model}  {' and '.join(filter(None, (requests, tokens))) or 'anything'} a minute"

@@ -78,47 +78,47 @@ async def actum_list_runs(
     if folder == "move":
         return await _move(place, store)
     if folder in _OF_ONE:
-        return await _one(folder, place, store)
+        return await _act_on_one(folder, place, store)
     if place is not None:
         raise CommandError(f"it lists one place; for one run: actum runs show {place} --store {folder}")
     if folder in get_args(Action):
         action = cast("Action", folder)
         meant = state or (None if action == "cancel" else "failed")
         age = None if since is None else age_of(since)
-        which = RunFilter(state=meant, tenant=tenant, code=code, find=find, seconds=age)
-        if action == "cancel" and which == RunFilter():
+        wanted = RunFilter(state=meant, tenant=tenant, code=code, find=find, seconds=age)
+        if action == "cancel" and wanted == RunFilter():
             raise CommandError("`actum runs cancel` takes what it means: --state, --tenant, --since, --code, or --find")
         async with runs_at(store) as runs:
-            return await act_on_many(runs, action, which, is_dry=dry_run)
+            return await act_on_many(runs, action, wanted, is_dry=dry_run)
     if since is not None or code is not None or find or dry_run:
         raise CommandError("--since, --code, --find and --dry-run are for `actum runs failed`, `again` and `cancel`")
     async with runs_at(store or folder) as runs:
-        found = await runs.list(state=state, tenant=tenant, most=most)
+        listed = await runs.list(state=state, tenant=tenant, most=most)
         has_files = store is None and "://" not in folder and sqlite_path(folder) is None
-        for one in sorted(found, key=lambda run: run.id) if has_files else found:
-            name = Path(folder, f"{one.id}.json") if has_files else one.id
-            say_below(0, f"{name}  {await _described(one)}")
+        for handle in sorted(listed, key=lambda run: run.id) if has_files else listed:
+            name = Path(folder, f"{handle.id}.json") if has_files else handle.id
+            say_below(0, f"{name}  {await _describe(handle)}")
         damaged = await runs.damaged()
     for words in damaged:
         tell(f"actum: error: a run that can't be read is left out: {words}")
     return 2 if damaged else 0
 
 
-async def _one(action: str, name: str | None, store: str | None) -> int:
+async def _act_on_one(action: str, name: str | None, store: str | None) -> int:
     if name is None:
         raise CommandError(f"`actum runs {action}` takes a run: actum runs {action} RUN --store URL")
     async with run_at(name, store) as run:
         if action == "release":
             await run.release()
         else:
-            say(f"{run.id}  {await _described(run)}")
+            say(f"{run.id}  {await _describe(run)}")
             for label, value in _facts(run.row):
                 say(f"  {label}  {value}")
     return 0
 
 
 def _facts(row: Row) -> Iterator[tuple[str, str]]:
-    """What else there is to know of a run, for whoever looks at one."""
+    """Further facts about a run, as labels and values."""
     times = {"submitted": row.created, "ended": row.ended, "waits since": row.uncarried}
     yield from ((label, f"{moment_of(int(at)):%Y-%m-%dT%H:%M:%SZ}") for label, at in times.items() if at)
     if row.name:
@@ -139,7 +139,7 @@ async def _move(place: str | None, store: str | None) -> int:
     return 0
 
 
-async def _described(run: Run) -> str:
+async def _describe(run: Run) -> str:
     row = run.row
     pending = await run.pending() if row.state == "waiting" and not row.is_cut else ()
     match row.state:
@@ -161,9 +161,9 @@ async def _described(run: Run) -> str:
 
 
 def _waits(row: Row, pending: Sequence[Pending]) -> Iterator[str]:
-    """The calls that wait for a decision, then the gates and the runs that are waited for."""
-    yield from (f"{one.of} {encode(one.call)}" for one in pending)
-    yield from (one for one in row.waiting if not one.startswith("approval "))
+    """The calls that wait for a decision, then the gates and the runs that the run waits for."""
+    yield from (f"{call.of} {encode(call.call)}" for call in pending)
+    yield from (item for item in row.waiting if not item.startswith("approval "))
 
 
 Action = Literal["failed", "again", "cancel"]
@@ -173,54 +173,54 @@ _LONGEST_ID = 200
 
 
 def age_of(text: str) -> float:
-    """The seconds that `--since` says: an age, or from a time on.
+    """The seconds that `--since` means: an age, or the time since a moment.
 
     Raises:
         CommandError: it is neither.
     """
-    if found := _AGE.fullmatch(text):
-        return float(found[1]) * _UNITS[found[2]]
+    if match := _AGE.fullmatch(text):
+        return float(match[1]) * _UNITS[match[2]]
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(text).astimezone(UTC)).total_seconds()
     except ValueError:
         raise CommandError(f"--since takes an age, for example 90m, 12h or 1d, or a time, not {text!r}") from None
 
 
-async def act_on_many(runs: Runs, action: Action, which: RunFilter, *, is_dry: bool) -> int:
-    """List the runs that are meant, and do with them what is asked for; the exit code."""
-    async with aclosing(selected(runs, which)) as found:
-        meant = [run async for run in found]
+async def act_on_many(runs: Runs, action: Action, wanted: RunFilter, *, is_dry: bool) -> int:
+    """List the runs that a filter selects and carry out the action; returns the exit code."""
+    async with aclosing(selected(runs, wanted)) as found:
+        chosen = [run async for run in found]
     if action == "failed" or is_dry:
-        for run in meant:
-            say(_told(run))
-    codes = Counter(str((run.row.error or {}).get("code", run.state)) for run in meant)
+        for run in chosen:
+            say(_line(run))
+    codes = Counter(str((run.row.error or {}).get("code", run.state)) for run in chosen)
     by_code = ", ".join(f"{code} {count}" for code, count in codes.most_common())
-    tell(f"actum: {counted(len(meant), 'run')}{f' ({by_code})' if meant else ''}")
-    return 0 if action == "failed" or is_dry else await _done(action, meant)
+    tell(f"actum: {counted(len(chosen), 'run')}{f' ({by_code})' if chosen else ''}")
+    return 0 if action == "failed" or is_dry else await _act(action, chosen)
 
 
-async def _done(action: Action, meant: Sequence[Run]) -> int:
+async def _act(action: Action, chosen: Sequence[Run]) -> int:
     refused = 0
-    for run in meant:
+    for run in chosen:
         try:
             if action == "cancel":
                 await run.cancel()
                 say(run.id)
             else:
                 say((await _again(run)).id)
-        except RunError as error:  # the others are still to be seen to
+        except RunError as error:  # the other runs still get their turn
             refused += 1
             tell(f"actum: error: {run.id}: {error.message}")
     return 1 if refused else 0
 
 
 async def _again(run: Run) -> Run:
-    """Submit a run again, under an id that says of which: what was submitted so before is that run."""
+    """Submit a run again, under an id made from its own, so that doing it twice makes one run."""
     name = f"{run.id}.again"
     return await run.again(name if len(name) <= _LONGEST_ID else None)
 
 
-def _told(run: Run) -> str:
+def _line(run: Run) -> str:
     error = run.row.error or {}
     ended = run.row.ended or run.row.created
     with suppress(OverflowError, ValueError, OSError):

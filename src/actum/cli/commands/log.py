@@ -19,13 +19,13 @@ async def actum_log(address: str, /, *, most: int = 20, store: IdeaStore = None)
     most
         How many to list.
     """
-    named = parse_address(address)
+    version = parse_address(address)
     async with library_of(store) as library:
-        found = await library.find(named)
-        for entry in await library.store.entries(found.line, found.sequence + 1, most):
-            say(_described(entry))
+        last = await library.find(version)
+        for entry in await library.store.entries(last.line, last.sequence + 1, most):
+            say(_describe(entry))
 
 
-def _described(entry: StoredVersion) -> str:
+def _describe(entry: StoredVersion) -> str:
     note = f"  {printable(entry.note)}" if entry.note else ""
     return f"{entry.address}  {shown_moment(entry.created_at)}  {entry.digest[:12]}{note}"

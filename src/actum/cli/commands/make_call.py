@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...app.idea import Idea
 from ...app.loading import Code, load_modules, load_servers, model_asked
-from ...errors import SchemaError, UnknownTool
+from ...errors import UnknownTool
 from ...generation.offer import offered
 from ...protocol.config import Config
 from ...protocol.context import Context
@@ -42,31 +42,26 @@ async def actum_make_call(
     mcp
         A file of MCP servers whose tools are offered.
     """
-    loaded = Idea.load(idea) if idea else Idea(context=Context())
-    asked = loaded.settings(name=idea, has_model=model is not None)
+    source = Idea.load(idea) if idea else Idea(context=Context())
+    asked = source.settings(name=idea, has_model=model is not None)
     code = Code.to_run(activities)
-    load_modules(loaded, asked.activities, code, loaded.roots)
-    load_servers(loaded, asked.servers, code, loaded.roots)
+    load_modules(source, asked.activities, code, source.roots)
+    load_servers(source, asked.servers, code, source.roots)
     config = asked.over(Config())
-    async with given_deps(deps, loaded, tool) as own, servers_at(mcp, code.registry, code.servers):
+    async with given_deps(deps, source, tool) as made, servers_at(mcp, code.registry, code.servers):
         try:
-            found = offered(loaded.context, code.registry, config.tools).find(tool)
+            called = offered(source.context, code.registry, config.tools).find(tool)
         except UnknownTool as error:
-            where = (
-                ", ".join([*(activities or []), *(one for one in (idea, mcp) if one)])
-                or "no module: name one with --activities"
-            )
-            raise CommandError(f"{error.message} (loaded: {where})") from error
-        given = parameters_of(parameters, found.parameters)
-        if complaint := found.validator.complaint(given):
-            raise SchemaError(complaint, tool=tool)
+            files = ", ".join([*(activities or []), *(name for name in (idea, mcp) if name)])
+            loaded = files or "no module: name one with --activities"
+            raise CommandError(f"{error.message} (loaded: {loaded})") from error
         value = await code.registry(
-            {"_tool": tool, **given},
-            context=loaded.context,
+            {"_tool": tool, **parameters_of(parameters, called)},
+            context=source.context,
             model=model_asked(asked, model, None),
             limits=asked.limits,
-            roots=loaded.roots,
+            roots=source.roots,
             config=config,
-            deps=own,
+            deps=made,
         )
         say_json(jsonable(value))

@@ -13,7 +13,7 @@ from ...connections import Pins, Servers
 from ...connections.pinning import short_digest
 from ...connections.server import Server
 from ...connections.servers_file import servers_of
-from ...errors import SchemaError, ServerError
+from ...errors import ServerError
 from ...schema.json import JsonObject, NotJson, decode, is_object
 from ...sources.files import read_text, write_text
 from ..connecting import started
@@ -104,18 +104,19 @@ def _show(servers: Servers, *, diff: bool, json: bool) -> int:
             for name, tool in servers.tools.items()
         ]
         drift = [
-            {"server": one.server, "tool": one.tool, "change": one.change, "diff": one.diff} for one in servers.drift
+            {"server": change.server, "tool": change.tool, "change": change.change, "diff": change.diff}
+            for change in servers.drift
         ]
         say_json({"tools": tools, "drift": drift})
     else:
         for name, tool in servers.tools.items():
             first = tool.description.strip().partition("\n")[0]
-            taken = ", ".join(tool.parameters["properties"])
-            held = "held" if tool.is_held else "not held"
-            say(f"{name}({taken})  {tool.effects}, {held}{f'  {first}' if first else ''}")
-        for one in servers.drift if diff else ():
-            say(f"{one}:")
-            say_lines(one.diff)
+            parameters = ", ".join(tool.parameters["properties"])
+            hold = "held" if tool.is_held else "not held"
+            say(f"{name}({parameters})  {tool.effects}, {hold}{f'  {first}' if first else ''}")
+        for change in servers.drift if diff else ():
+            say(f"{change}:")
+            say_lines(change.diff)
     return 1 if servers.drift else 0
 
 
@@ -125,8 +126,8 @@ async def _pin(file: str, only: list[str] | None) -> int:
         for connection in servers.connections.values():
             server, listed = connection.server, connection.listed
             moved = pins.moved(server)
-            for one in [*([moved] if moved is not None else []), *pins.drift(server, listed)]:
-                tell(f"actum: {one}")
+            for change in [*([moved] if moved is not None else []), *pins.drift(server, listed)]:
+                tell(f"actum: {change}")
             pins = pins.pinned(server, listed)
             for tool in sorted(listed):
                 say(f"{short_digest(listed[tool])}  {server.name}  {tool}")
@@ -136,47 +137,45 @@ async def _pin(file: str, only: list[str] | None) -> int:
 
 
 async def _call(file: str, name: str, pairs: tuple[str, ...]) -> int:
-    """Make one call, which its user has decided on by naming it."""
-    found = next((server.name for server in servers_of(file) if name.startswith(server.begin)), None)
-    if found is None:
+    """Make one call; by naming it, the user has approved it."""
+    server = next((entry.name for entry in servers_of(file) if name.startswith(entry.begin)), None)
+    if server is None:
         raise CommandError(f"no server of {file} has a tool {name!r}: it is named NAME/TOOL")
-    async with started(file, [found]) as servers:
+    async with started(file, [server]) as servers:
         tool = servers.tools.get(name)
         if tool is None:
-            there = ", ".join(list(servers.tools)[:10]) or "none"
-            raise CommandError(f"{found!r} offers no {name!r}; there are {there}")
-        given = parameters_of(pairs, tool.parameters)
-        if complaint := tool.validator.complaint(given):
-            raise SchemaError(complaint, tool=name)
+            names = ", ".join(list(servers.tools)[:10]) or "none"
+            raise CommandError(f"{server!r} offers no {name!r}; there are {names}")
+        arguments = parameters_of(pairs, tool)
         try:
-            say_json((await servers.call(name, given)).value)
+            say_json((await servers.call(name, arguments)).value)
         except ServerError as error:
-            if said := error.data.get("said"):  # to its user, whose own command this is
-                tell(f"{found}: {said}")
+            if message := error.data.get("said"):  # the server's own words, for the user alone
+                tell(f"{server}: {message}")
             raise
     return 0
 
 
 def add(file: Path, name: str, command: Sequence[str], *, openapi: bool) -> int:
-    """Write a server into a file, which is made where it is missing; with `openapi`, the API of a document.
+    """Write a server into a file, which is made if it is missing; with `openapi`, the API of a document.
 
     Raises:
-        CommandError: there is one of this name, or it isn't said what it is.
-        ServerError: it is none, or the file can't be used.
+        CommandError: the name is taken, or the server isn't named or described.
+        ServerError: it isn't a server, or the file can't be used.
     """
     if not name or not command:
         raise CommandError("name the server and what it is: actum mcp add NAME -- COMMAND…, or actum mcp add NAME URL")
-    held = _held(file)
-    servers: Any = held.setdefault("mcpServers", {})
+    content = _read(file)
+    servers: Any = content.setdefault("mcpServers", {})
     if not is_object(servers):
         raise CommandError(f'{file}: servers stand under "mcpServers": {{NAME: {{…}}}}')
     if name in servers:
         raise CommandError(f"{file} has a server {name!r} already; take it out there, or choose another name")
     servers[name] = _documented(command) if openapi else _entry(command)
-    [own] = servers_of({"mcpServers": {name: servers[name]}}, {})
-    write_text(file, json.dumps(held, indent=2, ensure_ascii=False) + "\n")
+    [added] = servers_of({"mcpServers": {name: servers[name]}}, {})
+    write_text(file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     doing = "reads" if openapi else "starts"
-    tell(f"actum: {name!r} is in {file}: {own.shown}; `actum mcp pin {name}` {doing} it and keeps what it offers")
+    tell(f"actum: {name!r} is in {file}: {added.shown}; `actum mcp pin {name}` {doing} it and keeps what it offers")
     return 0
 
 
@@ -193,13 +192,13 @@ def _documented(more: Sequence[str]) -> JsonObject:
     return {"openapi": more[0]} | ({"url": more[1]} if len(more) == 2 else {})
 
 
-def _held(file: Path) -> JsonObject:
+def _read(file: Path) -> JsonObject:
     if not file.exists():
         return {}
     try:
-        held = decode(read_text(file))
+        content = decode(read_text(file))
     except NotJson as error:
         raise ServerError(f"{file}: {error}", code="server_config") from None
-    if not is_object(held):
+    if not is_object(content):
         raise ServerError(f"{file}: not a file of servers", code="server_config")
-    return held
+    return content

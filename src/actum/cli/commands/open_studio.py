@@ -69,7 +69,7 @@ async def actum_open_studio(
     from ...serving.callers import Quota
 
     check_installed("serve")
-    folder, kept = _places(place, runs)
+    folder, runs_name = _places(place, runs)
     token, is_new = token_of(token_file)
     if not isinstance(token, str):
         raise CommandError("the Studio has one owner: name a file with one token")
@@ -79,10 +79,10 @@ async def actum_open_studio(
     Code.for_all(activities).take_named()
 
     agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
-    async with runs_at(kept, makes=True) as opened:
-        served = Served({}, agent=agent_for, store=opened, roots=roots, slots=slots, drain=3.0, deps=factories)
+    async with runs_at(runs_name, makes=True) as store:
+        served = Served({}, agent=agent_for, store=store, roots=roots, slots=slots, drain=3.0, deps=factories)
         served.desk.shelf = Shelf(folder=folder)
-        served.desk.models = [one for one in (model, *_SUGGESTED) if one]
+        served.desk.models = [name for name in (model, *_SUGGESTED) if name]
         served.desk.secrets = [token]
         app = served.app(token=token, hosts=hosts, only=["studio"], quota=Quota(runs=None, requests=None))
 
@@ -93,7 +93,7 @@ async def actum_open_studio(
 
 
 def _places(place: str | None, runs: str | None) -> tuple[Path, str]:
-    """The folder of the Ideas, and the place of the runs."""
+    """The folder of the Ideas and the place of the runs."""
     if place is None:
         return Path.cwd(), runs_place(runs)
     if "://" in place or place.startswith("sqlite:") or sqlite_path(place) is not None:
@@ -105,7 +105,7 @@ def _places(place: str | None, runs: str | None) -> tuple[Path, str]:
 
 
 def _holds_runs(folder: Path) -> bool:
-    """Whether runs are kept in a folder itself."""
+    """Whether a folder of Ideas also holds runs."""
     for path in sorted(folder.glob("*.json"))[:200]:
         try:
             if RUN in Idea.load(path).meta:

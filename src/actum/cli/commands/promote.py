@@ -19,6 +19,6 @@ async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", stor
     note
         A word on why.
     """
-    named, branch = parse_address(address), branch_of(to)
+    version, branch = parse_address(address), branch_of(to)
     async with library_of(store) as library:
-        tell_saved(await library.promote(named, branch, note=note))
+        tell_saved(await library.promote(version, branch, note=note))

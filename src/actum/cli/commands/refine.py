@@ -95,46 +95,50 @@ async def actum_refine(
             mark_never(never)
             return 0
         if share is not None:
-            return await _shared(plans or "plans.db", tenant, idea or "", runs, share)
+            return await _share(plans or "plans.db", tenant, idea or "", runs, share)
         if plans is not None or approve is not None:
-            return _shelved(plans or "plans.db", approve, tenant, is_json=json)
+            return _list_plans(plans or "plans.db", approve, tenant, is_json=json)
         examples = [*runs, *await _submitted(store, idea or prove or "")]
         if not examples or (idea or prove) is None:
             missing = "the Idea that they are runs of" if examples else "the runs"
             raise CommandError(f"name {missing}: actum refine runs/desk-*.json --idea desk.json")
-        ways = {leaf: way for leaf, _, way in (one.partition("=") for one in same or [])}
+        modes = _by_leaf(same or [])
         if prove is not None:
-            found = await prove_plan(prove, examples, same=ways)
+            refined = await prove_plan(prove, examples, same=modes)
         else:
-            settled = {
-                leaf: text for leaf, _, text in (one.partition("=") for one in [*(confirm or []), *(expect or [])])
-            }
-            found = await refine(examples, idea=str(idea), confirm=settled, ignore=ignore or [], same=ways, fill=fill)
-        code = await _reported(found, save, is_json=json)
+            answers = _by_leaf([*(confirm or []), *(expect or [])])
+            refined = await refine(
+                examples, idea=str(idea), confirm=answers, ignore=ignore or [], same=modes, fill=fill
+            )
+        code = await _report(refined, save, is_json=json)
         if python is not None and not code:
-            written = await as_python(found, examples, python, idea=str(idea or prove), same=ways)
-            beside = written.save()
-            tests = f"; its tests: {beside}" if written.tests else ""
-            tell(f"{written.path}, proved by {len(found.examples)} runs{tests}")
+            module = await as_python(refined, examples, python, idea=str(idea or prove), same=modes)
+            path = module.save()
+            tests = f"; its tests: {path}" if module.tests else ""
+            tell(f"{module.path}, proved by {len(refined.examples)} runs{tests}")
         return code
     except RefineError as error:
         tell(f"actum: {error.code}: {error.message}")
         return _NOTHING
 
 
-async def _shared(place: str, tenant: str, idea: str, runs: Sequence[str], to: Sequence[str]) -> int:
-    """The plan of named runs of several callers, given to others."""
-    pairs = [one.partition("=") for one in runs]
+def _by_leaf(options: Sequence[str]) -> dict[str, str]:
+    return {leaf: text for leaf, _, text in (option.partition("=") for option in options)}
+
+
+async def _share(place: str, tenant: str, idea: str, runs: Sequence[str], to: Sequence[str]) -> int:
+    """Share the plan of runs of several callers with others."""
+    pairs = [run.partition("=") for run in runs]
     if not idea or not pairs or not all(path for _, _, path in pairs):
         raise CommandError(
             "name whose runs: actum refine acme=run-1.json bolt=run-2.json … --idea desk.json --share core"
         )
-    held: dict[str, list[str]] = {}
+    by_caller: dict[str, list[str]] = {}
     for caller, _, path in pairs:
-        held.setdefault(caller, []).append(path)
-    own = Idea.load(idea)
-    agent = ready(own, idea, code=Code.to_run(), model=None).agent()
-    say(f"{await Plans(place, tenant=tenant).share(agent, own, held, to)}  shared with {', '.join(to)}")
+        by_caller.setdefault(caller, []).append(path)
+    loaded = Idea.load(idea)
+    agent = ready(loaded, idea, code=Code.to_run(), model=None).agent()
+    say(f"{await Plans(place, tenant=tenant).share(agent, loaded, by_caller, to)}  shared with {', '.join(to)}")
     return 0
 
 
@@ -142,79 +146,79 @@ async def _submitted(store: str | None, idea: str) -> Sequence[Idea]:
     """The newest runs of an Idea in a store that are done."""
     if store is None:
         return ()
-    async with runs_at(store) as kept:
-        runs = await kept.list(state="done", find=idea, most=_MOST_SUBMITTED)
+    async with runs_at(store) as kept_runs:
+        runs = await kept_runs.list(state="done", find=idea, most=_MOST_SUBMITTED)
         return [await run.idea() for run in runs if run.row.name == idea]
 
 
-def _shelved(place: str, approve: str | None, tenant: str, *, is_json: bool) -> int:
-    """The plans of a file, or one of them as it is approved: what it does, and its constants."""
-    own = Plans(place, tenant=tenant)
+def _list_plans(place: str, approve: str | None, tenant: str, *, is_json: bool) -> int:
+    """List the plans of a file, or approve one and show its calls."""
+    shelf = Plans(place, tenant=tenant)
     if not Path(place).is_file():
         raise CommandError(f"there are no plans in {place}")
     if approve is not None:
-        own.approve(approve)
-    found = [one for one in own.list() if approve in {None, one.hash}]
-    if not found and approve is None:
+        shelf.approve(approve)
+    listed = [plan for plan in shelf.list() if approve in {None, plan.hash}]
+    if not listed and approve is None:
         tell(f"actum: no plan has been derived in {place} yet")
     if is_json:
-        told = ("hash", "family", "state", "effects", "plan")
-        say_json([{key: value for key, value in asdict(one).items() if key in told} for one in found])
+        shown = ("hash", "family", "state", "effects", "plan")
+        say_json([{key: value for key, value in asdict(plan).items() if key in shown} for plan in listed])
         return 0
-    for one in found:
-        effects = f" · effects: {', '.join(one.effects)}" if one.effects else ""
-        say(f"{one.hash}  {one.state}  {_calls(one.plan)}{effects}")
-        for at, call in enumerate(one.plan["plan"] if approve is not None else []):
+    for plan in listed:
+        effects = f" · effects: {', '.join(plan.effects)}" if plan.effects else ""
+        say(f"{plan.hash}  {plan.state}  {_calls(plan.plan)}{effects}")
+        for at, call in enumerate(plan.plan["plan"] if approve is not None else []):
             say(f"  {at}  {short(call, 100)}")
     return 0
 
 
-async def _reported(found: Refined, save: str | None, *, is_json: bool) -> int:
+async def _report(refined: Refined, save: str | None, *, is_json: bool) -> int:
     if is_json:
-        say_json(_told(found))
+        say_json(_as_json(refined))
     else:
-        for line in _lines(found):
+        for line in _lines(refined):
             say_below(0, line)
-    if found.questions:
-        count = len(found.questions)
+    if refined.questions:
+        count = len(refined.questions)
         tell(f"actum: {count} question{'s are' if count > 1 else ' is'} open; nothing is saved")
         return _OPEN
-    if not found.proof.holds:
-        tell(f"actum: not_proved: {found.proof.why}")
+    if not refined.proof.holds:
+        tell(f"actum: not_proved: {refined.proof.why}")
         return _NOTHING
     if save is not None:
-        await _save(found, save)
+        await _save(refined, save)
     return 0
 
 
-async def _save(found: Refined, target: str) -> None:
+async def _save(refined: Refined, target: str) -> None:
     try:
         if not target.startswith("idea:"):
-            found.save(target)
+            refined.save(target)
             return
-        text = read_idea(found.text, target)
+        text = read_idea(refined.text, target)
         async with library_of(None, makes=True) as library:
-            tell_saved(await library.save(text, parse_address(target), note=f"refined of {len(found.examples)} runs"))
+            tell_saved(await library.save(text, parse_address(target), note=f"refined of {len(refined.examples)} runs"))
     except IdeaError as error:
         raise CommandError(error.message) from None
 
 
-def _lines(found: Refined) -> Iterator[str]:
-    reasons = Counter(found.left_out.values())
+def _lines(refined: Refined) -> Iterator[str]:
+    reasons = Counter(refined.left_out.values())
     left_out = f" · {reasons.total()} left out ({_counted(reasons)})" if reasons else ""
-    yield f"{len(found.examples)} runs of one shape: {_calls(found.plan)}{left_out}"
-    width = max((len(one.leaf) for one in found.notes), default=0)
-    texts = max((len(_text(one.text)) for one in found.notes), default=0)
-    for one in found.notes:
-        mark = "? " if one.how in {"question", "hole"} else ""
-        yield f"  {one.leaf:<{width}}  {_text(one.text):<{min(texts, 40)}}  {mark}{one.why}"
-    proof = found.proof
+    yield f"{len(refined.examples)} runs of one shape: {_calls(refined.plan)}{left_out}"
+    width = max((len(note.leaf) for note in refined.notes), default=0)
+    texts = max((len(_text(note.text)) for note in refined.notes), default=0)
+    for note in refined.notes:
+        mark = "? " if note.how in {"question", "hole"} else ""
+        yield f"  {note.leaf:<{width}}  {_text(note.text):<{min(texts, 40)}}  {mark}{note.why}"
+    proof = refined.proof
     if proof.examples:
         held_out = f"{proof.right} right, {proof.left} left, {proof.wrong} wrong"
         same = f"{proof.same} of {proof.examples} the same bytes"
         held_out = f" · held out: {held_out}" if proof.by_run else ""
         asked = f" · the model agrees in {proof.agreed} of {proof.asked}" if proof.asked else ""
-        yield f"proof: {same}{held_out}{asked} · requests {found.requests:.1f} → {found.asks}"
+        yield f"proof: {same}{held_out}{asked} · requests {refined.requests:.1f} → {refined.asks}"
 
 
 def _calls(plan: JsonObject) -> str:
@@ -229,17 +233,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else short(value, 40)
 
 
-def _told(found: Refined) -> JsonObject:
+def _as_json(refined: Refined) -> JsonObject:
     proved = ("examples", "same", "right", "left", "wrong", "asked", "agreed", "why")
     return {
-        "hash": found.hash,
-        "plan": found.plan,
-        "notes": {one.leaf: {"text": one.text, "how": one.how, "why": one.why} for one in found.notes},
-        "questions": [asdict(one) for one in found.questions],
-        "proof": {name: getattr(found.proof, name) for name in proved},
-        "examples": list(found.examples),
-        "left_out": dict(found.left_out),
-        "effects": list(found.effects),
-        "requests": found.requests,
-        "asks": found.asks,
+        "hash": refined.hash,
+        "plan": refined.plan,
+        "notes": {item.leaf: {"text": item.text, "how": item.how, "why": item.why} for item in refined.notes},
+        "questions": [asdict(item) for item in refined.questions],
+        "proof": {name: getattr(refined.proof, name) for name in proved},
+        "examples": list(refined.examples),
+        "left_out": dict(refined.left_out),
+        "effects": list(refined.effects),
+        "requests": refined.requests,
+        "asks": refined.asks,
     }

@@ -18,32 +18,32 @@ async def actum_replay(run: str, /, *, activities: Modules = None, store: AnyRun
     run
         The run's file, its id where it was submitted, or the address that it was saved at.
     """
-    found = await kept.replay(await idea_at(run, store), activities=activities or [])
-    tell_left_out(found.left_out)
-    for one in found.requests:
-        _show(one)
-    if found.error is not None:
-        say(f"output      can't be made again: {found.error.message}")
+    replay = await kept.replay(await idea_at(run, store), activities=activities or [])
+    tell_left_out(replay.left_out)
+    for request in replay.requests:
+        _show(request)
+    if replay.error is not None:
+        say(f"output      can't be made again: {replay.error.message}")
     else:
-        say(f"output      {_judged(found.is_same_output)}  {short(found.output)}")
-    return 0 if found.is_same else 1
+        say(f"output      {_verdict(replay.is_same_output)}  {short(replay.output)}")
+    return 0 if replay.is_same else 1
 
 
-def _show(one: kept.Replayed) -> None:
-    say(f"request {one.number:<3} {_judged(one.is_same)}  of {one.tick.at} messages")
-    if one.tick.answer is None:
+def _show(request: kept.Replayed) -> None:
+    say(f"request {request.number:<3} {_verdict(request.is_same)}  of {request.tick.at} messages")
+    if request.tick.answer is None:
         say("  it was cut before its answer ended")
-    for call in one.tick.calls:
+    for call in request.tick.calls:
         say(f"  call      {short(call)}")
-    for message in one.left:
+    for message in request.left:
         if "_call" in message:
             value = "skipped" if is_skip(message) else short(message.get(message["type"], message))
             say(f"  result    {value}  of {call_name(message['_call'])}")
         elif message["type"] == "error":
             say(f"  error     {message['error']}")
-    if one.tick.output is not None:
-        say(f"  output    {short(one.tick.output)}")
+    if request.tick.output is not None:
+        say(f"  output    {short(request.tick.output)}")
 
 
-def _judged(is_same: bool) -> str:
+def _verdict(is_same: bool) -> str:
     return "same bytes" if is_same else "OTHER BYTES"

@@ -21,6 +21,6 @@ async def actum_resolve(
     search
         The branches to look at, in order; `main` if none is named.
     """
-    named = parse_address(address)
+    version = parse_address(address)
     async with library_of(store, search or [MAIN], at) as library:
-        say((await library.find(named)).address)
+        say((await library.find(version)).address)

@@ -63,14 +63,14 @@ async def actum_resume(
     if approve == "plan":
         raise options.CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     if not is_file_of_run(run, store if versions is None else None):
-        async with run_at(run, store) as held:
-            say((await held.again()).id)
+        async with run_at(run, store) as handle:
+            say((await handle.again()).id)
         return 0
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
     questions = Questions(renderer)
-    kept_idea, code = Idea.load(run), Code.to_run()
-    decide = approver(approve or _as_begun(kept_idea), questions)
-    load_servers(kept_idea, kept_idea.settings(name=run).servers, code, [*map(Path, root or [])] or kept_idea.roots)
+    original, code = Idea.load(run), Code.to_run()
+    decide = approver(approve or _as_begun(original), questions)
+    load_servers(original, original.settings(name=run).servers, code, [*map(Path, root or [])] or original.roots)
 
     def agent_for(idea: Idea) -> Agent:
         loaded = ready(idea, run, model=model, record=record, roots=root or [], code=Code.to_run(activities))
@@ -78,18 +78,18 @@ async def actum_resume(
         return loaded.agent(decide)
 
     async with (
-        given_deps(deps, kept_idea, run) as given,
+        given_deps(deps, original, run) as made,
         servers_at(mcp, DEFAULT, code.servers),
         options.versions_at(versions, store) as saved,
     ):
         with renderer:
             result = await kept.resume(
-                run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew, deps=given
+                run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew, deps=made
             )
         return finish(result, is_json=json, file=run)
 
 
 def _as_begun(idea: Idea) -> str:
-    """Who decides as when the run began; a plan that was approved then runs, as all does where nothing was said."""
+    """Who decides, as noted when the run began: all calls run after an approved plan, or if nothing was noted."""
     begun = kept.approve_of(idea)
     return "all" if begun is None or begun == "plan" else begun

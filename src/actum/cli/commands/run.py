@@ -79,8 +79,8 @@ async def actum_run(
     loaded = load_idea(
         idea, model=model, record=record, tools=tools or [], roots=root or [], code=Code.to_run(activities)
     )
-    pairs, along = attached(loaded.idea.context, i or [])
-    given = options.input_of(loaded.idea.context, pairs, input)
+    pairs, attachments = attached(loaded.idea.context, i or [])
+    values = options.input_of(loaded.idea.context, pairs, input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
     questions = Questions(renderer, loaded.roots)
     has_servers = mcp is not None or bool(loaded.code.servers)
@@ -89,36 +89,36 @@ async def actum_run(
         raise options.CommandError("--approve hold needs --save FILE, where the calls wait")
     if versions is not None and save is None:
         raise options.CommandError("--versions needs --save FILE, to resume the run from")
-    context = loaded.context.extended(along)
+    context = loaded.context.extended(attachments)
     async with (
-        given_deps(deps, loaded.idea, Path(idea).name) as given_to_tools,
+        given_deps(deps, loaded.idea, Path(idea).name) as made,
         servers_at(mcp, loaded.code.registry, loaded.code.servers),
         options.versions_at(versions, store) as saved,
     ):
-        agent = with_deps(agent, given_to_tools)
+        agent = with_deps(agent, made)
         if approve == "plan":
-            context, given = await _planned(loaded, context, given, questions)
+            context, values = await _planned(loaded, context, values, questions)
         with renderer:
             if save is None:
-                result = await _run(agent, context, loaded.idea.schema, given, renderer)
+                result = await _run(agent, context, loaded.idea.schema, values, renderer)
             else:
-                begun = replace(loaded.idea, context=context, solution=None)
+                start = replace(loaded.idea, context=context, solution=None)
                 result = await kept.start(
-                    save, begun, lambda _: agent, input=given, show=renderer.show, versions=saved, approve=approve
+                    save, start, lambda _: agent, input=values, show=renderer.show, versions=saved, approve=approve
                 )
         return finish(result, is_json=json, file=save)
 
 
 async def _planned(
-    loaded: Loaded, context: Context, given: JsonObject | None, questions: Questions
+    loaded: Loaded, context: Context, values: JsonObject | None, questions: Questions
 ) -> tuple[Context, JsonObject | None]:
-    """The context with a plan that has been shown and approved as a whole, and the input that it still needs (P4)."""
+    """The context with a plan that was shown and approved as a whole, and the input that it still needs (P4)."""
     usage = Usage()
     if not any(message.get("type") == "plan" for message in context):
         if loaded.model is None:
             raise options.CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
-        planned = await loaded.agent(mode="lazy").run(context, loaded.idea.schema, input=given)
-        context, usage, given = planned.context, planned.usage, None
+        planned = await loaded.agent(mode="lazy").run(context, loaded.idea.schema, input=values)
+        context, usage, values = planned.context, planned.usage, None
 
     def shown(plans: Context) -> str:
         toolset = offered(plans, loaded.code.registry, loaded.config.tools)
@@ -127,7 +127,7 @@ async def _planned(
 
     approved = await questions.plan(context, shown)
     tools = offered(approved, loaded.code.registry, loaded.config.tools).tools
-    return with_plans_approved(approved, {name for name, tool in tools.items() if tool.is_held}), given
+    return with_plans_approved(approved, {name for name, tool in tools.items() if tool.is_held}), values
 
 
 async def _run(

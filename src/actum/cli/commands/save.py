@@ -47,7 +47,7 @@ def _own_address(text: IdeaText, name: str) -> Address:
 
 
 def tell_saved(saved: Saved) -> None:
-    """Print the version that was saved and what its change means; or that nothing changed."""
+    """Print the saved version and what its change means, or that nothing changed."""
     say(saved.entry.address if saved.is_new else f"{saved.entry.address}  (nothing changed)")
     for reason in saved.change.reasons if saved.is_new else ():
         say(f"  {saved.change.kind}: {printable(reason)}")

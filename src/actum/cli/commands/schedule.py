@@ -76,7 +76,7 @@ async def actum_schedule(
     remove
         End it; the runs that it has submitted stay.
     """
-    changes = [one for one, is_asked in (("pause", pause), ("go_on", go_on), ("remove", remove)) if is_asked]
+    changes = [option for option, is_asked in (("pause", pause), ("go_on", go_on), ("remove", remove)) if is_asked]
     _check(name, idea, cron, changes)
     if idea is None or name is None or cron is None:
         async with runs_at(store) as runs:
@@ -85,25 +85,25 @@ async def actum_schedule(
             else:
                 await _list(runs, name)
         return
-    own, given = prepared(idea, i, input)
+    loaded, values = prepared(idea, i, input)
     async with runs_at(store, makes=True) as runs:
-        made = await runs.schedule(
+        schedule = await runs.schedule(
             name,
-            own,
+            loaded,
             cron=cron,
             zone=zone,
             missed=missed,
             most=most,
             grace=grace,
             jitter=jitter,
-            input=given,
+            input=values,
             tenant=tenant,
             priority=priority,
             queue=queue,
             tag=tag,
             patience=patience,
         )
-        say(_told(made))
+        say(_describe(schedule))
 
 
 def _check(name: str | None, idea: str | None, cron: str | None, changes: list[str]) -> None:
@@ -114,15 +114,15 @@ def _check(name: str | None, idea: str | None, cron: str | None, changes: list[s
 
 
 async def _list(runs: Runs, name: str | None) -> None:
-    for one in await runs.schedules.list() if name is None else [await runs.schedules.get(name)]:
-        say(_told(one))
+    for schedule in await runs.schedules.list() if name is None else [await runs.schedules.get(name)]:
+        say(_describe(schedule))
 
 
-def _told(one: Schedule) -> str:
-    if one.is_paused:
-        comes = "paused"
-    elif one.next is None:
-        comes = "over"
+def _describe(schedule: Schedule) -> str:
+    if schedule.is_paused:
+        when = "paused"
+    elif schedule.next is None:
+        when = "over"
     else:
-        comes = f"next {one.next.astimezone(ZoneInfo(one.zone)).isoformat(timespec='seconds')}"
-    return f"{one.name}  {one.cron} {one.zone}  {comes}"
+        when = f"next {schedule.next.astimezone(ZoneInfo(schedule.zone)).isoformat(timespec='seconds')}"
+    return f"{schedule.name}  {schedule.cron} {schedule.zone}  {when}"

@@ -19,6 +19,7 @@ from ...serving import Served
 from ...serving.callers import MOST_BYTES
 from ...serving.extras import check_installed
 from ...serving.mcp_options import Keyless, McpOptions
+from ...sources.roots import folders
 from ..connecting import agree, servers_at
 from ..given_deps import DepsNames, factories_at
 from ..mcp_serving import over_stdio, place_beside
@@ -100,8 +101,8 @@ async def actum_serve(
     if not ideas:
         raise CommandError("name the Ideas to serve: their files, or NAME=FILE")
     check_installed("mcp" if stdio else "serve")
-    named, code, factories = _named(ideas), Code.for_all(activities), factories_at(deps)
-    roots = [Path(one) for one in root or [str(Path.cwd())]]
+    named, code, factories = _ideas_by_name(ideas), Code.for_all(activities), factories_at(deps)
+    roots = folders(root or Path.cwd())
     code.take_named()
     for idea in named.values():
         load_servers(idea, idea.settings(has_model=True).servers, code, idea.roots)
@@ -121,45 +122,43 @@ async def actum_serve(
         token, is_new = token_of(token_file)
         hosts = hosts_of(host, host_name or (), is_set=not is_new)
         async with runs_at(store, makes=True) as runs:
-            how_many = slots if worker else 0
-            served = Served(
-                named, agent=agent_for, store=runs, roots=roots, slots=how_many, drain=drain, deps=factories
-            )
+            slots = slots if worker else 0
+            served = Served(named, agent=agent_for, store=runs, roots=roots, slots=slots, drain=drain, deps=factories)
             served.desk.mcp = options
             parts = None if only is None else only.split(",")
             app = served.app(token=token, hosts=hosts, origins=origin or (), only=parts, most_bytes=most_bytes)
-            told = token if is_new and isinstance(token, str) else f"in {token_file}" if token_file else None
-            await listen_at(host, port, app, served.desk, lambda at: _started(named, at, told))
+            shown = token if is_new and isinstance(token, str) else f"in {token_file}" if token_file else None
+            await listen_at(host, port, app, served.desk, lambda at: _tell_started(named, at, shown))
 
 
-def _started(ideas: Collection[str], at: str, token: str | None) -> None:
-    """Tell what is served, where, and the token if it was made just now."""
+def _tell_started(ideas: Collection[str], at: str, token: str | None) -> None:
+    """Say what is served and where, and the token if it is new."""
     tell(f"actum: serving {', '.join(ideas)} at {at}")
     if token is not None:
         tell(f"actum: the token is {token}")
 
 
 def _tools_of(ideas: Mapping[str, Idea], agent_for: Callable[[Idea], Agent]) -> Registry:
-    """The tools that any of the Ideas has."""
-    found = Tools()
+    """The tools of all the Ideas."""
+    tools = Tools()
     for idea in ideas.values():
         agent = agent_for(idea)
         names = agent.config.tools
         for tool in agent.tools if names is None else filter(None, map(agent.tools.find, names)):
-            if tool.name not in found and not tool.is_delegated and (serving := agent.tools.serving(tool)) is not None:
-                found.register(tool)
+            if tool.name not in tools and not tool.is_delegated and (serving := agent.tools.serving(tool)) is not None:
+                tools.register(tool)
                 if isinstance(serving, Activity):
-                    found.activity(tool.name, serving)
-    return found
+                    tools.activity(tool.name, serving)
+    return tools
 
 
-def _named(ideas: Sequence[str]) -> dict[str, Idea]:
-    """The Ideas by the names that they are served under."""
+def _ideas_by_name(ideas: Sequence[str]) -> dict[str, Idea]:
+    """The Ideas by the names under which they are served."""
     named: dict[str, Idea] = {}
-    for one in ideas:
-        name, sign, file = one.partition("=")
+    for argument in ideas:
+        name, sign, file = argument.partition("=")
         if not sign or "/" in name:
-            name, file = Path(one).stem, one
+            name, file = Path(argument).stem, argument
         if name in named:
             raise CommandError(f"two Ideas would be served as {name!r}: name one NAME=FILE")
         named[name] = Idea.load(file)

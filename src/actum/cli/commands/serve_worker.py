@@ -16,6 +16,7 @@ from ...runs.health import watched
 from ...runs.metrics import Metrics, is_observed, observe, served_metrics
 from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
+from ...sources.roots import folders
 from ..given_deps import DepsNames, factories_at
 from ..log_lines import Started, commands_of, log_to_stderr
 from ..options import CommandError, ModulesOfAll, RunsHome, pair_of, runs_at
@@ -24,7 +25,7 @@ from ..server_options import agents_at, leave_what_stays
 from .sweep import kept_days
 
 _LAST = 1.5
-"""Seconds after the time to drain in which a worker hands over what it has, before it ends without that."""
+"""Seconds after the drain time for a worker to hand over its runs; then it ends without that."""
 
 
 async def actum_serve_worker(
@@ -89,34 +90,34 @@ async def actum_serve_worker(
         raise CommandError("--lease, --drain and --patience take seconds")
     days = kept_days(keep) if keep else {}
     slots = _slots(queues) if queues else dict(QUEUES)
-    roots = [Path(one) for one in root or [str(Path.cwd())]]
+    roots = folders(root or Path.cwd())
     Code.for_all(activities).take_named()
 
     factories = factories_at(deps)
     agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
     log_to_stderr(log)
     commands = commands_of(on or [])
-    logging.getLogger("psycopg").setLevel(logging.ERROR)  # what breaks is told above, in words
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # the worker's own log says what breaks
     async with runs_at(store, makes=True) as runs:
-        own: dict[str, Any] = {"lease": lease, "drain": drain, "patience": patience, "tags": tag or [], "keep": days}
-        serving = Worker(runs, agent_for, queues=slots, roots=roots, deps=factories, **own)
-        _stop_on_signals(serving, drain)
-        tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
-        async with AsyncExitStack() as beside:
-            figures = Metrics(serving, runs.store)
-            observe(figures)
+        rest: dict[str, Any] = {"lease": lease, "drain": drain, "patience": patience, "tags": tag or [], "keep": days}
+        worker = Worker(runs, agent_for, queues=slots, roots=roots, deps=factories, **rest)
+        _stop_on_signals(worker, drain)
+        tell(f"actum: {worker.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
+        async with AsyncExitStack() as stack:
+            metrics = Metrics(worker, runs.store)
+            observe(metrics)
             if commands:
-                await beside.enter_async_context(Started(commands, serving.name).begun())
+                await stack.enter_async_context(Started(commands, worker.name).begun())
             if metrics_port is not None:
-                port = await beside.enter_async_context(served_metrics(figures, metrics_port, health_host))
+                port = await stack.enter_async_context(served_metrics(metrics, metrics_port, health_host))
                 tell(f"actum: figures: http://{health_host}:{port}/metrics")
             elif is_observed():
-                await beside.enter_async_context(figures.collecting())
+                await stack.enter_async_context(metrics.collecting())
             if health_port is not None:
-                port = await beside.enter_async_context(watched(serving, health_port, health_host))
+                port = await stack.enter_async_context(watched(worker, health_port, health_host))
                 tell(f"actum: how it is: http://{health_host}:{port}/health and /ready")
             leave_what_stays()
-            await serving.serve()
+            await worker.serve()
 
 
 def _slots(text: str) -> dict[str, int]:
@@ -130,9 +131,9 @@ def _slots(text: str) -> dict[str, int]:
 
 
 def _stop_on_signals(worker: Worker, drain: float) -> None:
-    """Let SIGTERM and the first Ctrl-C stop it; a second Ctrl-C lets its runs go at once.
+    """Stop the worker on SIGTERM or the first Ctrl-C; a second Ctrl-C gives its runs up at once.
 
-    Where its database answers no more, nothing can be handed over: it ends all the same, and others miss it.
+    If the database no longer answers, nothing can be handed over: it ends anyway, and others notice its absence.
     """
     loop = asyncio.get_running_loop()
 

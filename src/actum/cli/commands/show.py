@@ -83,16 +83,16 @@ async def actum_show(
     tell_left_out(code.remarks)
     if call is not None:
         try:
-            found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
+            isolation = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
         except CallError as error:
             raise CommandError(error.message) from error
-        _write(isolation_text(found, loaded.idea.context.origin, loaded.roots), output)
+        _write(isolation_text(isolation, loaded.idea.context.origin, loaded.roots), output)
         return 0
     parts: list[str] = []
     everything = not (graph or messages or schema)
     if messages or everything:
         rendered = loaded.agent().render(loaded.idea.context, loaded.idea.schema)
-        parts += [f"── {one['role']}\n{one['content']}{along(one)}" for one in rendered]
+        parts += [f"── {message['role']}\n{message['content']}{along(message)}" for message in rendered]
     if schema or everything:
         shown = _schema(loaded, provider)
         parts.append(f"── schema\n{shown}" if everything else shown)
@@ -104,7 +104,7 @@ async def actum_show(
 
 
 def _graph(loaded: Loaded) -> inspection.PlanGraph:
-    """The graph of the Idea's plans; its tools say which calls keep their order, where they can be offered at all."""
+    """The graph of the Idea's plans; the tools, if they can be offered, say which calls keep their order."""
     idea = loaded.idea
     try:
         toolset = offered(idea.context, loaded.code.registry, loaded.config.tools)
@@ -129,16 +129,16 @@ def _schema(loaded: Loaded, provider: str | None) -> str:
     return json.dumps(schema, ensure_ascii=False, indent=2)
 
 
-def isolation_text(found: Isolation, origin: str | None = None, roots: Sequence[Path] = ()) -> str:
-    """Who carries the call out, what it is given, and what stays behind.
+def isolation_text(isolation: Isolation, origin: str | None = None, roots: Sequence[Path] = ()) -> str:
+    """Says who carries a call out, what it sees and what it doesn't.
 
     `origin` is where paths in the context start from, `roots` the folders that they may lead into.
     """
-    lines = [_headline(found)]
-    if found.own is not None:
-        lines += ["sees of its own", *_messages(found.own, None, ())]
-    lines += ["sees of this context", *_messages(found.crossing, origin, roots)]
-    lines += ["does not see", *(f"  {printable(_stays(one))}" for one in found.hidden)]
+    lines = [_headline(isolation)]
+    if isolation.own is not None:
+        lines += ["sees of its own", *_messages(isolation.own, None, ())]
+    lines += ["sees of this context", *_messages(isolation.crossing, origin, roots)]
+    lines += ["does not see", *(f"  {printable(_hidden_line(hidden))}" for hidden in isolation.hidden)]
     return "\n".join([*lines, "  the other calls, their errors, and the registered tools"])
 
 
@@ -149,11 +149,11 @@ def _headline(found: Isolation) -> str:
 
 
 def _messages(messages: Iterable[JsonObject], origin: str | None, roots: Sequence[Path]) -> Iterator[str]:
-    listed = [f"  {printable(encode(message_shown(message, origin, roots)))}" for message in messages]
-    yield from listed or ["  nothing"]
+    lines = [f"  {printable(encode(message_shown(message, origin, roots)))}" for message in messages]
+    yield from lines or ["  nothing"]
 
 
-def _stays(hidden: Hidden) -> str:
+def _hidden_line(hidden: Hidden) -> str:
     if hidden.count:
         return f"{hidden.kind}: {counted(hidden.count, 'message')}"
     return f"{hidden.kind}: {', '.join(hidden.names) or 'all of it'}"

@@ -57,11 +57,11 @@ async def actum_submit(
     batch
         Has its requests answered by the provider's batch API, each within this time, for example 24h.
     """
-    own, given = prepared(idea, i, input)
+    loaded, values = prepared(idea, i, input)
     async with runs_at(store, makes=True) as runs:
         run = await runs.submit(
-            own,
-            input=given,
+            loaded,
+            input=values,
             id=id,
             tenant=tenant,
             priority=priority,
@@ -76,11 +76,11 @@ async def actum_submit(
 
 
 def prepared(idea: str, i: list[str] | None, input: str | None) -> tuple[Idea, JsonObject | None]:
-    """The Idea that is to be run by workers, with what is attached to it, and its input."""
+    """The Idea for workers to run, with the files attached to it, and its input."""
     loaded = Idea.load(idea)
-    pairs, along = attached(loaded.context, i or [])
-    given = input_of(loaded.context, pairs, input)
-    return replace(loaded, context=loaded.context.extended(along)), given or None
+    pairs, attachments = attached(loaded.context, i or [])
+    values = input_of(loaded.context, pairs, input)
+    return replace(loaded, context=loaded.context.extended(attachments)), values or None
 
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

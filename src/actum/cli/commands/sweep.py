@@ -21,7 +21,7 @@ async def actum_sweep(*, keep: str, store: RunsHome = None) -> None:
 
 
 def kept_days(text: str) -> dict[State, float]:
-    """What `--keep` takes: days by state."""
+    """The days by state that `--keep` names."""
     days: dict[State, float] = {}
     for part in text.split(","):
         state, number = pair_of(part.strip(), "--keep takes")

@@ -18,19 +18,19 @@ async def actum_waiting(run: RunName, /, *, json: bool = False, store: AnyRuns =
     json
         Print one JSON list.
     """
-    async with run_at(run, store) as held:
-        found, idea = await held.pending(), await held.idea()
+    async with run_at(run, store) as handle:
+        calls, idea = await handle.pending(), await handle.idea()
     if json:
-        listed = [
-            {"of": one.of, "call": one.call, "delegates": list(one.delegates), "from": dict(one.sources)}
-            for one in found
+        rows = [
+            {"of": call.of, "call": call.call, "delegates": list(call.delegates), "from": dict(call.sources)}
+            for call in calls
         ]
-        say_json(listed)
+        say_json(rows)
         return
-    for one in found:
-        within = f" in {' → '.join(one.delegates)}" if one.delegates else ""
-        say(f"{one.of}  {encode(one.call)}{within}")
-        for line in source_lines(Call(one.call), one.sources, one.derived):
+    for call in calls:
+        within = f" in {' → '.join(call.delegates)}" if call.delegates else ""
+        say(f"{call.of}  {encode(call.call)}{within}")
+        for line in source_lines(Call(call.call), call.sources, call.derived):
             say(f"    {line}")
-        for message in one.crossing:
+        for message in call.crossing:
             say(f"    is given {encode(message_shown(message, idea.context.origin, idea.roots))}")

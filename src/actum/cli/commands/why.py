@@ -49,38 +49,38 @@ async def actum_why(
     kept = await idea_at(run, store)
     origins = inspection.why(kept, reference, instance=instance)
     if json:
-        listed = [one for origin in origins for one in origin.to_list()]
-        say_json(listed)
+        entries = [entry for origin in origins for entry in origin.to_list()]
+        say_json(entries)
         return
-    if reference is None and [one.by for one in origins] == [UNKNOWN]:
+    if reference is None and [origin.by for origin in origins] == [UNKNOWN]:
         say("the run has no output yet")
         origins = ()
     for origin in origins:
-        for depth, one, is_new in origin.walk():
-            say_below(depth, _described(one, is_new=is_new))
-            for line in _computed(one) if is_new else ():
+        for depth, source, is_new in origin.walk():
+            say_below(depth, _describe(source, is_new=is_new))
+            for line in _computed_lines(source) if is_new else ():
                 say_below(depth + 1, f"· {line}")
-    awaited = {one.of for one in pending(kept.context)}
+    awaited = {call.of for call in pending(kept.context)}
     for call in inspection.calls_of(kept) if reference is None else ():
         if call.state != "done":
             waits = ": it waits for a decision" if str(call.place) in awaited else ""
-            told = f": {call.error.message}" if call.error is not None else waits
-            say(printable(f"call {call.place} ({call.tool}) {call.state}{told}"))
+            detail = f": {call.error.message}" if call.error is not None else waits
+            say(printable(f"call {call.place} ({call.tool}) {call.state}{detail}"))
 
 
-def _computed(origin: inspection.Origin) -> Iterator[str]:
-    """What was computed for a value: its expressions, and what their filters have kept."""
-    for one in origin.expressions:
-        read = ", ".join(dict.fromkeys(map(str, one.references)))
-        mark = ", derived" if one.at in origin.derived else ""
-        yield f"{one.at or 'all of it'}: {clip(one.text, _LONGEST)} read {read}{mark}"
+def _computed_lines(origin: inspection.Origin) -> Iterator[str]:
+    """How a value was computed: its expressions, and how many items their filters kept."""
+    for expression in origin.expressions:
+        read = ", ".join(dict.fromkeys(map(str, expression.references)))
+        mark = ", derived" if expression.at in origin.derived else ""
+        yield f"{expression.at or 'all of it'}: {clip(expression.text, _LONGEST)} read {read}{mark}"
     for kept in origin.filters:
         yield f"kept {kept.kept} of {kept.of}: {clip(kept.source, _LONGEST)}"
 
 
-def _described(origin: inspection.Origin, *, is_new: bool) -> str:
+def _describe(origin: inspection.Origin, *, is_new: bool) -> str:
     where = f"message {origin.message}" if origin.message is not None else "the run"
-    text = f"{_named(origin)} = {short(origin.value)}  by {origin.by}, {where}{', derived' * ('' in origin.derived)}"
+    text = f"{_name(origin)} = {short(origin.value)}  by {origin.by}, {where}{', derived' * ('' in origin.derived)}"
     text += f", instead of: {printable(clip(origin.failed))}" if origin.failed else ""
     if origin.call is not None:
         text += f", from {encode(origin.call)}"
@@ -90,9 +90,9 @@ def _described(origin: inspection.Origin, *, is_new: bool) -> str:
         text += f", as answer {origin.answer + 1} wrote it"
     if origin.scopes:
         text += f", given {', '.join(origin.scopes)}"
-    return text if is_new else f"{_named(origin)}  (as above)"
+    return text if is_new else f"{_name(origin)}  (as above)"
 
 
-def _named(origin: inspection.Origin) -> str:
-    """A value by its path, or, where it has none of its own, by the place of the call that left it."""
+def _name(origin: inspection.Origin) -> str:
+    """A value's path, or the place of the call that left it if it has no path."""
     return f"call {origin.place}" if origin.reference == _RESULT and origin.place else origin.reference

@@ -1,4 +1,4 @@
-"""What a call that is asked about was made of: its condition, and as what its parameters were authored (L6, E7)."""
+"""A call that waits for a decision, in lines: its condition, and what its parameters were made of (L6, E7)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _MOST = Config().max_media_bytes
 
 
 def message_shown(message: JsonObject, origin: str | None, roots: Sequence[Path]) -> JsonObject:
-    """A message of a context as a person is shown it; `origin` is where its path starts from, below `roots`."""
+    """A message of a context as shown to a person; `origin` is where its path starts from, below `roots`."""
     if message.get("type") not in MEDIA:
         return message
-    found = size_and_digest(message, origin, roots, _MOST)
-    own = {key: value for key, value in message.items() if key != "data"}
-    return own if found is None else {**own, "size": found[0], "sha256": found[1]}
+    size = size_and_digest(message, origin, roots, _MOST)
+    shown = {key: value for key, value in message.items() if key != "data"}
+    return shown if size is None else {**shown, "size": size[0], "sha256": size[1]}
 
 
 def along(message: Mapping[str, Any]) -> str:
-    """What goes along with a rendered message, in a line behind its text; empty where nothing does."""
+    """A line about the media of a rendered message; empty if there are none."""
     media = message.get("media")
     if media is None:
         return ""
@@ -36,11 +36,11 @@ def along(message: Mapping[str, Any]) -> str:
 
 
 def call_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
-    """The call in lines: when and how often it is made, then its parameters, each with what it comes from.
+    """The call in lines: its condition, what it is made for, then its parameters, each with its source.
 
-    Those that a reader or an expression has made of data are marked as `derived` (S10).
+    Parameters that a reader or an expression made of data are marked as `derived` (S10).
 
-    Nothing is cut: who decides must be able to see all of it.
+    Nothing is cut, so that the person who decides sees all of it.
     """
     yield from _terms(call, derived)
     if EACH in sources:
@@ -54,21 +54,21 @@ def call_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] 
 
 
 def source_lines(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
-    """The same without the values of the parameters, for where the call itself is shown."""
+    """The same without the values of the parameters, for use beside the call itself."""
     return call_lines(Call.of({key: call[key] for key in (WHEN, ELSE) if key in call}), sources, derived)
 
 
 def _terms(call: Call, derived: Collection[str]) -> Iterator[str]:
-    """On what condition a call is made, and what stands for it where it fails."""
+    """The condition of a call, and its value if it fails."""
     if WHEN in call:
-        yield printable(f"on the condition {_authored(call[WHEN])}, which is true{_mark(WHEN, derived)}")
+        yield printable(f"on the condition {_text(call[WHEN])}, which is true{_mark(WHEN, derived)}")
     if ELSE in call:
-        yield printable(f"gives {_authored(call[ELSE])} where it fails")
+        yield printable(f"gives {_text(call[ELSE])} where it fails")
 
 
 def _mark(at: str, derived: Collection[str]) -> str:
     return ", derived" if at in derived else ""
 
 
-def _authored(value: Any) -> str:
+def _text(value: Any) -> str:
     return value if isinstance(value, str) else encode(value)

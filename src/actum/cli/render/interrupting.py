@@ -1,4 +1,4 @@
-"""Ctrl-C while a run is shown: the first cancels it and says at once what it waits for, a second ends the process."""
+"""Ctrl-C while a run is shown: the first cancels it and says what it waits for, a second ends the process."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .lines import Renderer
 
 INTERRUPTED = 130
 _MOST = 5
-"""How many of the calls that run are named."""
+"""How many of the running calls are named."""
 
 
 @contextmanager
 def on_interrupt(answer: Callable[[int, FrameType | None], None]) -> Generator[None]:
-    """Answer Ctrl-C in the main thread at once, even while the event loop is kept busy by somebody's code.
+    """Answer Ctrl-C in the main thread at once, even while user code blocks the event loop.
 
-    Who was started in the background by a shell goes on ignoring it.
+    A process that a shell started in the background keeps ignoring Ctrl-C.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
@@ -40,46 +40,48 @@ def on_interrupt(answer: Callable[[int, FrameType | None], None]) -> Generator[N
 
 
 def tell_at_once(loop: asyncio.AbstractEventLoop, tell: Callable[[], None]) -> None:
-    """Tell something in an answer to Ctrl-C: at once, or as soon as the line is written that this has come into."""
+    """Print something in answer to Ctrl-C: at once, or when the line that it has interrupted is written."""
     try:
         tell()
-    except RuntimeError:  # a stream that is being written to can't be written to within that
+    except RuntimeError:  # the stream is in the middle of a write
         loop.call_soon_threadsafe(tell)
 
 
 @contextmanager
 def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Generator[None]:
-    """Python answers a signal between two of its instructions: one that comes just before the loop begins to wait
-    would be answered when something else ends that wait, if ever. It writes a byte as well, which the loop waits for.
+    """Wake the loop when a signal arrives.
+
+    Python answers a signal between two instructions. If it comes just before the loop begins to wait, it would be
+    answered only when something else ends that wait. So Python also writes a byte, for which the loop waits.
     """
     reading, writing = socket.socketpair()
     with reading, writing:
         reading.setblocking(False)
         writing.setblocking(False)
         before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
-        is_ours = before == -1
+        is_free = before == -1
         try:
-            if is_ours:
+            if is_free:
                 loop.add_reader(reading, reading.recv, 4096)
             else:  # a signal wakes the loop already, as it always does on Windows
                 signal.set_wakeup_fd(before)
             yield
         finally:
-            if is_ours:
+            if is_free:
                 signal.set_wakeup_fd(before)
                 loop.remove_reader(reading)
 
 
 class Interruptible(Renderer):
-    """Shows a run by another renderer, and answers Ctrl-C while it does.
+    """Shows a run through another renderer and answers Ctrl-C meanwhile.
 
-    A run that is cancelled waits for what it has started (L7), and Python can't stop a thread: whoever doesn't want to
-    wait presses Ctrl-C again. A kept run loses nothing by that. `goes_on`: the process has more to do afterwards.
+    A cancelled run waits for what it has started (L7), and Python can't stop a thread: a second Ctrl-C ends the wait.
+    A kept run loses nothing by that. `goes_on`: the process has more to do afterwards.
     """
 
     def __init__(self, renderer: Renderer, *, goes_on: bool = False) -> None:
         self.task: asyncio.Task[Any] | None = None
-        """What is cancelled; the task that enters, unless it is another."""
+        """The task that is cancelled, by default the one that enters."""
         self._renderer = renderer
         self._goes_on = goes_on
         self._running: dict[Place, str] = {}
@@ -111,15 +113,15 @@ class Interruptible(Renderer):
         self._renderer.pause()
 
     def go_on(self) -> None:
-        """Take it back."""
+        """Take the terminal back."""
         self._renderer.go_on()
 
     def note(self, words: str) -> None:
-        """Tell something between the events."""
+        """Print words between the events."""
         self._renderer.note(words)
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """Runs in the main thread at once, even while the event loop is kept busy by somebody's code."""
+        """Runs in the main thread at once, even while user code blocks the event loop."""
         if self._is_cancelled:
             _leave()
         self._is_cancelled = True
@@ -135,7 +137,7 @@ class Interruptible(Renderer):
 
 
 def _leave() -> None:
-    """End the process, whatever still runs in it; the terminal gets its cursor back."""
+    """End the process at once and show the terminal's cursor again."""
     if sys.stderr is not None and sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
         os.write(sys.stderr.fileno(), b"\x1b[?25h\n")
     os._exit(INTERRUPTED)

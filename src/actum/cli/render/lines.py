@@ -15,11 +15,11 @@ from .terminal import say_json, tell
 
 _MOST = 100
 _MOST_NAMES = 6
-"""How many names of what crosses are listed."""
+"""How many names of a message are listed."""
 
 
 class Renderer:
-    """Shows a run while it runs; this one shows nothing of it."""
+    """Shows a run while it runs; this base class shows nothing."""
 
     def __enter__(self) -> Renderer:
         return self
@@ -33,13 +33,13 @@ class Renderer:
         """Leave the terminal to a question."""
 
     def go_on(self) -> None:
-        """Take it back."""
+        """Take the terminal back."""
 
     def note(self, words: str) -> None:
-        """Tell something between the events; may be called between any two lines of the program.
+        """Print words between the events; may be called from a signal handler, at any time.
 
         Raises:
-            RuntimeError: that is in the middle of writing another line.
+            RuntimeError: another line is just being written.
         """
         tell(words)
 
@@ -67,7 +67,7 @@ class JsonLines(Renderer):
 
 
 def event_line(event: events.AnyEvent) -> str | None:
-    """An event in words, None for one that only matters to programs."""
+    """An event as a line, None if it matters to programs only."""
     match event:
         case events.RequestStarted():
             return "request"
@@ -94,33 +94,35 @@ def event_line(event: events.AnyEvent) -> str | None:
 
 
 def awaited(event: events.CallWaiting) -> str:
-    """What a call waits for: references and decisions; where there are none, its tool keeps an order (T14)."""
+    """What a call waits for: references and decisions; if there are none, its tool keeps an order (T14)."""
     return ", ".join(event.on) or "an earlier call"
 
 
 def progress_of(event: events.CallProgress) -> str:
-    """How far a call is: `3/10 reading`, in percent where it isn't a count."""
+    """The progress of a call: `3/10 reading`, in percent if it isn't a count."""
     done, total = event.done, event.total
     if total is None or total <= 0:
-        far = f"{done:g}"
+        progress = f"{done:g}"
+    elif float(done).is_integer() and float(total).is_integer():
+        progress = f"{done:g}/{total:g}"
     else:
-        far = f"{done:g}/{total:g}" if float(done).is_integer() and float(total).is_integer() else f"{done / total:.0%}"
-    return f"{far} {event.message[:_MOST]}" if event.message else far
+        progress = f"{done / total:.0%}"
+    return f"{progress} {event.message[:_MOST]}" if event.message else progress
 
 
 def crossing_told(event: events.CallStarted) -> str:
-    """What carries a call out in isolation, and what of the context crosses to it; nothing for an ordinary call."""
+    """The delegate of an isolated call and the messages that it sees; empty for an ordinary call."""
     if event.delegate is None and not event.crossed:
         return ""
     where = f" in {printable(event.delegate)}" if event.delegate is not None else ""
-    seen = ", ".join(dict.fromkeys(_named(message) for message in event.crossed))
+    seen = ", ".join(dict.fromkeys(_kind_and_names(message) for message in event.crossed))
     return f"{where}, sees {seen or 'nothing'}"
 
 
-def _named(message: Mapping[str, Any]) -> str:
+def _kind_and_names(message: Mapping[str, Any]) -> str:
     kind = str(message["kind"] if message.get("type") == "data" and "kind" in message else message.get("type"))
-    held: Any = message.get("data", message.get(kind))
-    members = held if is_object(held) else message
+    content: Any = message.get("data", message.get(kind))
+    members = content if is_object(content) else message
     names = [key for key in members if key not in {"type", "kind", "schema", "description", "data", kind}][:_MOST_NAMES]
     is_data = kind in DATA_KINDS or message.get("type") == "data"
     return printable(f"{kind}({', '.join(names)})" if is_data and names else kind)

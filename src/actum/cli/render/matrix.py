@@ -1,4 +1,4 @@
-"""The table of an eval on a terminal while it runs: how many cases of each cell have passed each check so far (V1)."""
+"""The live table of an eval on a terminal: how many cases of each cell have passed each check so far (V1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .lines import Renderer
 
 
 class LiveMatrix(Renderer):
-    """Stands on stderr as long as the block lasts and is taken away then; where that isn't a terminal, nothing does."""
+    """Is shown on stderr during the block and removed after it; without a terminal, nothing is shown."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._counts: dict[tuple[str, str], Counter[str]] = {}
@@ -41,31 +41,31 @@ class LiveMatrix(Renderer):
             self._live.stop()
 
     def go_on(self) -> None:
-        """Take it back."""
+        """Take the terminal back."""
         if self._live is not None:
             self._live.start()
 
-    def add(self, new: Sequence[Judgement]) -> None:
-        """Take in what the checks have said of a run."""
-        for row in new:
-            self._counts.setdefault((row.check, row.cell), Counter())[row.state] += 1
-            self._runs.setdefault(row.cell, set()).add((row.identity, row.repeat))
+    def add(self, verdicts: Sequence[Judgement]) -> None:
+        """Add the verdicts of the checks on a run."""
+        for verdict in verdicts:
+            self._counts.setdefault((verdict.check, verdict.cell), Counter())[verdict.state] += 1
+            self._runs.setdefault(verdict.cell, set()).add((verdict.identity, verdict.repeat))
 
     def drawn(self) -> Table:
-        """The table as it stands: of what is known, how much has passed; `?` for what nobody knows."""
+        """The table so far: how many of the known verdicts are passes; `?` counts the unknown ones."""
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("")
         cells = sorted(self._runs)
         for cell in cells:
             table.add_column(Text(printable(cell).replace("·", "·\n"), overflow="fold"), vertical="bottom")
         for check in dict.fromkeys(check for check, _ in self._counts):
-            table.add_row(Text(printable(check)), *(_told(self._counts.get((check, cell))) for cell in cells))
-        if cells:  # before, there is nothing to say
+            table.add_row(Text(printable(check)), *(_cell(self._counts.get((check, cell))) for cell in cells))
+        if cells:
             table.add_row(Text("runs", "dim"), *(Text(str(len(self._runs[cell])), "dim") for cell in cells))
         return table
 
 
-def _told(states: Counter[str] | None) -> Text:
+def _cell(states: Counter[str] | None) -> Text:
     if states is None:
         return Text()
     known = states.total() - states["unknown"]

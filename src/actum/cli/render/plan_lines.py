@@ -1,4 +1,4 @@
-"""The graph of a plan and its price, as text and as Mermaid; `svg` draws it."""
+"""The graph of a plan as text and as Mermaid, and its price; `svg` draws it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDENT = " " * 7
 
 
 def plan_text(graph: PlanGraph) -> str:
-    """A line or more for each vertex, in the order in which they can run, with what it reads from where."""
+    """The vertices as lines, in the order in which they can run, each with what it reads."""
     reads = graph.reads()
     lines: list[str] = []
     step = 0
@@ -30,7 +30,7 @@ def plan_text(graph: PlanGraph) -> str:
 
 
 def _sources(edges: Sequence[Edge], graph: PlanGraph) -> Iterator[str]:
-    """Where a vertex has its values from, and what else it comes after."""
+    """What a vertex reads, and what else it comes after."""
     read = ", ".join(
         f"{printable(edge.reference)} ({label(graph.vertices[edge.source])})" for edge in edges if edge.kind == "read"
     )
@@ -40,17 +40,17 @@ def _sources(edges: Sequence[Edge], graph: PlanGraph) -> Iterator[str]:
 
 
 def wrapped(line: str) -> list[str]:
-    """A line as several that fit a terminal, what it says broken between words."""
+    """A line broken between words into lines that fit a terminal."""
     return wrap(line, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
 
 
 def mermaid_of(graph: PlanGraph) -> str:
-    """The graph as a Mermaid flowchart; what only orders is dotted."""
+    """The graph as a Mermaid flowchart; edges that only order calls are dotted."""
     lines = ["graph TD"]
     for index, vertex in enumerate(graph.vertices):
         left, right = ("[", "]") if vertex.index is not None else ("([", "])")
-        said = "<br/>".join(_mermaid(part) for part in (label(vertex), *worked_out(vertex)))
-        lines.append(f'  n{index}{left}"{said}"{right}')
+        caption = "<br/>".join(_mermaid(part) for part in (label(vertex), *worked_out(vertex)))
+        lines.append(f'  n{index}{left}"{caption}"{right}')
     for edge in graph.edges:
         line = "-.->" if edge.kind == "order" else f'-->|"{_mermaid(printable(edge.reference))}"|'
         lines.append(f"  n{edge.source} {line} n{edge.target}")
@@ -63,8 +63,8 @@ def _mermaid(text: str) -> str:
 
 
 def price_of(price: Price) -> str:
-    """A price in words."""
-    makers = [f"{count} by {_named(maker)}" for maker, count in price.makers.items()]
+    """The price of a plan as text."""
+    makers = [f"{count} by {_maker_name(maker)}" for maker, count in price.makers.items()]
     lines = [f"{counted(price.calls, 'call')} in {counted(price.steps, 'step')}: {', '.join(makers) or 'none'}"]
     if price.conditional:
         lines.append(f"calls that are made on a condition: {price.conditional}")
@@ -83,5 +83,5 @@ def price_of(price: Price) -> str:
     return "\n".join(lines)
 
 
-def _named(maker: str) -> str:
+def _maker_name(maker: str) -> str:
     return "nobody: no such tool is offered" if maker == NOBODY else maker

@@ -18,26 +18,20 @@ PRODUCED, FAILED, WAITS = 0, 1, 3
 
 
 def renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
-    """What shows a run, as the options and the terminal say, and answers Ctrl-C."""
-    return Interruptible(_renderer_of(title, json=json, quiet=quiet))
-
-
-def _renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
+    """Shows a run as the options and the terminal ask, and answers Ctrl-C."""
     if json and quiet:
         raise CommandError("--json and --quiet exclude each other")
-    if quiet:
-        return Renderer()
-    if json:
-        return JsonLines()
+    if quiet or json:
+        return Interruptible(Renderer() if quiet else JsonLines())
     if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
-        return Lines()
+        return Interruptible(Lines())
     from .tree import LiveTree
 
-    return LiveTree(title)
+    return Interruptible(LiveTree(title))
 
 
 def finish(result: Result[Any], *, is_json: bool, file: object = None) -> int:
-    """Print the output of a run, or why it has none; return the exit code. `file` is what keeps it."""
+    """Print the output of a run, or why it has none; returns the exit code. `file` is the file of a kept run."""
     code = tell_outcome(result, file)
     if code == PRODUCED and not is_json:
         indent = 2 if sys.stdout is not None and sys.stdout.isatty() else None  # pyright: ignore[reportUnnecessaryComparison]
@@ -46,10 +40,10 @@ def finish(result: Result[Any], *, is_json: bool, file: object = None) -> int:
 
 
 def tell_outcome(result: Result[Any], file: object = None) -> int:
-    """Tell what a run waits for, and why it has no output; return the exit code."""
+    """Say what a run waits for, or why it has no output; returns the exit code."""
     if result.waiting:
-        looked_at = "" if file is None else f"; `actum waiting {quote(str(file))}` shows what"
-        tell(f"actum: waiting for {', '.join(result.waiting)}{looked_at}")
+        hint = "" if file is None else f"; `actum waiting {quote(str(file))}` shows what"
+        tell(f"actum: waiting for {', '.join(result.waiting)}{hint}")
     if result.output is None and result.errors:
         tell(f"actum: error: {spelled(result.errors[0].message)}")
     if result.output is None and (result.waiting or result.errors):

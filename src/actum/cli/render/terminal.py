@@ -1,6 +1,6 @@
-"""The one way to a terminal: what is told may be anybody's text, so nothing in it steers the terminal (ESC, BEL, bidi).
+"""Prints on the terminal. Texts may come from anybody, so nothing in them controls the terminal (ESC, BEL, bidi).
 
-Everything that the command line prints goes through here; `ruff` refuses `print` anywhere else in it.
+Everything that the command line prints goes through here; `ruff` refuses `print` elsewhere in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...schema.quoting import printable
 
 
 class Unwritable(ActumError):
-    """What was to be told could not be written: a full disk, a closed stream."""
+    """Output could not be written: a full disk, a closed stream."""
 
     code = "unwritable"
 
@@ -33,17 +33,17 @@ def _as_in_json(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("actum.json", _as_in_json)
 
 
-def _encodable(text: str, named: str | None) -> str:
-    """A text with what the stream's encoding doesn't have written as in JSON, so that JSON stays the same value."""
-    encoding = named or "utf-8"  # what stands for the stream while something is drawn names none
+def _encodable(text: str, stream_encoding: str | None) -> str:
+    """A text with characters that the encoding lacks escaped as in JSON, so that JSON keeps its value."""
+    encoding = stream_encoding or "utf-8"  # the stream's replacement during live drawing names none
     return text.encode(encoding, "actum.json").decode(encoding)
 
 
 def say(line: object) -> None:
-    """Print one line on stdout; a line break in it is spelled out, so that nothing passes for a line of its own.
+    """Print one line on stdout; line breaks in it are escaped, so that no text can fake a line of its own.
 
     Raises:
-        Unwritable: it can't be written, but for a pipe that nobody reads: BrokenPipeError.
+        Unwritable: it can't be written; for a pipe that nobody reads, BrokenPipeError instead.
     """
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- it was closed before the start
         raise Unwritable("nothing can be written to stdout: it is closed")
@@ -56,7 +56,7 @@ def say(line: object) -> None:
 
 
 def say_below(depth: int, text: str) -> None:
-    """Print a text under its indentation, which on a terminal its further lines keep."""
+    """Print a text with an indentation, which wrapped lines keep on a terminal."""
     indent, lines = "  " * depth, [text]
     if sys.stdout is not None and sys.stdout.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- as above
         room = max(get_terminal_size().columns - len(indent) - 4, 20)
@@ -66,49 +66,49 @@ def say_below(depth: int, text: str) -> None:
 
 
 def say_lines(text: str) -> None:
-    """Print a text of several lines on stdout."""
+    """Print a text with line breaks on stdout."""
     for line in text.split("\n"):
         say(line)
 
 
 def say_piece(text: str) -> None:
-    """Print a piece of a text on stdout as it arrives; its line breaks are its own."""
+    """Print a piece of a text on stdout as it arrives, with its own line breaks."""
     print("\n".join(printable(line) for line in text.split("\n")), end="", flush=True)
 
 
 def say_json(value: Any, indent: int | None = None) -> None:
-    """Print a value as JSON on stdout; what would steer a terminal is escaped, which leaves the value the same."""
+    """Print a value as JSON on stdout; control characters are escaped, which keeps the value."""
     say_lines(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def tell(line: str, end: str = "\n") -> None:
-    """Print one line on stderr, as `say` does on stdout; where nobody can be told, a run still goes on."""
+    """Print one line on stderr, as `say` does on stdout; if that fails, the run goes on."""
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] -- as above
         try:
             print(_encodable(printable(line), sys.stderr.encoding), end=end, file=sys.stderr, flush=True)
         except BlockingIOError:
-            return  # it may take the next line
+            return  # the next line may get through
         except OSError:
             give_up(sys.stderr)
 
 
 def give_up(stream: TextIO) -> None:
-    """Let go of a stream that takes nothing: Python would complain when it flushes it on exit."""
-    with suppress(OSError, ValueError):  # one that isn't a file, or is closed, is not flushed
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, stream.fileno())
-        os.close(nothing)
+    """Redirect a broken stream to nowhere: otherwise Python complains when it flushes it on exit."""
+    with suppress(OSError, ValueError):  # a stream without a file, or a closed one, isn't flushed
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, stream.fileno())
+        os.close(devnull)
 
 
 class Passing:
-    """A dim line on a terminal's stderr, of which what comes next takes the place; nowhere else is it written."""
+    """A dim line on a terminal's stderr that the next output replaces; without a terminal, nothing is written."""
 
     def __init__(self) -> None:
         self._text = ""
         self._is_shown = False
 
     def add(self, text: str) -> None:
-        """Let it grow; of what is longer than the terminal is wide, the end is shown."""
+        """Append to the line; if it is wider than the terminal, its end is shown."""
         if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- as above
             return
         self._text = (self._text + text)[-_MOST_PASSING:]
@@ -118,7 +118,7 @@ class Passing:
             self._is_shown = True
 
     def end(self) -> None:
-        """Take it away."""
+        """Remove the line."""
         self._text = ""
         if self._is_shown:
             with suppress(OSError):
@@ -138,7 +138,7 @@ def _columns() -> int:
 
 
 def last_cells(text: str, most: int) -> str:
-    """The end of a text that takes no more than so many columns: some signs take two."""
+    """The end of a text that fits into `most` columns; some characters take two."""
     from rich.cells import get_character_cell_size
 
     room, start = most, len(text)
@@ -148,6 +148,6 @@ def last_cells(text: str, most: int) -> str:
 
 
 def tell_left_out(left_out: Iterable[str]) -> None:
-    """Tell what is not known of an Idea's Python, since nothing of it is run."""
-    for one in left_out:
-        tell(f"actum: {one}")
+    """Say what is not known of an Idea's Python, since none of it is run."""
+    for line in left_out:
+        tell(f"actum: {line}")

@@ -30,9 +30,9 @@ _MARKS = {
     "held": ("◇", "magenta"),
 }
 _MOST_THOUGHT = 200
-"""How many characters of what the model thinks are kept."""
+"""How many characters of the model's reasoning are kept."""
 _MOST_CALLS = 200
-"""How many calls of one run are listed; a terminal has no room for more."""
+"""How many calls of one run are listed."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class _Level:
 
 
 class LiveTree(Renderer):
-    """Draws the tree on stderr, again with every event, but at most ten times a second."""
+    """Draws the tree on stderr, at most ten times a second."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -89,16 +89,16 @@ class LiveTree(Renderer):
         self._live.stop()
 
     def go_on(self) -> None:
-        """Take it back, below the question: the display that was stopped would be drawn over it."""
+        """Take the terminal back with a new display: the old one would be drawn over the question."""
         self._live = self._new_live()
         self._live.start()
 
     def note(self, words: str) -> None:
-        """Tell something below the tree."""
+        """Show words below the tree."""
         self._note = words
 
     def show(self, event: events.AnyEvent) -> None:
-        """Take in one event."""
+        """Add one event to the tree."""
         level = self._level
         for call in event.path:
             level = level.below.setdefault(short_call(call), _Level())
@@ -118,11 +118,11 @@ class LiveTree(Renderer):
                 _update(level.rows.setdefault(event.place, _Row(short_call(event.call))), event)
 
     def lowest(self) -> ConsoleRenderable:
-        """What of it fits on the terminal."""
+        """The part of the tree that fits on the terminal."""
         return _Lowest(self.drawn(), self._last_line(), is_whole=self._is_over)
 
     def _last_line(self) -> Text | None:
-        """What stands below the tree: a note, else, while it runs, the end of what the model thinks."""
+        """The line below the tree: a note, or the end of the model's reasoning while the run goes on."""
         if self._note:
             return Text(printable(self._note), "yellow")
         if not self._thought or self._is_over:
@@ -130,16 +130,16 @@ class LiveTree(Renderer):
         return Text(last_cells(printable(self._thought), tree_width() - 1), "dim")
 
     def drawn(self) -> Tree:
-        """All of it, as it stands."""
+        """The whole tree so far."""
         spent = time.monotonic() - self._began
-        told = ", ".join([f"{spent:.1f} s", *spent_of(self._requests, self._usage)])
-        tree = Tree(Text.from_markup(f"[bold]{escape(printable(self._title))}[/] [bright_black]{told}[/]"))
+        summary = ", ".join([f"{spent:.1f} s", *spent_of(self._requests, self._usage)])
+        tree = Tree(Text.from_markup(f"[bold]{escape(printable(self._title))}[/] [bright_black]{summary}[/]"))
         _grow(tree, self._level)
         return tree
 
 
 class _Lowest:
-    """What fits on the terminal: the headline, and of the rest what is newest; at the end, all of it."""
+    """The headline and the newest lines that fit on the terminal; at the end, the whole tree."""
 
     def __init__(self, tree: Tree, last: Text | None, *, is_whole: bool) -> None:
         self._tree, self._last, self._is_whole = tree, last, is_whole
@@ -159,7 +159,7 @@ class _Lowest:
 
 
 def spent_of(requests: int, usage: Usage) -> Iterator[str]:
-    """What a run and its delegates have spent, as far as it is known."""
+    """What a run and its delegates have spent, as far as known."""
     if requests:
         yield counted(requests, "request")
     if usage.tokens is not None:
@@ -172,7 +172,7 @@ def _update(row: _Row, event: events.CallEvent) -> None:
     now = time.monotonic()
     match event:
         case events.CallWaiting():
-            row.state = "held" if any(one.startswith("†state.approvals") for one in event.on) else "waiting"
+            row.state = "held" if any(reason.startswith("†state.approvals") for reason in event.on) else "waiting"
             row.note = f"waits for {awaited(event)}"
         case events.CallReady():
             row.note = ""
@@ -186,7 +186,7 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():
-            why = event.error.message.removeprefix(f"tool {event.error.tool!r}: ")  # its row names it
+            why = event.error.message.removeprefix(f"tool {event.error.tool!r}: ")  # the row names the tool
             row.state, row.note = "failed", f"{event.outcome}: {why}"
         case events.CallSkipped():
             row.state, row.note = "skipped", event.why
@@ -206,7 +206,7 @@ def _grow(tree: Tree, level: _Level, depth: int = 1) -> None:
         note = (printable(f"  {row.note}"), "bright_black")
         behind = Text.assemble((printable(row.crossing), "blue"), (spent, "cyan"), note)
         label = Text(printable(row.label))
-        label.truncate(max(room // 2, room - 2 - behind.cell_len), overflow="ellipsis")  # what came of it says more
+        label.truncate(max(room // 2, room - 2 - behind.cell_len), overflow="ellipsis")  # the note matters more
         text = Text.assemble((f"{mark} ", colour), label, behind)
         text.truncate(room, overflow="ellipsis")
         branch = tree.add(text)
@@ -219,5 +219,5 @@ def _grow(tree: Tree, level: _Level, depth: int = 1) -> None:
 
 
 def tree_width() -> int:
-    """How wide the terminal is."""
+    """The width of the terminal."""
     return Console(stderr=True).width
