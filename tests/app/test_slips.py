@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import pytest
 
-from actum import HOLD, Agent, Config, Context, Idea, Limits, Tools, approvals, errors, kept
+from actum import HOLD, Agent, Config, Context, Idea, Limits, Result, Tools, approvals, errors, kept
 from actum.events import RunFinished
 from actum.models import Scripted
 from actum.serving import Served
@@ -512,6 +512,22 @@ def test_a_method_of_another_library_says_what_stands_for_it_here(named: str, sa
     with pytest.raises(AttributeError, match=re.escape(said)):
         getattr(agent(), named)
     assert not hasattr(agent(), "__setstate__")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("data", "Result has no 'data'; it is `result.output`"),
+        ("final_output", "`result.output`"),
+        ("all_messages", "`result.context`"),
+        ("contxt", "did you mean 'context'"),
+    ],
+)
+def test_an_attribute_of_another_librarys_result_says_what_stands_for_it_here(name: str, hint: str) -> None:
+    result = Result(output=1, context=Context())
+    with pytest.raises(AttributeError, match=re.escape(hint)):
+        getattr(result, name)
+    assert not hasattr(result, "__setstate_cython__")
 
 
 def frames_of(error: BaseException) -> list[str]:

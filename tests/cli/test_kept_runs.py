@@ -194,6 +194,19 @@ def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) 
     assert sorted(ran(tmp_path)) == sorted(f"{what} {name}" for name in NAMES[:5] for what in ("begin", "end"))
 
 
+@pytest.mark.rule("C7")
+def test_approving_the_calls_of_a_run_that_waits_for_a_gate_names_the_gate(tmp_path: Path) -> None:
+    call = {"_tool": "refund", "order": "†state.approvals.budget", "_outputPath": "†state.done"}
+    tool = {"type": "tool", "tool": {"refund": {"properties": {"order": {}, "_output": {"type": "string"}}}}}
+    plan = {"type": "plan", "plan": [call], "output": "†state.done"}
+    (tmp_path / "gate.json").write_text(json.dumps({"context": [tool, plan], "schema": {"type": "string"}}))
+    assert actum("run", "gate.json", "-q", "--save", "run.json", cwd=tmp_path).returncode == 3
+    for command in (["approve", "run.json"], ["approve", "run.json", "0.0"], ["deny", "run.json"]):
+        refused = actum(*command, cwd=tmp_path)
+        assert (refused.returncode, "it waits for †state.approvals.budget" in refused.stderr) == (2, True)
+    assert actum("approve", "run.json", "†state.approvals.budget", cwd=tmp_path).returncode == 0
+
+
 def test_one_process_at_a_time_goes_on_with_a_run_and_others_may_read_it_and_decide(tmp_path: Path) -> None:
     from fcntl import LOCK_EX, flock
 

@@ -146,6 +146,12 @@ def test_the_help_lists_every_command_below_what_it_is_about(tmp_path: Path) -> 
         assert all(f"│ {name} " in panel for name in names)
 
 
+def test_the_help_of_a_command_shows_no_defaults_of_flags(tmp_path: Path) -> None:
+    shown = " ".join(actum("runs", "--help", cwd=tmp_path).stdout.replace("│", " ").split())
+    assert "[default: 100]" in shown
+    assert not any(f"[default: {default}]" in shown for default in ("False", "None", '""'))
+
+
 WAITING = """
 import asyncio
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from ..dataflow.computing.evaluator import Allowance, ComputingError, computed_value
 from ..dataflow.expression import MISSING, Bound, Expression, evaluate, template
@@ -13,6 +13,7 @@ from ..dataflow.reference import CALLS, Reference, ReferenceSyntax, call_index
 from ..errors import OUTCOMES, ActumError, Outcome
 from ..schema.drawn import Drawn
 from ..schema.json import JsonObject, is_object
+from ..schema.quoting import instead
 from .approvals import Decisions
 from .call import Call, Place
 from .context import Context
@@ -236,6 +237,13 @@ class PlanUse:
     at: str | None = None
 
 
+_FOREIGN = {
+    **dict.fromkeys(("data", "final_output"), "it is `result.output`"),
+    **dict.fromkeys(("all_messages", "new_messages", "messages"), "`result.context` is all messages"),
+}
+"""Attributes of other libraries' results, and what to write instead."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Drawn, Generic[T_co]):
     """The result of a run.
@@ -260,6 +268,14 @@ class Result(Drawn, Generic[T_co]):
     """The refined plan that has served it, None where none did."""
     notes: list[str] = field(default_factory=list[str])
     """What was said and had no effect: each setting that a model's provider isn't sent."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name[:1] == "_":  # Python itself asks for these: no hint
+                raise AttributeError(name)
+            hint = _FOREIGN.get(name) or instead(name, [key for key in dir(self) if key[:1] != "_"])
+            raise AttributeError(f"Result has no {name!r}; {hint}")
 
     @property
     def calls(self) -> list[CallAccount]:
