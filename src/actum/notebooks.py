@@ -24,7 +24,7 @@ from .protocol.solution import Result
 from .schema.infer import jsonable
 from .schema.json import encode, without_keys
 from .schema.quoting import printable
-from .schema.shapes import shapes_of
+from .schema.shapes import render_shapes
 
 MOST_BYTES = 50_000
 _MOST_ROWS, _MOST_CHARACTERS, _MOST_VERTICES = 60, 160, 40
@@ -99,7 +99,7 @@ def _idea(idea: SavedIdea) -> Iterator[str]:
 
 
 def _tools(tools: Registry) -> Iterator[str]:
-    shapes = shapes_of({tool.name: tool.result for tool in tools}).lines
+    shapes = render_shapes({tool.name: tool.result for tool in tools}).lines
     rows = [
         (
             _text(tool.name),

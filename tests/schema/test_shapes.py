@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum.schema.shapes import UNKNOWN, Shapes, schema_of_shape, shapes_of
+from actum.schema.shapes import UNKNOWN, Shapes, render_shapes, schema_of_shape
 from actum.schema.type_reading import misfit_between, type_of, type_of_value
 from actum.schema.validator import Validator
 
@@ -24,7 +24,7 @@ TEXT: dict[str, Any] = {"type": "string"}
 
 
 def line_of(schema: dict[str, Any]) -> str:
-    return shapes_of({"it": schema}).lines["it"]
+    return render_shapes({"it": schema}).lines["it"]
 
 
 def an_object(*required: str, **properties: Any) -> dict[str, Any]:
@@ -69,24 +69,26 @@ def test_a_shape_is_told_in_the_words_of_the_notation(schema: dict[str, Any], li
 
 
 def test_nothing_is_known_of_a_tool_that_declares_nothing() -> None:
-    assert shapes_of({"a": None, "b": TEXT}).lines == {"a": "an unknown shape", "b": "text"}
+    assert render_shapes({"a": None, "b": TEXT}).lines == {"a": "an unknown shape", "b": "text"}
 
 
 def test_what_occurs_twice_has_a_name_and_is_told_once_for_all_tools() -> None:
     event = {**an_object("id", id=TEXT), "title": "Event"}
-    shapes = shapes_of({"one": event, "many": {"type": "array", "items": {"$ref": "#/$defs/E"}, "$defs": {"E": event}}})
+    shapes = render_shapes(
+        {"one": event, "many": {"type": "array", "items": {"$ref": "#/$defs/E"}, "$defs": {"E": event}}}
+    )
     assert shapes == Shapes({"one": "Event", "many": "[Event]"}, {"Event": "{id}"})
 
 
 def test_what_holds_itself_has_a_name() -> None:
     node = an_object("next", next={"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]})
-    shapes = shapes_of({"it": {"$ref": "#/$defs/node", "$defs": {"node": node}}})
+    shapes = render_shapes({"it": {"$ref": "#/$defs/node", "$defs": {"node": node}}})
     assert shapes == Shapes({"it": "Node"}, {"Node": "{next?: Node}"})
 
 
 def test_different_objects_of_one_title_have_different_names() -> None:
     one, other = ({**an_object(key, **{key: TEXT}), "title": "text"} for key in "ab")
-    shapes = shapes_of({"one": {"type": "array", "items": one}, "two": one, "three": other, "four": other})
+    shapes = render_shapes({"one": {"type": "array", "items": one}, "two": one, "three": other, "four": other})
     assert shapes.lines == {"one": "[Text]", "two": "Text", "three": "Text_2", "four": "Text_2"}
 
 
@@ -96,7 +98,10 @@ def test_equal_definitions_that_lead_to_different_ones_are_not_the_same() -> Non
         outer = {**an_object("y", y={"$ref": "#/$defs/In"}), "title": "Out"}
         return {"type": "array", "items": {"$ref": "#/$defs/Out"}, "$defs": {"In": inner, "Out": outer}}
 
-    assert shapes_of({"a": tool("string"), "b": tool("integer")}).lines == {"a": "[{y: {x}}]", "b": "[{y: {x: int}}]"}
+    assert render_shapes({"a": tool("string"), "b": tool("integer")}).lines == {
+        "a": "[{y: {x}}]",
+        "b": "[{y: {x: int}}]",
+    }
 
 
 def test_a_large_shape_is_told_less_deep_and_then_with_fewer_fields() -> None:
@@ -108,7 +113,7 @@ def test_a_large_shape_is_told_less_deep_and_then_with_fewer_fields() -> None:
     assert line.startswith("{field_number_0?: {…}, ")
     assert line.endswith(", …}")
     small = an_object(a=an_object(b=an_object(c=an_object(d=TEXT))))
-    assert shapes_of({"wide": wide, "small": small}).lines == {"wide": line, "small": "{a?: {b?: {c?: {…}}}}"}
+    assert render_shapes({"wide": wide, "small": small}).lines == {"wide": line, "small": "{a?: {b?: {c?: {…}}}}"}
 
 
 def test_addresses_of_many_fields_are_told_last() -> None:
@@ -121,7 +126,7 @@ def test_addresses_of_many_fields_are_told_last() -> None:
 )
 def test_nothing_in_a_schema_can_leave_its_line_or_its_quotes(text: str) -> None:
     schema = {**an_object(text, "b", **{text: TEXT, "b": {"enum": [text]}}), "title": text}
-    shapes = shapes_of({"one": schema, "two": schema})
+    shapes = render_shapes({"one": schema, "two": schema})
     ((name, body),) = shapes.types.items()
     assert name.isidentifier()
     assert body.isprintable()
@@ -134,19 +139,19 @@ def test_nothing_in_a_schema_can_leave_its_line_or_its_quotes(text: str) -> None
 
 def test_long_keys_and_texts_are_not_told() -> None:
     assert line_of(an_object(**{"k" * 200: TEXT, "e": {"enum": ["v" * 200]}})) == "{e?, …}"
-    assert len(next(iter(shapes_of({key: {**an_object(a=TEXT), "title": "T" * 999} for key in "ab"}).types))) == 40
+    assert len(next(iter(render_shapes({key: {**an_object(a=TEXT), "title": "T" * 999} for key in "ab"}).types))) == 40
 
 
 def test_hostile_schemas_are_told_in_bounds() -> None:
     branches = [{"type": "array", "items": {"$ref": f"#/$defs/{n}"}} for n in range(8)]
     both = [*branches[:4], an_object(**{f"f{n}": {"$ref": f"#/$defs/{n}"} for n in range(8)})]
     definitions = {str(n): {"anyOf": both if n % 2 else branches, "title": str(n)} for n in range(8)}
-    assert len(json.dumps(shapes_of({"it": {"$ref": "#/$defs/1", "$defs": definitions}}).lines)) < 4_000
+    assert len(json.dumps(render_shapes({"it": {"$ref": "#/$defs/1", "$defs": definitions}}).lines)) < 4_000
 
 
 def test_the_tools_of_four_worlds_take_few_tokens() -> None:
     def tokens(tools: dict[str, Any]) -> float:
-        shapes = shapes_of({name: tool["returns"] for name, tool in tools.items()})
+        shapes = render_shapes({name: tool["returns"] for name, tool in tools.items()})
         lines = "".join(f" -> {line}" for line in shapes.lines.values())
         return len(lines + "".join(f"\n{name} {body}" for name, body in shapes.types.items())) / 4
 
@@ -161,19 +166,19 @@ def test_the_tools_of_four_worlds_take_few_tokens() -> None:
 @pytest.mark.parametrize("world", WORLDS)
 def test_what_is_told_of_a_tool_reads_back_as_the_same_type(world: str) -> None:
     returns = {name: tool["returns"] for name, tool in WORLDS[world].items()}
-    shapes = shapes_of(returns)
+    shapes = render_shapes(returns)
     for name, schema in read_back(shapes).items():
         assert (schema is None) == (returns[name] is None)
         assert misfit_between(type_of(schema), type_of(returns[name])) is None
         assert misfit_between(type_of(returns[name]), type_of(schema)) is None
-    assert shapes_of(read_back(shapes)).lines == shapes.lines
+    assert render_shapes(read_back(shapes)).lines == shapes.lines
 
 
 @given(schemas_with_values())
 @settings(max_examples=trials(2_000, least=200))
 def test_a_value_that_a_schema_takes_is_of_the_shape_that_was_told(drawn: tuple[dict[str, Any], Any]) -> None:
     schema, value = drawn
-    shapes = shapes_of({"one": schema, "two": schema})
+    shapes = render_shapes({"one": schema, "two": schema})
     assert "\n" not in "".join((*shapes.lines.values(), *shapes.types.values()))
     for read in read_back(shapes).values():
         assert read is not None
@@ -227,7 +232,7 @@ def test_any_text_is_read_or_refused_with_a_reason(text: str) -> None:
 
 def test_beside_an_object_without_its_kind_one_that_may_be_anything_is_not_left_out() -> None:
     named: dict[str, Any] = {"properties": {"id": {"type": "string"}}, "required": ["id"]}
-    assert shapes_of({"x": {"anyOf": [named, {"type": "object", "properties": {}}]}}).lines["x"] == "any"
+    assert render_shapes({"x": {"anyOf": [named, {"type": "object", "properties": {}}]}}).lines["x"] == "any"
 
 
 _ID: dict[str, Any] = {"properties": {"id": {"type": "null"}}, "required": []}
@@ -250,7 +255,7 @@ _ONLY: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("schema", "line"), _ONLY, ids=str)
 def test_what_is_declared_to_be_anything_is_told_and_what_only_may_be_is_not(schema: dict[str, Any], line: str) -> None:
     """A schema without a `type` takes lists and objects of which it says nothing, beside those that it means."""
-    assert shapes_of({"x": schema}).lines["x"] == line
+    assert render_shapes({"x": schema}).lines["x"] == line
 
 
 @pytest.mark.rule("T13", "T10")
@@ -273,7 +278,7 @@ def test_what_a_field_s_description_says_beyond_its_name_stands_in_the_shape(
     key: str, description: Any, said: str
 ) -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {key: {"type": "string", "description": description}}}
-    line = shapes_of({"t": {**schema, "required": [key], "additionalProperties": False}}).lines["t"]
+    line = render_shapes({"t": {**schema, "required": [key], "additionalProperties": False}}).lines["t"]
     assert line == f"{{{key}{said}}}"
     assert schema_of_shape(line)["properties"] == {key: {"type": "string"}}
 
@@ -285,7 +290,7 @@ def test_what_is_said_of_fields_is_bounded() -> None:
             f"f{n}": {"type": "string", "description": "These are forty characters of description"}
             for n in range(count)
         }
-        return shapes_of({"t": {"type": "object", "properties": fields, "required": list(fields)}}).lines["t"]
+        return render_shapes({"t": {"type": "object", "properties": fields, "required": list(fields)}}).lines["t"]
 
     assert line(3).count("(These") == 3
     assert "(" not in line(4)

@@ -23,7 +23,7 @@ from ..protocol.registry import Catalog
 from ..protocol.tool import ANONYMOUS, Tool, interface_digest, owned_by, says_the_same, size_of
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
-from ..schema.shapes import MAP, shapes_of
+from ..schema.shapes import MAP, render_shapes
 from ..schema.type_reading import misfit_between, type_of
 from ..schema.types import List, Object, Type, known
 from ..schema.walk import DEFINITIONS, definitions_of
@@ -374,7 +374,7 @@ def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], are_shown: boo
     """
     plain = latent | silent | {tool.name for tool in tools if isinstance(tool, Reader)}
     results = {tool.name: tool.result or _UNKNOWN for tool in tools if are_shown and tool.name not in plain}
-    shapes = shapes_of(results)
+    shapes = render_shapes(results)
     types = tuple(f"{name} {body}" for name, body in shapes.types.items())
     listed = tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools)
     features = {

@@ -29,7 +29,7 @@ from ..protocol.message import BY
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool, size_of
 from ..schema.json import JsonObject, is_list
-from ..schema.shapes import shapes_of
+from ..schema.shapes import render_shapes
 from .offering import Offered
 from .wire import decode_object
 
@@ -186,8 +186,8 @@ def _find() -> Offered:
 
 def tool_lines(tools: Sequence[Tool]) -> list[str]:
     """Tools in the compact notation (T13): parameters, result, and the beginning of the description."""
-    takes = {tool.name: shapes_of({"": {"type": "object", **tool.parameters}}) for tool in tools}
-    gives = shapes_of({tool.name: tool.result or None for tool in tools})
+    takes = {tool.name: render_shapes({"": {"type": "object", **tool.parameters}}) for tool in tools}
+    gives = render_shapes({tool.name: tool.result or None for tool in tools})
     named = {key: body for shapes in (*takes.values(), gives) for key, body in shapes.types.items()}
     lines = [_line(tool, takes[tool.name].lines[""], gives.lines[tool.name]) for tool in tools]
     return [*lines, *(f"{name} = {body}" for name, body in named.items())]

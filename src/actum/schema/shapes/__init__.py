@@ -10,6 +10,6 @@ doesn't say. Odd keys stand in quotes.
 """
 
 from .shape_reading import FORMATS, WORDS, schema_of_shape
-from .shape_telling import MAP, UNKNOWN, Shapes, free_name, shapes_of
+from .shape_telling import MAP, UNKNOWN, Shapes, free_name, render_shapes
 
-__all__ = ["FORMATS", "MAP", "UNKNOWN", "WORDS", "Shapes", "free_name", "schema_of_shape", "shapes_of"]
+__all__ = ["FORMATS", "MAP", "UNKNOWN", "WORDS", "Shapes", "free_name", "render_shapes", "schema_of_shape"]

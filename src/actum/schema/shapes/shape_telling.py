@@ -64,7 +64,7 @@ class Shapes:
     types: Mapping[str, str]
 
 
-def shapes_of(outputs: Mapping[str, JsonObject | None]) -> Shapes:
+def render_shapes(outputs: Mapping[str, JsonObject | None]) -> Shapes:
     """The shapes of what tools return, by their names; None where a tool declares nothing."""
     parts, definitions = gathered({name: schema for name, schema in outputs.items() if schema is not None})
     identities = Identities(definitions)
