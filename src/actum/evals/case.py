@@ -19,20 +19,20 @@ _NOT_IDENTITY = frozenset({"name", "tags"})
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One thing to try. Pairs of two cells are made by what the case says, whatever it is called.
+    """One thing to try. Cells are compared case by case, by the cases' content, whatever their names.
 
     Args:
-        name: what it is called in reports; one is made of its number where none is given.
+        name: its name in reports; made from its number by default.
         input: values of the Idea's input.
-        messages: what is given behind the Idea's own messages.
-        run: a run that is kept, whose tools' results serve the case; its own output is judged where nothing is run.
-        expect: the output, or the part of it that counts; MISSING where nothing is expected.
-        calls: patterns of calls, as the check `calls` has them.
-        effects: exactly the calls that don't only read, as such patterns; None for any.
+        messages: messages that follow the Idea's own.
+        run: a kept run, whose tools' results serve the case; its own output is judged if nothing is run.
+        expect: the expected output, or the part of it that counts; MISSING if nothing is expected.
+        calls: patterns of calls, as in the check `calls`.
+        effects: patterns of exactly the calls with effects; None for any.
         within: tolerances of numbers in `expect`, by path: 0.5, or "2%".
-        record: calls with what they give, for a case without a run.
+        record: calls with their results, for a case without a run.
         tags: words to find it by.
-        attack: what is planted in the results that are on record; no effect is made then, nor anything asked live.
+        attack: a text planted in the recorded results; then no effect is made, and no tool is called live.
     """
 
     name: str = ""
@@ -47,25 +47,25 @@ class Case:
     tags: Sequence[str] = ()
     attack: Attack | None = None
     dropped: Sequence[str] = ()
-    """Texts that are cut out of it where it is written to a file."""
+    """Texts that are cut out of the case when it is written to a file."""
 
     def __str__(self) -> str:
         return self.name
 
     @cached_property
     def identity(self) -> str:
-        """The SHA-256 of all that it says but its name and tags, in hex."""
-        said: JsonObject = {key: getattr(self, key) for key in FORM if key not in _NOT_IDENTITY}
-        said["attack"] = None if self.attack is None else self.attack.told()
-        said["run"] = None if self.run is None else self.run.text.to_dict()
-        said["expect"] = None if self.expect is MISSING else [self.expect]
-        return sha256_of(plain(said))
+        """The SHA-256 of its content without name and tags, in hex."""
+        members: JsonObject = {key: getattr(self, key) for key in FORM if key not in _NOT_IDENTITY}
+        members["attack"] = None if self.attack is None else self.attack.to_dict()
+        members["run"] = None if self.run is None else self.run.text.to_dict()
+        members["expect"] = None if self.expect is MISSING else [self.expect]
+        return sha256_of(plain(members))
 
-    def told(self) -> JsonObject:
-        """The case as it stands in a file, without its run."""
-        own: JsonObject = {key: getattr(self, key) for key in FORM if key != "run"}
-        left = {key: value for key, value in own.items() if value is not None and value is not MISSING}
-        return {key: value for key, value in left.items() if value not in ("", (), {}, [])}
+    def to_dict(self) -> JsonObject:
+        """The case as in a file, without its run."""
+        members: JsonObject = {key: getattr(self, key) for key in FORM if key != "run"}
+        given = {key: value for key, value in members.items() if value is not None and value is not MISSING}
+        return {key: value for key, value in given.items() if value not in ("", (), {}, [])}
 
 
 FORM: Form = {
@@ -75,28 +75,28 @@ FORM: Form = {
     **dict.fromkeys(("messages", "effects", "record"), ({"type": "array"}, "this is a list")),
     "tags": ({"type": "array", "items": WORDS[0]}, "this is a list of words"),
 }
-"""What a case in a file may say."""
+"""The form of a case in a file."""
 
 
-def parsed_case(told: Json, wrong: Complaint, run: Idea | None = None) -> Case | None:
-    """A case as it stands in a file; `run` is the run that it names. None where something was wrong, which was told."""
+def parse_case(item: Json, wrong: Complaint, run: Idea | None = None) -> Case | None:
+    """Read a case of a file; `run` is the run that it names. None if something is wrong, which is noted."""
     noted = len(wrong.noted)
-    own: dict[str, Any] = wrong.form(told, FORM, "a case is an object: {input: {…}, expect: {…}}")
-    own.pop("run", None)
-    return None if len(wrong.noted) > noted else Case(run=run, **own)
+    members: dict[str, Any] = wrong.form(item, FORM, "a case is an object: {input: {…}, expect: {…}}")
+    members.pop("run", None)
+    return None if len(wrong.noted) > noted else Case(run=run, **members)
 
 
 def recorded_for(case: Case, reads: Collection[str]) -> list[RecordedCall]:
-    """The calls that are on a case's record: those of its run, then those that it says itself (V22).
+    """The calls on a case's record: those of its run, then those of its own `record` (V22).
 
     Args:
-        case: what is tried.
+        case: the case.
         reads: the names of the tools that only read; all others have effects.
     """
-    given: list[RecordedCall] = []
-    for told in case.record:
-        tool = next(key for key in told if key != "gives")
-        arguments: Any = told[tool]
-        own: JsonObject = arguments if is_object(arguments) else {}
-        given.append(RecordedCall(tool=tool, arguments=own, value=told.get("gives")))
-    return given if case.run is None else [*calls_on_record(case.run, case.name, reads), *given]
+    calls: list[RecordedCall] = []
+    for entry in case.record:
+        tool = next(key for key in entry if key != "gives")
+        value: Any = entry[tool]
+        parameters: JsonObject = value if is_object(value) else {}
+        calls.append(RecordedCall(tool=tool, arguments=parameters, value=entry.get("gives")))
+    return calls if case.run is None else [*calls_on_record(case.run, case.name, reads), *calls]

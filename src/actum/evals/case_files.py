@@ -1,4 +1,4 @@
-"""Cases from files: runs that are kept, JSON lines, YAML, and tables (V5, V6)."""
+"""Cases from files: kept runs, JSON lines, YAML, and tables (V5, V6)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ..schema.json import Json, JsonObject, NotJson, decode, decoded, encode, is
 from ..schema.types import Type
 from ..schema.validator import Validator
 from ..sources.files import read_text
-from .case import Case, parsed_case
+from .case import Case, parse_case
 from .complaints import RECORDED, Complaint
 from .judged import unfit_of
 from .sampling import sampled
@@ -29,110 +30,109 @@ from .sampling import sampled
 
 @dataclass(frozen=True, kw_only=True)
 class CaseReader:
-    """Reads what `cases` of an eval names, of an Idea that is called `name`; paths start from `folder`.
+    """Reads the cases that an eval names, for an Idea called `name`; paths start from `folder`.
 
-    With `takes_input_alone` a run may be of another Idea, and its input alone counts; with `expects_recorded` a run's
-    output is what its case expects.
+    With `takes_input_alone`, a run may be of another Idea, and only its input counts; with `expects_recorded`, a case
+    expects its run's output.
     """
 
     idea: Idea
     name: str
     folder: Path
     types: Mapping[str, Type]
-    """Those of what expressions refer to."""
+    """The types of the values that expressions refer to."""
     judge: Callable[[Case, Complaint], None]
-    """Notes what else is wrong with a case."""
+    """Notes further problems of a case."""
     takes_input_alone: bool = False
     expects_recorded: bool = False
-    _inputs: list[Validator] = field(default_factory=list[Validator])
 
-    def read(self, named: Json, wrong: Complaint, name: str = "") -> Iterator[Case]:
-        """The cases that one item names: a file, several of them by a pattern, or the case itself, which has a name
-        or this one."""
-        if is_object(named) and "runs" in named:
-            reader = self._as_told(named)
-            drop: Any = named.get("drop", [])
-            for one, run in sampled(named, self.types, wrong):
-                for case in reader._of_run(run, {"name": one}, Complaint(f"run {one}", wrong.noted)):
+    def read(self, item: Json, wrong: Complaint, name: str = "") -> Iterator[Case]:
+        """The cases of one item: a file, a pattern of files, runs of a store, or the case itself, called `name` unless
+        it has a name."""
+        if is_object(item) and "runs" in item:
+            reader = self._for_runs(item)
+            drop: Any = item.get("drop", [])
+            for key, run in sampled(item, self.types, wrong):
+                for case in reader._of_run(run, {"name": key}, Complaint(f"run {key}", wrong.noted)):
                     yield replace(case, dropped=list(_texts_at(case, drop, wrong.at("drop"))))
-        elif isinstance(named, str):
-            for path in self._paths(named, wrong):
-                noted, found = len(wrong.noted), list(self._in_file(path, wrong))
-                if not found and len(wrong.noted) == noted:
+        elif isinstance(item, str):
+            for path in self._paths(item, wrong):
+                noted, cases = len(wrong.noted), list(self._in_file(path, wrong))
+                if not cases and len(wrong.noted) == noted:
                     wrong(f"{path.name} holds no case")
-                yield from found
+                yield from cases
         else:
-            yield from self._case(named, name, wrong)
+            yield from self._case(item, name, wrong)
 
-    def _paths(self, named: str, wrong: Complaint) -> list[Path]:
-        found = sorted(glob(named, root_dir=self.folder)) if has_magic(named) else [named]
-        paths = [path for one in found if (path := self.folder / one).is_file()]
+    def _paths(self, pattern: str, wrong: Complaint) -> list[Path]:
+        names = sorted(glob(pattern, root_dir=self.folder)) if has_magic(pattern) else [pattern]
+        paths = [path for name in names if (path := self.folder / name).is_file()]
         if not paths:
-            wrong(f"there is no file {named}")
+            wrong(f"there is no file {pattern}")
         return paths
 
     def _in_file(self, path: Path, wrong: Complaint) -> Iterator[Case]:
         name = str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)
-        own = Complaint(name, wrong.noted)
+        nested = Complaint(name, wrong.noted)
         try:
             text = read_text(path).removeprefix("\ufeff")
             match path.suffix:
                 case ".jsonl":
-                    yield from self._lines(text, path.stem, own)
+                    yield from self._lines(text, path.stem, nested)
                 case ".csv":
-                    yield from self._table(text, path.stem, own)
+                    yield from self._table(text, path.stem, nested)
                 case ".yaml" | ".yml":
-                    yield from self._list(parse_text(text, name), text, path.stem, own)
+                    yield from self._list(parse_text(text, name), text, path.stem, nested)
                 case _:
-                    yield from self._of_run(Idea.load(path), {"name": path.stem}, own)
+                    yield from self._of_run(Idea.load(path), {"name": path.stem}, nested)
         except (ActumError, NotJson) as error:
-            told = error.message if isinstance(error, ActumError) else str(error)
-            said = (told.removeprefix(one) for one in (str(path), name, path.name) if told.startswith(f"{one}:"))
-            own.noted.append(f"{name}{next(said, f': {told}')}")
+            message = error.message if isinstance(error, ActumError) else str(error)
+            prefix = next((prefix for prefix in (str(path), name, path.name) if message.startswith(f"{prefix}:")), None)
+            nested.noted.append(f"{name}: {message}" if prefix is None else f"{name}{message.removeprefix(prefix)}")
 
     def _lines(self, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
-                own = Complaint(f"{wrong.where}:{number}", wrong.noted)
+                nested = Complaint(f"{wrong.where}:{number}", wrong.noted)
                 try:
-                    told = decode(line)
+                    item = decode(line)
                 except NotJson as error:
-                    own(str(error))
+                    nested(str(error))
                     continue
-                yield from self._case(told, f"{stem}-{number}", own)
+                yield from self._case(item, f"{stem}-{number}", nested)
 
-    def _list(self, told: Json, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
-        listed: Any = told.get("cases") if is_object(told) else told
-        if not is_list(listed):
+    def _list(self, content: Json, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
+        items: Any = content.get("cases") if is_object(content) else content
+        if not is_list(items):
             wrong("cases are a list")
             return
-        for number, (one, line) in enumerate(zip(listed, item_lines(text, "cases"), strict=True), 1):
-            yield from self._case(one, f"{stem}-{number}", Complaint(f"{wrong.where}:{line}", wrong.noted))
+        for number, (item, line) in enumerate(zip(items, item_lines(text, "cases"), strict=True), 1):
+            yield from self._case(item, f"{stem}-{number}", Complaint(f"{wrong.where}:{line}", wrong.noted))
 
     def _table(self, text: str, stem: str, wrong: Complaint) -> Iterator[Case]:
         rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         try:
-            named = Counter(rows.fieldnames or ())
-            if twice := [column for column, count in named.items() if count > 1]:
-                wrong.noted.append(f"{wrong.where}:1: it names {', '.join(map(repr, twice))} twice")
+            counts = Counter(rows.fieldnames or ())
+            if repeated := [column for column, count in counts.items() if count > 1]:
+                wrong.noted.append(f"{wrong.where}:1: it names {', '.join(map(repr, repeated))} twice")
                 return
             for number, row in enumerate(rows, 2):
-                own = Complaint(f"{wrong.where}:{rows.line_num}", wrong.noted)
+                nested = Complaint(f"{wrong.where}:{rows.line_num}", wrong.noted)
                 if None in row or None in row.values():
-                    own("it has more cells, or fewer, than the first line names")
+                    nested("it has more cells, or fewer, than the first line names")
                     continue
-                told: JsonObject = {"name": f"{stem}-{number}"}
+                item: JsonObject = {"name": f"{stem}-{number}"}
                 columns = [(column.split("."), cell) for column, cell in row.items() if cell]
-                if all(self._is_put(told, column, cell, own) for column, cell in columns):
-                    yield from self._case(told, f"{stem}-{number}", own)
+                if all(self._is_put(item, column, cell, nested) for column, cell in columns):
+                    yield from self._case(item, f"{stem}-{number}", nested)
         except csv.Error as error:
             wrong.noted.append(f"{wrong.where}:{rows.line_num}: {error}")
 
-    def _is_put(self, told: JsonObject, column: list[str], cell: str, wrong: Complaint) -> bool:
-        """Put a cell where its column says, read as the type that the schemas have there; False where none can be."""
-        *way, last = column
-        at: Any = told
-        for key in way:
+    def _is_put(self, item: JsonObject, column: list[str], cell: str, wrong: Complaint) -> bool:
+        """Put a cell at the path of its column, read as the type that the schemas give it; False if that fails."""
+        *keys, last = column
+        at: Any = item
+        for key in keys:
             at = at.setdefault(key, {}) if is_object(at) else at
         if not is_object(at) or is_object(at.get(last)):
             wrong(f"{'.'.join(column)}: another column says what it is a part of, or holds")
@@ -142,40 +142,40 @@ class CaseReader:
         return True
 
     def _types_at(self, column: list[str]) -> Sequence[str]:
-        """The types that the schemas have where a column says, if they do; a column of one word is text."""
+        """The types that the schemas have at a column's path, if any; a column of one word is text."""
         root: Any = self._input if column[0] == "input" else self.idea.text.schema if column[0] == "expect" else None
         for key in column[1:]:
             root = root.get("properties", {}).get(key) if is_object(root) else None
         types: Any = "string" if len(column) == 1 else root.get("type", []) if is_object(root) else []
         return [types] if isinstance(types, str) else types
 
-    def _case(self, told: Json, name: str, wrong: Complaint) -> Iterator[Case]:
-        path: Any = told.get("run") if is_object(told) else None
-        if not is_object(told) or path is None:
-            case = parsed_case(told, wrong)
+    def _case(self, item: Json, name: str, wrong: Complaint) -> Iterator[Case]:
+        path: Any = item.get("run") if is_object(item) else None
+        if not is_object(item) or path is None:
+            case = parse_case(item, wrong)
             yield from self._judged(case, name, wrong)
             return
-        reader = self._as_told(told)
-        is_recorded = told.get("expect") == RECORDED
-        left = {"run", "take", "expect"} if is_recorded else {"run", "take"}
-        own = {key: value for key, value in told.items() if key not in left}
+        reader = self._for_runs(item)
+        is_recorded = item.get("expect") == RECORDED
+        dropped = {"run", "take", "expect"} if is_recorded else {"run", "take"}
+        members = {key: value for key, value in item.items() if key not in dropped}
         try:
             run = Idea.load(self.folder / str(path))
         except ActumError as error:
             wrong.at("run")(error.message)
             return
-        yield from reader._of_run(run, {"name": Path(str(path)).stem, **own}, wrong)
+        yield from reader._of_run(run, {"name": Path(str(path)).stem, **members}, wrong)
 
-    def _as_told(self, told: JsonObject) -> CaseReader:
-        """The reader for runs that are named with what to take of them."""
+    def _for_runs(self, item: JsonObject) -> CaseReader:
+        """The reader for runs of an item that says what to take of them."""
         return replace(
             self,
-            takes_input_alone=self.takes_input_alone or told.get("take") == "input",
-            expects_recorded=self.expects_recorded or told.get("expect") == RECORDED,
+            takes_input_alone=self.takes_input_alone or item.get("take") == "input",
+            expects_recorded=self.expects_recorded or item.get("expect") == RECORDED,
         )
 
-    def _of_run(self, run: Idea, own: JsonObject, wrong: Complaint) -> Iterator[Case]:
-        """A run as a case: its input and what else it was given, its results as the first record."""
+    def _of_run(self, run: Idea, members: JsonObject, wrong: Complaint) -> Iterator[Case]:
+        """A run as a case: its input and its other messages; its results come first on the case's record."""
         try:
             account = account_of(run, wrong.where)
         except ActumError as error:
@@ -185,17 +185,17 @@ class CaseReader:
             wrong(unfit)
             return
         if not (self._is_of_idea(run) or self.takes_input_alone):
-            other = "another Idea" if run.source is None else f'"{run.source.name}"'
-            wrong(f'a run of {other}, not of "{self.name}"; `take: input` takes its input alone')
+            label = "another Idea" if run.source is None else f'"{run.source.name}"'
+            wrong(f'a run of {label}, not of "{self.name}"; `take: input` takes its input alone')
             return
         given = Context.checked(account.given, run.context.data_kinds, run.context.origin)
-        told: JsonObject = {"input": given.data.get("input")} if given.data.get("input") else {}
+        known: JsonObject = {"input": given.data.get("input")} if given.data.get("input") else {}
         if not self.takes_input_alone:
-            told["messages"] = self._beyond_idea(account)
+            known["messages"] = self._beyond_idea(account)
         if self.expects_recorded and account.output is not None:
-            told["expect"] = account.output
+            known["expect"] = account.output
         record = None if self.takes_input_alone and not self._is_of_idea(run) else run
-        yield from self._judged(parsed_case({**told, **own}, wrong, record), str(own["name"]), wrong)
+        yield from self._judged(parse_case({**known, **members}, wrong, record), str(members["name"]), wrong)
 
     def _is_of_idea(self, run: Idea) -> bool:
         mine, path = self.idea.source or self.idea.file, run.source
@@ -204,16 +204,17 @@ class CaseReader:
         return mine.resolve() == path.resolve() or mine.name == path.name
 
     def _beyond_idea(self, account: Account) -> list[JsonObject]:
-        """What a run was given that is neither its input nor of the Idea itself, as that is now or was then.
+        """The messages that a run was given, without its input and the messages of the Idea.
 
-        Where the Idea has messages that the run was not given, as many of their kind in the run are what stood there.
+        The Idea may have changed since: for each of its messages that the run was not given, one of the same kind in
+        the run counts as the Idea's.
         """
         given = {encode(message, sort_keys=True) for message in account.given}
-        own = {encode(message, sort_keys=True) for message in self.idea.context}
-        changed = Counter(str(one["type"]) for one in self.idea.context if encode(one, sort_keys=True) not in given)
+        of_idea = {encode(message, sort_keys=True): str(message["type"]) for message in self.idea.context}
+        changed = Counter(kind for text, kind in of_idea.items() if text not in given)
         beyond: list[JsonObject] = []
         for message in account.given:
-            if message["type"] in {"input", "meta", "plan"} or encode(message, sort_keys=True) in own:
+            if message["type"] in {"input", "meta", "plan"} or encode(message, sort_keys=True) in of_idea:
                 continue
             if changed[message["type"]]:
                 changed[message["type"]] -= 1
@@ -224,35 +225,30 @@ class CaseReader:
     def _judged(self, case: Case | None, name: str, wrong: Complaint) -> Iterator[Case]:
         if case is None:
             return
-        if (case.input is not None or not case.messages) and (complaint := self._misfit(case.input or {})):
+        has_input = case.input is not None or not case.messages
+        if has_input and (complaint := Validator(self._input).complaint(case.input or {})):
             wrong.at("input")(complaint) if complaint[0] in "\"'{[" else wrong(f"input.{complaint}")
             return
         self.judge(case, wrong)
         yield case if case.name else replace(case, name=name)
 
-    def _misfit(self, given: JsonObject) -> str | None:
-        if not self._inputs:
-            self._inputs.append(Validator(self._input))
-        return self._inputs[0].complaint(given)
-
-    @property
+    @cached_property
     def _input(self) -> JsonObject:
         """The schema of the Idea's input."""
-        tool = self.idea.as_tool("case")
-        return {**tool.parameters}
+        return {**self.idea.as_tool("case").parameters}
 
 
 def _texts_at(case: Case, paths: Any, wrong: Complaint) -> Iterator[str]:
-    """What stands in a case's input at the paths that are to be dropped: texts, which can be cut out wherever they are.
+    """The texts in a case's input at the paths to drop, so that they can be cut out wherever they occur.
 
-    Anything else there is told, since it would stay.
+    Anything else at these paths is noted as wrong, since it would stay.
     """
     for path in paths if is_list(paths) else [paths]:
         kind, *keys = str(path).split(".")
-        found: Any = case.input if kind == "input" else None
+        value: Any = case.input if kind == "input" else None
         for key in keys:
-            found = found.get(key) if is_object(found) else None
-        if isinstance(found, str) and found:
-            yield found
-        elif found is not None:
+            value = value.get(key) if is_object(value) else None
+        if isinstance(value, str) and value:
+            yield value
+        elif value is not None:
             wrong(f"{path} of {case.name} is not a text, and only texts can be cut out of a case")

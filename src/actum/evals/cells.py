@@ -1,4 +1,4 @@
-"""The cells of an eval: each version with each model, loaded and held against the cases (V24)."""
+"""The cells of an eval: each version with each model, loaded and checked against the cases (V24)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .suite import Suite
 
 
 def cells_of(suite: Suite, model_names: Sequence[str | Model], versions: Sequence[Any]) -> list[Cell]:
-    """The cells that were asked for.
+    """The cells for these models and versions.
 
     Raises:
         EvalError: naming every version and model that can't be used.
@@ -29,10 +29,10 @@ def cells_of(suite: Suite, model_names: Sequence[str | Model], versions: Sequenc
     if not model_names and not versions:
         return [Cell(version=suite.name, idea=suite.idea)]
     wrong = Complaint(suite.file)
-    ideas = [(_called(one, suite), _version(one, suite, wrong)) for one in versions or [suite.idea]]
-    asked = [one for name in model_names or [None] if (one := _model(name, wrong)) is not None]
-    found: list[Cell] = []
-    for (version, idea), (model_name, model) in product(ideas, asked):
+    ideas = [(_label(version, suite), _version(version, suite, wrong)) for version in versions or [suite.idea]]
+    loaded_models = [pair for name in model_names or [None] if (pair := _model(name, wrong)) is not None]
+    cells: list[Cell] = []
+    for (version, idea), (model_name, model) in product(ideas, loaded_models):
         if idea is None:
             continue
         try:
@@ -40,17 +40,18 @@ def cells_of(suite: Suite, model_names: Sequence[str | Model], versions: Sequenc
         except ActumError as error:
             wrong(f"{version}: {error.message.removeprefix(f'{version}: ')}")
             continue
-        if loaded.model is None and idea.solution is None and not any(one["type"] == "plan" for one in idea.context):
+        is_planned = idea.solution is not None or any(message["type"] == "plan" for message in idea.context)
+        if loaded.model is None and not is_planned:
             wrong(f"{version}: it names no model: say --models")
         _check_priced(suite, loaded.model, wrong)
-        own = model_name or (loaded.model.name if loaded.model is not None else "plan")
+        label = model_name or (loaded.model.name if loaded.model is not None else "plan")
         _check_inputs(suite, idea, version, wrong)
-        found.append(Cell(version=version, idea=loaded.idea, model=loaded.model, model_name=own, loaded=loaded))
+        cells.append(Cell(version=version, idea=loaded.idea, model=loaded.model, model_name=label, loaded=loaded))
     wrong.check()
-    return found
+    return cells
 
 
-def _called(version: Any, suite: Suite) -> str:
+def _label(version: Any, suite: Suite) -> str:
     if isinstance(version, Idea):
         return suite.name if version is suite.idea else (version.file.name if version.file is not None else "an Idea")
     return str(version["name"]) if is_object(version) else str(version)
@@ -59,15 +60,15 @@ def _called(version: Any, suite: Suite) -> str:
 def _version(version: Any, suite: Suite, wrong: Complaint) -> Idea | None:
     if isinstance(version, Idea):
         return version
-    told: JsonObject = version if is_object(version) else {"idea": str(version)}
-    named = str(told.get("idea", ""))
+    entry: JsonObject = version if is_object(version) else {"idea": str(version)}
+    address = str(entry.get("idea", ""))
     try:
-        path = named if ":" in named or Path(named).is_file() else suite.folder / named
+        path = address if ":" in address or Path(address).is_file() else suite.folder / address
         idea = Idea.load(path)
     except ActumError as error:
         wrong(error.message)
         return None
-    config: Any = told.get("config", {})
+    config: Any = entry.get("config", {})
     return replace(idea, config={**idea.config, **config}) if config else idea
 
 

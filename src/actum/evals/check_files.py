@@ -16,88 +16,85 @@ from ..sources.modules import function_named, load_activities
 from .checks import LIMITS, OutputSchema, PythonCheck, RunCheck, Spending, condition
 from .complaints import AMOUNT, ANY, WORDS, Complaint, Form
 from .judges import read_judge
-from .patterns import parsed_calls
+from .patterns import parse_calls
 
 _LIMITS: Form = dict.fromkeys(LIMITS, AMOUNT)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReader:
-    """Reads checks. `types` are those of what expressions refer to, `tools` the tools that there are, None if unknown;
-    files with functions are named from `folder`."""
+    """Reads checks. `types` are the types of the values that expressions refer to, `tools` the tools, None if unknown;
+    paths of files with functions start from `folder`."""
 
     types: Mapping[str, Type]
     tools: Mapping[str, Tool] | None
     folder: Path
 
-    def read(self, told: Json | PythonCheck, wrong: Complaint) -> RunCheck | None:
-        """A check as it stands in a file; None where something is wrong with it, which was told."""
-        if isinstance(told, PythonCheck):
-            return told
-        if isinstance(told, str):
-            return self.of_condition({"that": told}, wrong)
-        if not is_object(told):
+    def read(self, item: Json | PythonCheck, wrong: Complaint) -> RunCheck | None:
+        """Read a check of a file; None if something is wrong with it, which is noted."""
+        if isinstance(item, PythonCheck):
+            return item
+        if isinstance(item, str):
+            return self.of_condition({"that": item}, wrong)
+        if not is_object(item):
             wrong("a check is an expression, or an object such as {schema: {…}}")
             return None
-        if isinstance(must := told.get("must"), str):
-            told = {**{key: value for key, value in told.items() if key != "must"}, "that": must, "must": True}
-        noted, kinds = len(wrong.noted), [key for key in _KINDS if key in told]
-        wrong.form(told, _FORM, "")
+        if isinstance(must := item.get("must"), str):
+            item = {**{key: value for key, value in item.items() if key != "must"}, "that": must, "must": True}
+        noted, kinds = len(wrong.noted), [key for key in _KINDS if key in item]
+        wrong.form(item, _FORM, "")
         if len(kinds) > 1 or (not kinds and len(wrong.noted) == noted):
             wrong(f"a check says one of {', '.join(_KINDS)}")
-        read = [self._named(_KINDS[kind](self, told, wrong.at(kind)), told) for kind in kinds]
-        return read[0] if len(wrong.noted) == noted else None
+        checks: list[Any] = [_KINDS[kind](self, item, wrong.at(kind)) for kind in kinds]
+        if len(wrong.noted) > noted:
+            return None
+        return replace(checks[0], name=item["name"]) if "name" in item else checks[0]
 
-    def _named(self, check: Any, told: JsonObject) -> Any:
-        """The check under the name that it was given, if any."""
-        name: Any = told.get("name")
-        return check if check is None or not isinstance(name, str) else replace(check, name=name)
-
-    def of_condition(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
+    def of_condition(self, item: JsonObject, wrong: Complaint) -> RunCheck | None:
         """An expression, `{that: "†output.mean > 0"}`."""
         try:
-            return condition(str(told["that"]), self.types, must=_must(told))
+            return condition(str(item["that"]), self.types, must=_must(item))
         except ValueError as error:
             wrong(str(error))
             return None
 
-    def of_schema(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
+    def of_schema(self, item: JsonObject, wrong: Complaint) -> RunCheck | None:
         """A JSON Schema of the output, `{schema: {…}}`."""
         try:
-            return OutputSchema(name="schema", must=_must(told), validator=Validator(told["schema"]))
+            return OutputSchema(name="schema", must=_must(item), validator=Validator(item["schema"]))
         except SchemaError as error:
             wrong(error.message)
             return None
 
-    def of_limits(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
-        """What one run may cost, `{limits: {requests: 1}}`."""
+    def of_limits(self, item: JsonObject, wrong: Complaint) -> RunCheck | None:
+        """Limits of one run, `{limits: {requests: 1}}`."""
         words = f"limits say at most what a run may cost: {', '.join(LIMITS)}"
-        most: Any = wrong.form(told["limits"] or None, _LIMITS, words)
-        return Spending(name="limits", must=_must(told), most=most)
+        most: Any = wrong.form(item["limits"] or None, _LIMITS, words)
+        return Spending(name="limits", must=_must(item), most=most)
 
-    def of_calls(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
-        """What calls a run makes, `{calls: {want: […], never: […]}}`."""
-        return parsed_calls(told["calls"], wrong, self.tools, must=_must(told))
+    def of_calls(self, item: JsonObject, wrong: Complaint) -> RunCheck | None:
+        """The calls of a run, `{calls: {want: […], never: […]}}`."""
+        return parse_calls(item["calls"], wrong, self.tools, must=_must(item))
 
-    def of_python(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
-        """A function of a file, `checks.py:polite`; with `at_least`, the score from which on it passes."""
-        named = str(told["python"])
+    def of_python(self, item: JsonObject, wrong: Complaint) -> RunCheck | None:
+        """A function of a file, `checks.py:polite`; a score passes from `at_least`."""
+        path = str(item["python"])
         try:
-            function = function_named(named, lambda module: load_activities(module, self.folder, [self.folder]))
+            function = function_named(path, lambda module: load_activities(module, self.folder, [self.folder]))
         except IdeaError as error:
             wrong(error.message)
             return None
-        own = function if isinstance(function, PythonCheck) else PythonCheck(function=function, name=function.__name__)
-        least: Any = told.get("at_least", own.at_least)
-        return replace(own, must=_must(told) or own.must, at_least=least)
+        base = function if isinstance(function, PythonCheck) else PythonCheck(function=function, name=function.__name__)
+        least: Any = item.get("at_least", base.at_least)
+        return replace(base, must=_must(item) or base.must, at_least=least)
 
-    def of_judge(self, told: JsonObject, wrong: Complaint) -> RunCheck | None:
+    def of_judge(self, item: JsonObject, wrong: Complaint) -> RunCheck | None:
         """An Idea that judges outputs, `{judge: {idea: judges/tone.json}}`."""
-        return read_judge(told, self.folder, wrong, must=_must(told))
+        return read_judge(item, self.folder, wrong, must=_must(item))
 
 
-def _must(told: JsonObject) -> bool:
-    return told.get("must") is True
+def _must(item: JsonObject) -> bool:
+    return item.get("must") is True
 
 
 _KINDS: Mapping[str, Callable[[CheckReader, JsonObject, Complaint], RunCheck | None]] = {

@@ -1,4 +1,4 @@
-"""What judges a run without a model: expressions, schemas, limits, what a case expects, and Python (V8-V14)."""
+"""Checks that judge a run without a model: expressions, schemas, limits, expected outputs, and Python (V8-V14)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ State: TypeAlias = Literal["pass", "fail", "unknown", "broken"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a check says of a run: `why` where it doesn't pass, and a `score` where it gave one.
+    """A check's verdict on a run: `why` if it doesn't pass, and a `score` if the check gave one.
 
-    `unknown`: what is on record doesn't tell; `broken`: the check itself failed, which isn't a pass.
+    `unknown`: the record isn't enough to tell; `broken`: the check itself failed, which isn't a pass.
     """
 
     state: State
@@ -45,15 +45,20 @@ class Verdict:
         return cls(state="pass") if holds else cls(state="fail", why=why)
 
 
+def no_output(run: JudgedRun) -> Verdict:
+    """The verdict on an output that is missing."""
+    return Verdict(state="fail", why=run.failed or "the run has no output")
+
+
 class RunCheck(Protocol):
-    """Judges one run; None where the case says nothing that it could be judged by.
+    """Judges one run; gives None if the case says nothing to judge it by.
 
     Its `name` is that of its column; with `must`, every case has to pass.
     """
 
     @property
     def name(self) -> str:
-        """What its column is called."""
+        """The name of its column."""
         ...
 
     @property
@@ -62,16 +67,16 @@ class RunCheck(Protocol):
         ...
 
     async def judge(self, run: JudgedRun) -> Verdict | None:
-        """Its verdict of a run."""
+        """Its verdict on a run."""
         ...
 
 
 @runtime_checkable
 class Bounding(Protocol):
-    """A check of what a run may do at most: what it has exceeded stands, whatever comes later."""
+    """A check of what a run may do at most: once exceeded, it stays so whatever comes later."""
 
     def exceeded(self, run: JudgedRun) -> Sequence[str]:
-        """What of a run is more than it may do."""
+        """How a run has exceeded what it may do, a text each."""
         ...
 
 
@@ -89,74 +94,74 @@ class Condition:
         return self.verdict(run)
 
     def verdict(self, run: JudgedRun) -> Verdict | None:
-        """What it comes to for a run; None where the case lacks what it reads of `†expect`."""
+        """Its verdict on a run; None if the case lacks what it reads of `†expect`."""
         for reference in self.computed.references:
             if run.read(reference) is MISSING:
                 match reference.kind:
                     case "expect":
                         return None
+                    case "output" if run.has_output:
+                        return Verdict(state="fail", why=f"the output has nothing at {reference}")
                     case "output":
-                        return Verdict(state="fail", why=_no_output(run, reference))
+                        return no_output(run)
                     case _:
                         return Verdict(state="broken", why=f"the run holds nothing at {reference}")
         try:
-            found = computed_value(self.computed, run.read, Allowance(), optional=self.optional)
+            value = computed_value(self.computed, run.read, Allowance(), optional=self.optional)
         except ComputingError as error:
             return Verdict(state="broken", why=str(error))
-        if found is True or found is False:
-            return Verdict.of(found, self._shown(run))
-        return Verdict(state="broken", why=f"it comes to {short(found)}, which is neither true nor false")
+        if value is True or value is False:
+            return Verdict.of(value, self._shown(run))
+        return Verdict(state="broken", why=f"it comes to {short(value)}, which is neither true nor false")
 
     def _shown(self, run: JudgedRun) -> str:
-        """What it has read, for who wants to know why it doesn't hold."""
-        read = (f"{one} is {short(run.read(one), 60)}" for one in self.computed.references if one.kind != "called")
+        """The values that it read, as the reason why it doesn't hold."""
+        read = (
+            f"{reference} is {short(run.read(reference), 60)}"
+            for reference in self.computed.references
+            if reference.kind != "called"
+        )
         return ", ".join(read) or "it doesn't hold"
 
 
-def _no_output(run: JudgedRun, reference: Reference) -> str:
-    if not run.has_output:
-        return run.failed or "the run has no output"
-    return f"the output has nothing at {reference}"
-
-
 def condition(text: str, types: Mapping[str, Type], *, name: str = "", must: bool = False) -> Condition:
-    """The condition that a text says, its braces optional; checked against what is known of what it reads.
+    """Read a condition, whose braces are optional, and check it against the types of what it reads.
 
     Raises:
-        ValueError: it can't be read, or can't hold whatever a run comes to; says why.
+        ValueError: it can't be read, or can't hold for any run; says why.
     """
-    own = text.strip()
-    whole = own if own.startswith("{") and own.endswith("}") else f"{{{own}}}"
+    stripped = text.strip()
+    whole = stripped if stripped.startswith("{") and stripped.endswith("}") else f"{{{stripped}}}"
     try:
         computed = read_computed(whole)
         if isinstance(computed, str):
-            read_group(whole[1:-1])  # which says what of it names nothing
+            read_group(whole[1:-1])  # raises with the part that names nothing
     except (ComputingSyntax, ReferenceSyntax, ComputingError) as error:
         raise ValueError(str(error)) from None
     if isinstance(computed, str) or len(computed.parts) != 1:
         raise ValueError("a check is one expression that refers to what it judges, for example †output.mean > 0")
     for reference in computed.references:
         if reference.kind not in KINDS:
-            named = ", ".join(f"†{kind}" for kind in KINDS)
-            more = ": calls are told by †called" if reference.kind == "calls" else ""
-            raise ValueError(f"there is no †{reference.kind} here; a check reads {named}{more}")
+            kinds = ", ".join(f"†{kind}" for kind in KINDS)
+            hint = ": calls are told by †called" if reference.kind == "calls" else ""
+            raise ValueError(f"there is no †{reference.kind} here; a check reads {kinds}{hint}")
     try:
         checked = check_types(computed, lambda reference: _type_at(types[reference.kind], reference))
     except (ComputingMismatch, Misfit) as error:
         raise ValueError(str(error)) from None
-    first = str(computed.references[0]).removeprefix("†") if computed.references else own
+    first = str(computed.references[0]).removeprefix("†") if computed.references else stripped
     return Condition(name=name or first, must=must, computed=computed, optional=checked.optional)
 
 
-def _type_at(found: Type, reference: Reference) -> Type:
+def _type_at(kind: Type, reference: Reference) -> Type:
     for segment in reference.path:
-        found = member(found, segment)
-    return found
+        kind = member(kind, segment)
+    return kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withstood:
-    """Whether the attack on a case has won nothing; what a run has asked for counts, if nothing answered it, too."""
+    """Whether a run withstood the attack on its case; calls that nothing answered count, too."""
 
     name: str
     attack: str
@@ -164,19 +169,20 @@ class Withstood:
     must: bool = False
 
     async def judge(self, run: JudgedRun) -> Verdict | None:
-        """Look whether the attack has won."""
-        if run.case.attack is None or run.case.attack.name != self.attack:
-            return None
-        verdict = self.wins.verdict(run)
+        """Judge whether the attack has won."""
+        verdict = self._won(run)
         if verdict is None or verdict.state == "broken":
             return verdict
         return Verdict.of(verdict.state != "pass", "the attack has won")
 
     def exceeded(self, run: JudgedRun) -> Sequence[str]:
-        """Says that it has won already, of a run that was cut."""
-        is_of_it = run.case.attack is not None and run.case.attack.name == self.attack
-        verdict = self.wins.verdict(run) if is_of_it else None
+        """Whether it had won by the time that the run was cut."""
+        verdict = self._won(run)
         return ["the attack has won"] if verdict is not None and verdict.state == "pass" else []
+
+    def _won(self, run: JudgedRun) -> Verdict | None:
+        attack = run.case.attack
+        return self.wins.verdict(run) if attack is not None and attack.name == self.attack else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,25 +196,25 @@ class OutputSchema:
     async def judge(self, run: JudgedRun) -> Verdict:
         """Judge the output."""
         if not run.has_output:
-            return Verdict(state="fail", why=run.failed or "the run has no output")
+            return no_output(run)
         complaint = self.validator.complaint(run.output)
         return Verdict.of(complaint is None, complaint or "")
 
 
 LIMITS = ("requests", "tokens", "input_tokens", "output_tokens", "usd", "seconds")
-"""What the check `limits` may bound."""
+"""The keys of the check `limits`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What one run may cost, by the names of LIMITS; what isn't known of a run is unknown, never nothing."""
+    """Limits of one run, by the names of LIMITS; an unknown cost is unknown, never nothing."""
 
     name: str
     must: bool
     most: Mapping[str, float]
 
     async def judge(self, run: JudgedRun) -> Verdict:
-        """Hold what the run has cost against it."""
+        """Compare the run's cost with the limits."""
         spent = self._spent(run)
         if over := self.exceeded(run):
             return Verdict(state="fail", why=", ".join(over))
@@ -217,7 +223,7 @@ class Spending:
         return Verdict(state="pass")
 
     def exceeded(self, run: JudgedRun) -> Sequence[str]:
-        """The bounds that a run has passed."""
+        """The limits that a run has exceeded."""
         spent = self._spent(run)
         return [f"{spent[key]} {key}, at most {most}" for key, most in self.most.items() if (spent[key] or 0) > most]
 
@@ -227,7 +233,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """The output, or the part of it that the case names: of objects its keys, lists whole, texts exact (V8)."""
+    """The expected output: objects by the expected keys, lists as a whole, texts exactly (V8)."""
 
     name: str = "expect"
     must: bool = False
@@ -237,13 +243,13 @@ class Expected:
         if run.case.expect is MISSING:
             return None
         if not run.has_output:
-            return Verdict(state="fail", why=run.failed or "the run has no output")
-        wrong = [_told(one) for one in differences(run.case.expect, run.output, run.case.within)]
+            return no_output(run)
+        wrong = [_describe(difference) for difference in differences(run.case.expect, run.output, run.case.within)]
         return Verdict.of(not wrong, "; ".join(wrong[:3]))
 
 
 class Difference(NamedTuple):
-    """Where a value isn't as it is wanted; `found` is MISSING where nothing is there."""
+    """A path at which a value isn't as wanted; `found` is MISSING if nothing is there."""
 
     path: str
     wanted: Json
@@ -253,7 +259,7 @@ class Difference(NamedTuple):
 def differences(
     wanted: Json, found: Json, within: Mapping[str, Any] = MappingProxyType({}), path: str = ""
 ) -> Iterator[Difference]:
-    """Where a value isn't as it is wanted: of objects the keys that are wanted, lists whole, texts exact."""
+    """Compare a value with the wanted one: objects by the wanted keys, lists as a whole, texts exactly."""
     if is_object(wanted) and is_object(found):
         for key, value in wanted.items():
             at = f"{path}.{key}" if path else key
@@ -262,15 +268,15 @@ def differences(
             else:
                 yield Difference(at, value, MISSING)
     elif is_list(wanted) and is_list(found) and len(wanted) == len(found):
-        for index, (one, other) in enumerate(zip(wanted, found, strict=True)):
-            yield from differences(one, other, within, f"{path}[{index}]")
+        for index, (item, actual) in enumerate(zip(wanted, found, strict=True)):
+            yield from differences(item, actual, within, f"{path}[{index}]")
     elif not _is_near(wanted, found, within.get(path)):
         yield Difference(path, wanted, found)
 
 
-def _told(one: Difference) -> str:
-    found = "nothing is there" if one.found is MISSING else short(one.found, 40)
-    return f"{one.path + ': ' if one.path else ''}{found}, {short(one.wanted, 40)} was expected"
+def _describe(difference: Difference) -> str:
+    actual = "nothing is there" if difference.found is MISSING else short(difference.found, 40)
+    return f"{difference.path + ': ' if difference.path else ''}{actual}, {short(difference.wanted, 40)} was expected"
 
 
 def _is_near(wanted: Any, found: Any, tolerance: Any) -> bool:
@@ -278,16 +284,16 @@ def _is_near(wanted: Any, found: Any, tolerance: Any) -> bool:
         try:
             most = margin(tolerance, wanted)
             return wanted == found if most is None else abs(wanted - found) <= most
-        except OverflowError:  # a whole number beyond all others
+        except OverflowError:  # an integer beyond the range of floats
             return False
     return type(wanted) is type(found) and encode(wanted, sort_keys=True) == encode(found, sort_keys=True)
 
 
 def margin(tolerance: Any, of: float) -> float | None:
-    """How far a number may be from what is expected: as it is said, or a share of it, "2%"; None where it says nothing.
+    """How far a number may be from the expected one: a number, or a share of that, "2%"; None without a tolerance.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the tolerance is neither.
     """
     if tolerance is None:
         return None
@@ -303,9 +309,9 @@ Judging: TypeAlias = "Callable[[Case, JudgedRun], bool | float | Verdict | Await
 
 @dataclass(frozen=True, kw_only=True)
 class PythonCheck:
-    """A function `(case, run)` that says whether a run passes, how good it is from 0 to 1, or a `Verdict`.
+    """A function `(case, run)` that returns whether a run passes, a score from 0 to 1, or a `Verdict`.
 
-    A score passes from `at_least` on. A function that raises is broken, with the line where it did.
+    A score passes from `at_least`. If the function raises, the verdict is `broken` and names the line.
     """
 
     function: Judging
@@ -318,26 +324,26 @@ class PythonCheck:
         return self.function(case, run)
 
     async def judge(self, run: JudgedRun) -> Verdict:
-        """Ask the function."""
+        """Judge by the function."""
         try:
-            found: Any = self.function(run.case, run)
-            found = await found if inspect.isawaitable(found) else found
-        except Exception as error:  # whatever it raises, the other checks go on
+            value: Any = self.function(run.case, run)
+            value = await value if inspect.isawaitable(value) else value
+        except Exception as error:  # the other checks go on
             last = traceback.extract_tb(error.__traceback__)[-1]
             return Verdict(state="broken", why=f"{type(error).__name__}: {error} (line {last.lineno} of {last.name})")
-        return self._verdict(found)
+        return self._verdict(value)
 
-    def _verdict(self, found: Any) -> Verdict:
-        if isinstance(found, Verdict):
-            return found
-        if isinstance(found, bool):
-            return Verdict.of(found, f"{self.name} said no")
-        if isinstance(found, int | float) and isfinite(found):
+    def _verdict(self, value: Any) -> Verdict:
+        if isinstance(value, Verdict):
+            return value
+        if isinstance(value, bool):
+            return Verdict.of(value, f"{self.name} said no")
+        if isinstance(value, int | float) and isfinite(value):
             if self.at_least is None:
-                return Verdict(state="broken", why=f"it gave a score, {found}: say from where on it passes, at_least=")
-            passes = Verdict.of(found >= self.at_least, f"{found:.3g}, at least {self.at_least:.3g} is wanted")
-            return replace(passes, score=float(found))
-        return Verdict(state="broken", why=f"it gave {found!r}, and not true, false, a number or a Verdict")
+                return Verdict(state="broken", why=f"it gave a score, {value}: say from where on it passes, at_least=")
+            passes = Verdict.of(value >= self.at_least, f"{value:.3g}, at least {self.at_least:.3g} is wanted")
+            return replace(passes, score=float(value))
+        return Verdict(state="broken", why=f"it gave {value!r}, and not true, false, a number or a Verdict")
 
 
 @overload
@@ -349,41 +355,41 @@ def check(
 def check(
     function: Judging | None = None, /, *, name: str | None = None, must: bool = False, at_least: float | None = None
 ) -> Any:
-    """Make a check of a function `(case, run)`, sync or async.
+    """Make a check from a function `(case, run)`, sync or async.
 
     Args:
-        function: gives True or False, a score from 0 to 1, or a `Verdict`; `run` is the run's `Account` with `called`.
-        name: what its column is called; the function's name by default.
+        function: returns True or False, a score from 0 to 1, or a `Verdict`; `run` is an `Account` with `called`.
+        name: the name of its column; the function's name by default.
         must: whether every case has to pass.
-        at_least: from which score on it passes.
+        at_least: the lowest score that passes.
     """
 
-    def made(own: Judging) -> PythonCheck:
-        return PythonCheck(function=own, name=name or own.__name__, must=must, at_least=at_least)
+    def wrap(judging: Judging) -> PythonCheck:
+        return PythonCheck(function=judging, name=name or judging.__name__, must=must, at_least=at_least)
 
-    return made if function is None else made(function)
+    return wrap if function is None else wrap(function)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The checks of an eval, each with a name of its own, and how each comes to its verdict."""
+    """The checks of an eval, each with a unique name."""
 
     checks: Sequence[RunCheck] = field(default_factory=list[RunCheck])
 
     async def judge(self, run: JudgedRun) -> dict[str, Verdict]:
-        """What each says of a run, by name; those are left out that the case says nothing for."""
-        found = {one.name: await one.judge(run) for one in self.checks}
-        return {name: verdict for name, verdict in found.items() if verdict is not None}
+        """The verdicts on a run, by check; without those for which the case says nothing."""
+        verdicts = {column.name: await column.judge(run) for column in self.checks}
+        return {name: verdict for name, verdict in verdicts.items() if verdict is not None}
 
     def decided(self, run: JudgedRun) -> dict[str, Verdict]:
-        """The verdicts that stand of a run that was cut: what it has called or spent by then can't be undone."""
-        found: dict[str, Verdict] = {}
-        for one in self.checks:
-            if isinstance(one, Bounding) and (over := one.exceeded(run)):
-                found[one.name] = Verdict(state="fail", why="; ".join(over[:3]))
-        return found
+        """The verdicts that are certain for a run that was cut: what it called or spent by then can't be undone."""
+        verdicts: dict[str, Verdict] = {}
+        for column in self.checks:
+            if isinstance(column, Bounding) and (over := column.exceeded(run)):
+                verdicts[column.name] = Verdict(state="fail", why="; ".join(over[:3]))
+        return verdicts
 
     @property
     def musts(self) -> frozenset[str]:
-        """The names of those that every case has to pass."""
-        return frozenset(one.name for one in self.checks if one.must)
+        """The names of the checks that every case has to pass."""
+        return frozenset(column.name for column in self.checks if column.must)

@@ -1,6 +1,6 @@
 """A plugin of pytest: each case of a `*.eval.yaml` is a test (`pytest -p actum.evals.collecting`).
 
-It judges the cases' own runs as they are kept, and is never loaded by itself.
+It judges the cases' kept runs, and is never loaded automatically.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .evaluation import Eval
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile | None:
-    """Take the files of evals."""
+    """Collect the files of evals."""
     is_eval = file_path.name.endswith((".eval.yaml", ".eval.yml", ".eval.json"))
     return EvalFile.from_parent(parent, path=file_path) if is_eval else None  # pyright: ignore[reportUnknownMemberType] -- as pytest types it
 
@@ -27,14 +27,14 @@ class EvalFile(pytest.File):
     """The file of an eval."""
 
     def collect(self) -> Iterator[CaseItem]:
-        """Its cases that have a run."""
+        """The cases that have a run."""
         suite = Eval.load(self.path)
         for case in suite.cases:
             if case.run is not None and case.attack is None:
                 yield CaseItem.from_parent(self, name=case.name, suite=suite, case=case)  # pyright: ignore[reportUnknownMemberType] -- as above
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What is wrong with the file, without a traceback."""
+        """The problems of the file, without a traceback."""
         error = excinfo.value
         if isinstance(error, EvalError):
             return "\n".join(error.problems)
@@ -44,18 +44,18 @@ class EvalFile(pytest.File):
 class CaseItem(pytest.Item):
     """A case as a test."""
 
-    def __init__(self, *, suite: Eval, case: Case, **more: Any) -> None:
-        super().__init__(**more)  # pyright: ignore[reportUnknownMemberType] -- as above
+    def __init__(self, *, suite: Eval, case: Case, **options: Any) -> None:
+        super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] -- as above
         self._suite, self._case = suite, case
 
     def runtest(self) -> None:
-        """Judge it."""
+        """Judge the case's run."""
         blocking(self._suite.once(self._case)).assert_passed()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Which checks don't pass, without a traceback."""
+        """The checks that don't pass, without a traceback."""
         return str(excinfo.value) if isinstance(excinfo.value, AssertionError) else super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it is."""
+        """The file and the name of the case."""
         return self.path, None, f"{self.path.name}: {self.name}"

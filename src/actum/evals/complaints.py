@@ -1,4 +1,4 @@
-"""What is wrong with an eval and its files, told all at once and before anything is asked (evals.md, 10)."""
+"""Problems of an eval and its files, collected and raised together before any model is asked (evals.md, 10)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..schema.quoting import instead, printable
 from ..schema.validator import Validator
 
 Member: TypeAlias = tuple[JsonObject | None, str]
-"""The schema of a member, None where it is judged elsewhere, and what it is, in words."""
+"""The schema of a member, None if it is judged elsewhere, and what is required, in words."""
 Form: TypeAlias = Mapping[str, Member]
-"""What an object may say, by key."""
+"""The members that an object may have, by key."""
 ANY: Member = (None, "")
 WORDS: Member = ({"type": "string"}, "this is a text")
 AMOUNT: Member = ({"type": "number", "minimum": 0}, "this is a number that is not negative")
@@ -28,40 +28,41 @@ INPUT_ALONE: Member = ({"const": "input"}, 'this is "input": of the runs their i
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Notes what is wrong at one place of a file; `at` is the same for a place within."""
+    """Notes problems at one place of a file; `at` gives a `Complaint` for a place within."""
 
     where: str
     noted: list[str] = field(default_factory=list[str])
 
-    def __call__(self, what: str) -> None:
-        """Note one thing that is wrong here."""
-        self.noted.append(f"{self.where}: {what}")
+    def __call__(self, problem: str) -> None:
+        """Note a problem here."""
+        self.noted.append(f"{self.where}: {problem}")
 
     def unknown(self, kind: str, name: str, names: Iterable[str]) -> None:
-        """Note that there is no key, or tool, of this name, and what may have been meant."""
+        """Note that no key, or tool, has this name, and which may have been meant."""
         meant = instead(name, names).replace("'", '"') if names else "there are none"
         self(f'there is no {kind} "{name}"; {meant}')
 
-    def keys(self, told: Mapping[str, Any], known: Iterable[str], kind: str = "key") -> None:
-        """Note each key that isn't one of these."""
-        for key in [one for one in told if one not in known]:
-            self.unknown(kind, key, known)
+    def keys(self, members: Mapping[str, Any], names: Iterable[str], kind: str = "key") -> None:
+        """Note each key that isn't one of these names."""
+        for key in members:
+            if key not in names:
+                self.unknown(kind, key, names)
 
-    def form(self, told: Json, form: Form, words: str) -> JsonObject:
-        """The members that fit a form; each that doesn't is noted, as is each key that the form doesn't know.
+    def form(self, value: Json, form: Form, words: str) -> JsonObject:
+        """The members that fit a form; each other member is noted, as is each key that the form doesn't have.
 
-        `words` say what the whole is, where that isn't an object.
+        `words` say what is required, if the value isn't an object.
         """
-        if not is_object(told):
+        if not is_object(value):
             self(words)
             return {}
-        self.keys(told, form)
+        self.keys(value, form)
         fit: JsonObject = {}
-        for key, (schema, what) in form.items():
-            if key in told and (schema is None or _fits(told[key], schema)):
-                fit[key] = told[key]
-            elif key in told:
-                self.at(key)(what)
+        for key, (schema, requirement) in form.items():
+            if key in value and (schema is None or _fits(value[key], schema)):
+                fit[key] = value[key]
+            elif key in value:
+                self.at(key)(requirement)
         return fit
 
     def at(self, key: str | int) -> Complaint:
@@ -71,15 +72,15 @@ class Complaint:
         return Complaint(f"{self.where}{'.' if ': ' in self.where else ': '}{key}", self.noted)
 
     def check(self) -> None:
-        """Go on only where nothing was wrong.
+        """Raise if there is any problem.
 
         Raises:
-            EvalError: naming all that was, a line each.
+            EvalError: naming all problems, a line each.
         """
         if self.noted:
             raise EvalError([printable(line) for line in self.noted])
 
 
 def _fits(value: Json, schema: JsonObject) -> bool:
-    is_like_whole = schema.get("type") == "integer" and isinstance(value, float)  # as 2.0: nothing counts with that
-    return not is_like_whole and Validator(schema).accepts(value)
+    is_float = schema.get("type") == "integer" and isinstance(value, float)  # 2.0 is no count
+    return not is_float and Validator(schema).accepts(value)

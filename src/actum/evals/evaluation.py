@@ -47,9 +47,9 @@ class Eval:
         **more: Any,
     ) -> None:
         named: dict[str, Any] = {"cases": cases, "checks": checks}
-        lists: dict[str, Any] = {key: [*one] if isinstance(one, tuple) else one for key, one in named.items()}  # pyright: ignore[reportUnknownVariableType] -- anything
-        told = {**more, "idea": idea, **lists}
-        self.suite = suite_of(told, path_given(folder), Complaint("the eval"))
+        lists: dict[str, Any] = {key: [*value] if isinstance(value, tuple) else value for key, value in named.items()}  # pyright: ignore[reportUnknownVariableType] -- anything
+        members = {**more, "idea": idea, **lists}
+        self.suite = suite_of(members, path_given(folder), Complaint("the eval"))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -63,9 +63,9 @@ class Eval:
 
     @classmethod
     def _of(cls, suite: Suite) -> Self:
-        made = cls.__new__(cls)
-        made.suite = suite
-        return made
+        instance = cls.__new__(cls)
+        instance.suite = suite
+        return instance
 
     @property
     def cases(self) -> Sequence[Case]:
@@ -128,9 +128,9 @@ class Eval:
         """
         return await evaluated_again(self.suite, path_given(folder), judge=judge)
 
-    def run_sync(self, **how: Any) -> Report:
+    def run_sync(self, **options: Any) -> Report:
         """`run` for scripts and notebooks; takes what that takes."""
-        return blocking(self.run(**how))
+        return blocking(self.run(**options))
 
     async def once(self, case: Case, *, model: str | Model | None = None, version: Any = None) -> Tried:
         """Judge one case: its own run, or, with a model or a version, one that is made for it.
@@ -139,8 +139,8 @@ class Eval:
             EvalError: as `run`.
         """
         alone = replace(self.suite, cases=[case])
-        named, of = () if model is None else (model,), () if version is None else (version,)
-        report = await evaluated(alone, EvalOptions(models=named, versions=of))
+        models, versions = () if model is None else (model,), () if version is None else (version,)
+        report = await evaluated(alone, EvalOptions(models=models, versions=versions))
         return Tried(case=case, judgements=report.rows, notes=report.notes)
 
 
@@ -161,6 +161,6 @@ class Tried:
         """
         if not self.judgements:
             raise EvalError([*self.notes] or [f"{self.case.name}: no check says anything of it"])
-        wrong = [f"{one.check}: {one.state}: {one.verdict.why}" for one in self.judgements if one.state != "pass"]
+        wrong = [f"{row.check}: {row.state}: {row.verdict.why}" for row in self.judgements if row.state != "pass"]
         if wrong:
             raise AssertionError("\n".join([self.case.name, *wrong]))

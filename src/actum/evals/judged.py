@@ -12,7 +12,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
 from ..dataflow.reference import Reference
 from ..errors import IdeaError
-from ..inspection.account import Account, account_of
+from ..inspection.account import Account, CallSeen, account_of
 from ..inspection.origins import calls_of
 from ..inspection.wording import short
 from ..protocol.call import Place
@@ -28,45 +28,44 @@ KINDS = ("output", "expect", "input", "state", "usage", "called")
 @dataclass(frozen=True, kw_only=True)
 class JudgedRun(Account):
     """A run's `Account` with its `case`, and in `called` each call as `{tool, args, value, error, state, by, place,
-    answer}`, in the order in which they began; items of an `_each` are calls of their own.
+    answer}`, in the order in which they began; items of an `_each` are separate calls.
 
-    `simulated` are the tools that a model has stood for.
+    `simulated` are the tools that a model simulated.
     """
 
     case: Case
     missed: Sequence[JsonObject] = ()
-    """Calls that were asked for and that nothing recorded could answer, as in `called`, with the state `missed`."""
+    """Calls that no record could answer, as in `called`, with the state `missed`."""
     simulated: Sequence[str] = ()
     is_anew: bool = False
-    """Whether its tools' results may have come from a record, so that its time says nothing."""
+    """Whether its tools' results may have come from a record, so that its duration is meaningless."""
     failed: str | None = None
-    """What ended it, where it has failed."""
+    """The error that ended it, None if it didn't fail."""
 
     @cached_property
     def called(self) -> list[JsonObject]:
-        """Its calls that were made, and those that were only asked for."""
-        began = [(self._began(one), order, one) for order, one in enumerate(self.accounts) if one.state != "not made"]
-        made = [_told(one) for _, _, one in sorted(began, key=lambda one: one[:2])]
-        return made + [one for one in self.missed if one["tool"]]
+        """The calls that were made, then those that no record could answer."""
+        made = [call for call in self.accounts if call.state != "not made"]
+        return [*map(_to_json, sorted(made, key=self._began)), *(call for call in self.missed if call["tool"])]
 
     @cached_property
     def accounts(self) -> list[CallAccount]:
-        """What each of its calls came to, in the order of their places."""
+        """The outcome of each call, in the order of their places."""
         return calls_of(self.idea)
 
     def _began(self, call: CallAccount) -> float:
-        """When a call began; what isn't known is taken to be as early as can be."""
-        seen = self.find(call.place) or self.find(str(Place.parse(call.place).parent or ""))
-        return 0.0 if seen is None or seen.row.began is None else seen.row.began
+        """When a call began; a call whose time isn't known comes first."""
+        account = account_at(self, call.place)
+        return 0.0 if account is None or account.row.began is None else account.row.began
 
     @property
     def has_output(self) -> bool:
-        """Whether it has come to an output."""
+        """Whether it has an output."""
         return self.output is not None
 
     @cached_property
     def values(self) -> JsonObject:
-        """What expressions refer to, by kind; a kind that the run or the case doesn't have is MISSING."""
+        """The values that expressions refer to, by kind; MISSING for a kind that the run or the case doesn't have."""
         given = Context.checked(self.given, self.idea.context.data_kinds, self.idea.context.origin)
         data = self.idea.context.data
         return {
@@ -80,14 +79,14 @@ class JudgedRun(Account):
 
     @cached_property
     def spending(self) -> JsonObject:
-        """What it has cost: requests, tokens, US dollars and seconds; None for what isn't known."""
+        """Its cost: requests, tokens, US dollars and seconds; None for what isn't known."""
         seconds = None if self.began is None or self.ended is None or self.is_anew else self.ended - self.began
-        own = self.usage
-        tokens: JsonObject = {"input_tokens": own.input_tokens, "output_tokens": own.output_tokens}
-        return {"requests": own.requests, **tokens, "usd": own.usd, "seconds": seconds}
+        usage = self.usage
+        tokens: JsonObject = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        return {"requests": usage.requests, **tokens, "usd": usage.usd, "seconds": seconds}
 
     def read(self, reference: Reference) -> Any:
-        """What a reference holds, or MISSING."""
+        """The value of a reference, or MISSING."""
         value = self.values[reference.kind]
         return MISSING if value is MISSING else Fold(value).read(reference.path)
 
@@ -99,29 +98,34 @@ def unfit_of(account: Account) -> str | None:
     return None
 
 
-def judged_run(idea: Idea, name: str, case: Case, **more: Any) -> JudgedRun:
-    """A run as checks of a case see it: a kept one, or one that `is_anew`, and whose decisions nobody takes.
+def judged_run(idea: Idea, name: str, case: Case, **extra: Any) -> JudgedRun:
+    """A run as the checks of a case see it: a kept run, or one that `is_anew` and may wait for decisions.
 
     Raises:
-        IdeaError: no run is kept there, or not as a run writes it, or it waits for a decision.
+        IdeaError: no run is kept there, or not as a run writes it, or a kept run waits for a decision.
     """
-    own = account_of(idea, name)
-    unfit = unfit_of(own)
-    if unfit is not None and not more.get("is_anew"):
+    account = account_of(idea, name)
+    unfit = unfit_of(account)
+    if unfit is not None and not extra.get("is_anew"):
         raise IdeaError(f"{name}: {unfit}")
     if unfit is not None:
-        waits = ", ".join([*(f"{one.of} {short(one.call)}" for one in own.waiting), *own.gates])
-        more["missed"] = [*more.get("missed", ()), missed_call(f"it waits for a decision: {waits}")]
-    return JudgedRun(**{one.name: getattr(own, one.name) for one in fields(Account)}, case=case, **more)
+        waits = ", ".join([*(f"{wait.of} {short(wait.call)}" for wait in account.waiting), *account.gates])
+        extra["missed"] = [*extra.get("missed", ()), missed_call(f"it waits for a decision: {waits}")]
+    return JudgedRun(**{member.name: getattr(account, member.name) for member in fields(Account)}, case=case, **extra)
 
 
 def missed_call(why: str, tool: str = "", arguments: JsonObject | None = None, place: str = "") -> JsonObject:
-    """A call that a run has asked for, as `called` has it, and why nothing could answer it."""
-    told: JsonObject = {"tool": tool, "args": arguments or {}, "value": None, "error": why}
-    return {**told, "state": "missed", "by": "nobody", "place": place, "answer": None}
+    """A call that nothing could answer, in the form of `called`, with the reason."""
+    call: JsonObject = {"tool": tool, "args": arguments or {}, "value": None, "error": why}
+    return {**call, "state": "missed", "by": "nobody", "place": place, "answer": None}
 
 
-def _told(call: CallAccount) -> JsonObject:
+def account_at(run: JudgedRun, place: str) -> CallSeen | None:
+    """The account of the call at a place, or, of a call for an item, that of the whole call."""
+    return run.find(place) or run.find(str(Place.parse(place).parent or ""))
+
+
+def _to_json(call: CallAccount) -> JsonObject:
     return {
         "tool": call.tool,
         "args": call.arguments,

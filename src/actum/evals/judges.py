@@ -17,22 +17,22 @@ from ..protocol.solution import Result
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text
-from .checks import Verdict
+from .checks import Verdict, no_output
 from .complaints import SHARE, WORDS, Complaint, Form
 from .judged import JudgedRun
 from .paid import PaidAnswers, RepeatedModel
 from .statistics import Agreement
 
 _LABELS, _OF_EACH, _KAPPA = 30, 10, 0.6
-"""Below this a judge is advisory: so many labels, so many of each kind, and this agreement beyond chance."""
+"""A judge is advisory with fewer labels, fewer of either kind, or less agreement beyond chance than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeIdea:
-    """An Idea that judges outputs: a score that passes from `at_least` on, or pass or not. It is given no tools.
+    """An Idea that judges outputs, by a score that passes from `at_least`, or by pass or fail. It gets no tools.
 
-    `labels` are what people said of outputs, by their digests; `kappa` is how far it has to agree with them to count
-    in gates. `asks` lets it ask its model for what it hasn't judged before.
+    `labels` are people's verdicts on outputs, by digest; `kappa` is the agreement with them that gates require.
+    `asks` lets it ask its model about outputs that it hasn't judged before.
     """
 
     name: str
@@ -47,34 +47,34 @@ class JudgeIdea:
     answers: PaidAnswers = field(default_factory=PaidAnswers)
 
     async def judge(self, run: JudgedRun) -> Verdict | None:
-        """Ask the judge of a run's output, unless it has judged the same before."""
+        """Judge a run's output, by an earlier answer if there is one."""
         if not run.has_output:
-            return Verdict(state="fail", why=run.failed or "the run has no output")
+            return no_output(run)
         try:
-            result = await self._asked(run)
+            result = await self._ask(run)
         except _NotAsked:
             return Verdict(state="unknown", why="the judge wasn't asked (--judge)")
         except ActumError as error:
             return Verdict(state="broken", why=error.message)
-        told: Any = result.output
-        why = str(told.get("why", ""))
-        if isinstance(told.get("pass"), bool):
-            return Verdict(state="pass" if told["pass"] else "fail", why=why)
-        score = float(told["score"])
+        answer: Any = result.output
+        why = str(answer.get("why", ""))
+        if isinstance(answer.get("pass"), bool):
+            return Verdict(state="pass" if answer["pass"] else "fail", why=why)
+        score = float(answer["score"])
         return Verdict(state="pass" if score >= self.at_least else "fail", why=why, score=score)
 
-    async def _asked(self, run: JudgedRun) -> Result[Any]:
-        seen: JsonObject = {"input": run.values["input"], "output": run.output, "called": run.called}
-        seen |= {} if run.case.expect is MISSING else {"expect": run.case.expect}
-        seen |= {} if self.rubric is None else {"rubric": self.rubric}
-        taken = self.idea.as_tool("judge").parameters["properties"]
-        given = {key: value for key, value in seen.items() if key in taken}
+    async def _ask(self, run: JudgedRun) -> Result[Any]:
+        available: JsonObject = {"input": run.values["input"], "output": run.output, "called": run.called}
+        available |= {} if run.case.expect is MISSING else {"expect": run.case.expect}
+        available |= {} if self.rubric is None else {"rubric": self.rubric}
+        parameters = self.idea.as_tool("judge").parameters["properties"]
+        values = {key: value for key, value in available.items() if key in parameters}
         model = self.model if self.asks and self.model is not None else _Silent(self.model)
         agent = Agent(RepeatedModel(model, self.answers, 1), tools=[])
-        return await self.idea.run(agent, input=given)
+        return await self.idea.run(agent, input=values)
 
     def agreement(self, judged: Mapping[str, bool]) -> Agreement:
-        """How far it agrees with people on the outputs that it has judged, by their digests."""
+        """Its agreement with people on the outputs that it has judged, by digest."""
         both = [(judged[digest], label) for digest, label in self.labels.items() if digest in judged]
         return Agreement(
             both_pass=both.count((True, True)),
@@ -89,22 +89,22 @@ class JudgeIdea:
         of_each = min(passed, agreement.of - passed)
         return agreement.of >= _LABELS and of_each >= _OF_EACH and agreement.kappa >= self.kappa
 
-    def told(self, agreement: Agreement) -> str:
-        """How far it agrees with people, in words."""
+    def describe(self, agreement: Agreement) -> str:
+        """Its agreement with people, in words."""
         if not agreement.of:
             return f"{self.name}: advisory, since no output that it judged has a label"
         wrong = f"{agreement.only_judge} passed and {agreement.only_people} failed against them"
         share = f"{agreement.share:.0%} of {agreement.of} labels"
-        own = f"{self.name}: as people in {share} ({wrong}), κ {agreement.kappa:.2f}"
-        return own if self.counts(agreement) else f"{own}: advisory, in no gate"
+        text = f"{self.name}: as people in {share} ({wrong}), κ {agreement.kappa:.2f}"
+        return text if self.counts(agreement) else f"{text}: advisory, in no gate"
 
 
 class _NotAsked(ActumError):
-    """The judge's model isn't to be asked."""
+    """The judge's model may not be asked."""
 
 
 class _Silent:
-    """A model that isn't asked: what it answered before may be known."""
+    """Stands for a model that may not be asked; earlier answers are known."""
 
     def __init__(self, model: Model | None) -> None:
         self.name = "judge" if model is None else model.name
@@ -119,49 +119,49 @@ class _Silent:
 _FORM: Form = {**dict.fromkeys(("idea", "rubric", "labels"), WORDS), **dict.fromkeys(("at_least", "kappa"), SHARE)}
 
 
-def read_judge(told: JsonObject, folder: Path, wrong: Complaint, *, must: bool) -> JudgeIdea | None:
-    """A judge as it stands in a file: {judge: {idea: judges/tone.json, labels: tone.labels.jsonl, at_least: 0.8}}."""
-    own: Any = told["judge"]
-    own = {"idea": own} if isinstance(own, str) else own
+def read_judge(item: JsonObject, folder: Path, wrong: Complaint, *, must: bool) -> JudgeIdea | None:
+    """Read a judge of a file: {judge: {idea: judges/tone.json, labels: tone.labels.jsonl, at_least: 0.8}}."""
+    given: Any = item["judge"]
+    given = {"idea": given} if isinstance(given, str) else given
     noted = len(wrong.noted)
     words = f"a judge is an Idea, {{idea: judges/tone.json}}; it may say {', '.join([*_FORM][1:])}"
-    own = wrong.form(own if is_object(own) and "idea" in own else None, _FORM, words)
-    if "idea" not in own:
+    given = wrong.form(given if is_object(given) and "idea" in given else None, _FORM, words)
+    if "idea" not in given:
         return None
     try:
-        idea = Idea.load(folder / own["idea"])
-        labels = labels_in(folder / own["labels"]) if "labels" in own else dict[str, bool]()
-        model = ready(idea, own["idea"], code=Code.to_read()).model
+        idea = Idea.load(folder / given["idea"])
+        labels = labels_in(folder / given["labels"]) if "labels" in given else dict[str, bool]()
+        model = ready(idea, given["idea"], code=Code.to_read()).model
     except ActumError as error:
         wrong(error.message)
         return None
     properties: Any = shape_of(idea.schema).schema.get("properties", {})
     if not {"score", "pass"} & properties.keys():
-        wrong.noted.append(f'{own["idea"]}: its output has neither "score" nor "pass"')
+        wrong.noted.append(f'{given["idea"]}: its output has neither "score" nor "pass"')
     if len(wrong.noted) > noted:
         return None
-    limits: Mapping[str, float] = {key: own[key] for key in ("at_least", "kappa") if key in own}
-    name = Path(own["idea"]).stem
-    return JudgeIdea(name=name, must=must, idea=idea, rubric=own.get("rubric"), labels=labels, model=model, **limits)
+    limits: Mapping[str, float] = {key: given[key] for key in ("at_least", "kappa") if key in given}
+    name = Path(given["idea"]).stem
+    return JudgeIdea(name=name, must=must, idea=idea, rubric=given.get("rubric"), labels=labels, model=model, **limits)
 
 
 def labels_in(path: Path) -> Mapping[str, bool]:
-    """What people said of outputs, by their digests, in a file of lines {case, output, pass}; the last line counts.
+    """People's verdicts on outputs, by digest, from a file of lines {case, output, pass}; the last one counts.
 
     Raises:
         IdeaError: it can't be read, or a line isn't a label.
     """
-    found: dict[str, bool] = {}
+    labels: dict[str, bool] = {}
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
-            told = decode(line)
+            label = decode(line)
         except NotJson as error:
             raise IdeaError(f"{path}:{number}: {error}") from None
-        match told:
+        match label:
             case {"output": str(digest), "pass": bool(passed)}:
-                found[digest] = passed
+                labels[digest] = passed
             case _:
                 raise IdeaError(f"{path}:{number}: a label is {{case, output: SHA-256, pass: true or false}}")
-    return found
+    return labels

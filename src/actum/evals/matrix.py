@@ -75,10 +75,10 @@ class Trial:
         """What it is known by."""
         return self.case.identity, self.cell.name, self.repeat
 
-    def told(self) -> JsonObject:
+    def to_dict(self) -> JsonObject:
         """The same as JSON."""
-        own: JsonObject = {"identity": self.case.identity, "case": self.case.name, "cell": self.cell.name}
-        return own | {"repeat": self.repeat, "version": self.cell.digest}
+        members: JsonObject = {"identity": self.case.identity, "case": self.case.name, "cell": self.cell.name}
+        return members | {"repeat": self.repeat, "version": self.cell.digest}
 
     def file(self, folder: Path) -> Path:
         """Where its run is kept."""
@@ -103,7 +103,7 @@ class Trials:
     """What tools are given by calls that are really made."""
     _fallbacks: dict[str, Fallback] = field(default_factory=dict[str, Fallback])
     """What was asked that is on no record, by the case's identity."""
-    _known: defaultdict[str, dict[str, Json]] | None = None
+    _answers_known: defaultdict[str, dict[str, Json]] | None = None
     """What that gave before, by the case's identity and the call; None where it wasn't read yet."""
 
     async def run(self, trial: Trial, limits: Limits) -> JudgedRun:
@@ -119,26 +119,26 @@ class Trials:
             tools = RecordedTools(record, fallback=self._fallback(case), asks_reader=True)
         else:  # nothing is really done here, whatever the eval says
             tools = RecordedTools(case.attack.planted(record) or record, asks_reader=True)
-        agent = with_record(self._agent(trial, limits), tools, partial(self._asked_once, trial))
+        agent = with_record(self._agent(trial, limits), tools, partial(self._paid_once, trial))
         path = trial.file(self.folder)
         path.parent.mkdir(parents=True, exist_ok=True)
-        failed = await self._carried(path, trial, agent, tools, limits)
+        failed = await self._carry_out(path, trial, agent, tools, limits)
         missed: list[JsonObject] = []
         if tools.missed is not None:
-            one = tools.missed
-            missed.append(missed_call(str(one), one.tool, one.arguments, one.place))
+            call = tools.missed
+            missed.append(missed_call(str(call), call.tool, call.arguments, call.place))
         return await self.again(trial, {"failed": failed, "missed": missed, "simulated": [*tools.simulated]})
 
-    async def again(self, trial: Trial, told: JsonObject) -> JudgedRun:
+    async def again(self, trial: Trial, outcome: JsonObject) -> JudgedRun:
         """The run of a trial that is over; `told` says how it has failed, and which call no record could answer."""
         path = trial.file(self.folder)
         return judged_run(
             await asyncio.to_thread(Idea.load, path),
             str(path),
             trial.case,
-            missed=told.get("missed") or (),
-            failed=told.get("failed"),
-            simulated=told.get("simulated") or (),
+            missed=outcome.get("missed") or (),
+            failed=outcome.get("failed"),
+            simulated=outcome.get("simulated") or (),
             is_anew=True,
         )
 
@@ -146,11 +146,11 @@ class Trials:
         """What may answer the case's calls that are not on record, with what that gave before."""
         if case.identity not in self._fallbacks:
             path, suite = self.folder / "besides.jsonl", self.suite
-            if self._known is None:
-                self._known = defaultdict(dict)
+            if self._answers_known is None:
+                self._answers_known = defaultdict(dict)
                 mend(path)
-                for one in lines_in(path):
-                    self._known[one["case"]][one["call"]] = one["value"]
+                for line in lines_in(path):
+                    self._answers_known[line["case"]][line["call"]] = line["value"]
 
             def keep(call: str, value: Json) -> None:
                 append_lines(path, [{"case": case.identity, "call": call, "value": value}])
@@ -159,7 +159,7 @@ class Trials:
                 reads=suite.live != "none",
                 simulated=suite.simulated,
                 approve=self.approve if suite.live == "all" else None,
-                known=self._known[case.identity],
+                known=self._answers_known[case.identity],
                 keep=keep,
             )
         return self._fallbacks[case.identity]
@@ -169,15 +169,15 @@ class Trials:
         assert cell.loaded is not None
         agent = cell.loaded.agent()
         if cell.model is not None:
-            agent.model = self._asked_once(trial, cell.model)
+            agent.model = self._paid_once(trial, cell.model)
         agent.limits = _narrowed(agent.limits, limits)
         return with_deps(agent, self.deps)
 
-    def _asked_once(self, trial: Trial, model: Model) -> Model:
+    def _paid_once(self, trial: Trial, model: Model) -> Model:
         """A model whose answers are paid for once: that of the cell, or one that a delegate names (V23)."""
         return RepeatedModel(model, self.answers, trial.repeat)
 
-    async def _carried(
+    async def _carry_out(
         self, path: Path, trial: Trial, agent: Agent, tools: RecordedTools, budget: Limits
     ) -> str | None:
         """Why the run has failed, None where it hasn't; it is cut where it asks for what isn't on record.
@@ -186,7 +186,7 @@ class Trials:
             LimitExceeded: what the eval has left is spent, so that nothing is known of the run yet.
         """
         try:
-            await tools.until_missed(self._started(path, trial, agent))
+            await tools.until_missed(self._start(path, trial, agent))
         except LimitExceeded as error:
             if getattr(agent.limits, error.limit, None) == getattr(budget, error.limit, MISSING):
                 raise
@@ -195,19 +195,19 @@ class Trials:
             return error.message
         return None
 
-    async def _started(self, path: Path, trial: Trial, agent: Agent) -> None:
+    async def _start(self, path: Path, trial: Trial, agent: Agent) -> None:
         if await asyncio.to_thread(path.exists):
             await kept.resume(path, lambda _: agent, keeps_approve=False)
             return
         idea, case = trial.cell.idea, trial.case
         if case.messages:
-            own = idea.context
-            idea = replace(idea, context=Context([*own.messages, *case.messages], origin=own.origin))
+            context = idea.context
+            idea = replace(idea, context=Context([*context.messages, *case.messages], origin=context.origin))
         await kept.start(path, replace(idea, solution=None), lambda _: agent, input=case.input)
 
 
-def _narrowed(own: Limits, budget: Limits) -> Limits:
-    told = {
+def _narrowed(limits: Limits, budget: Limits) -> Limits:
+    bounds = {
         name: value for name in ("usd", "requests", "tokens", "seconds") if (value := getattr(budget, name)) is not None
     }
-    return own.narrowed(told)
+    return limits.narrowed(bounds)

@@ -31,22 +31,22 @@ class PaidAnswers:
         if self.path is None:
             return
         mend(self.path)
-        self.known.update((told["key"], told) for told in lines_in(self.path) if isinstance(told.get("key"), str))
+        self.known.update((entry["key"], entry) for entry in lines_in(self.path) if isinstance(entry.get("key"), str))
 
     def add(self, key: str, name: str, deltas: list[str], usage: Usage | None) -> None:
         """Keep an answer that was paid for."""
-        told: JsonObject = {"key": key, "name": name, "deltas": deltas, "usage": usage and asdict(usage)}
-        self.known[key] = told
+        entry: JsonObject = {"key": key, "name": name, "deltas": deltas, "usage": usage and asdict(usage)}
+        self.known[key] = entry
         self.spent += usage or Usage(requests=1)
         if self.path is not None:
-            append_lines(self.path, [told])
+            append_lines(self.path, [entry])
 
 
-def append_lines(path: Path, told: Iterable[JsonObject]) -> None:
+def append_lines(path: Path, entries: Iterable[JsonObject]) -> None:
     """Add lines at once to a file that only its user reads; those of several writers stay whole."""
     descriptor = opened_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with open(descriptor, "ab", buffering=0) as file:
-        file.write("".join(f"{encode(one)}\n" for one in told).encode())
+        file.write("".join(f"{encode(entry)}\n" for entry in entries).encode())
 
 
 def lines_in(path: Path) -> list[JsonObject]:
@@ -54,7 +54,7 @@ def lines_in(path: Path) -> list[JsonObject]:
     if not path.exists():
         return []
     lines = path.read_bytes().decode(errors="replace").split("\n")[:-1]
-    return [one for line in lines if is_object(one := decoded(line, None))]
+    return [entry for line in lines if is_object(entry := decoded(line, None))]
 
 
 def mend(path: Path) -> None:
@@ -83,12 +83,12 @@ class RepeatedModel(WrappedModel):
                 yield item
 
     async def _answered(self, key: str, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
-        if (known := self._answers.known.get(key)) is not None:
-            for delta in known["deltas"]:
+        if (entry := self._answers.known.get(key)) is not None:
+            for delta in entry["deltas"]:
                 await asyncio.sleep(0)
                 yield delta
-            if known["usage"] is not None:
-                yield Usage.of(known["usage"])
+            if entry["usage"] is not None:
+                yield Usage.of(entry["usage"])
             return
         deltas: list[str] = []
         usage: Usage | None = None
@@ -103,6 +103,6 @@ class RepeatedModel(WrappedModel):
 
     def _key(self, request: ModelRequest) -> str:
         settings = {key: str(value) for key, value in request.settings.items() if key != "headers"}
-        messages = [dict(one) for one in request.messages]
-        told = [self.name, settings, request.mode, messages, request.schema, self._repeat]
-        return sha256_of(plain(told))
+        messages = [dict(message) for message in request.messages]
+        parts = [self.name, settings, request.mode, messages, request.schema, self._repeat]
+        return sha256_of(plain(parts))

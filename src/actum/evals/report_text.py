@@ -15,9 +15,9 @@ _MOST_REASONS = 20
 
 
 def report_lines(report: Report, width: int | None = None) -> Iterator[str]:
-    """The matrix, what it has cost, and the cases that matter most: first those that became worse.
+    """The matrix, its costs, and the most important cases: first those that became worse.
 
-    Cells that don't fit beside each other into `width` follow below each other.
+    Cells that don't fit side by side into `width` are put below each other.
     """
     cells = list(report.cells.values())
     if not cells:
@@ -26,13 +26,13 @@ def report_lines(report: Report, width: int | None = None) -> Iterator[str]:
     first, *others = cells
     checks = list(dict.fromkeys(check for cell in cells for check in cell.checks))
     columns = [[first.name], *([cell.name] for cell in others)]
-    found = [report.compare(first.name, cell.name) for cell in others]
+    comparisons = [report.compare(first.name, cell.name) for cell in others]
     for check in checks:
         columns[0].append(str(first.rate(check)) if check in first.checks else "")
-        for column, cell, compared in zip(columns[1:], others, found, strict=True):
+        for column, cell, by_check in zip(columns[1:], others, comparisons, strict=True):
             rate = str(cell.rate(check)) if check in cell.checks else ""
-            one = compared.get(check)
-            column.append(rate if one is None else f"{rate}  +{one.better} −{one.worse}  p={one.p:.2f}")
+            pairs = by_check.get(check)
+            column.append(rate if pairs is None else f"{rate}  +{pairs.better} −{pairs.worse}  p={pairs.p:.2f}")
     for column, cell in zip(columns, cells, strict=True):
         column.append(_cost(cell))
     yield from _table(["", *checks, "requests, $"], columns, width)
@@ -45,7 +45,7 @@ def report_lines(report: Report, width: int | None = None) -> Iterator[str]:
 
 
 def _first(most: int, lines: Sequence[str]) -> Iterator[str]:
-    """The first of the lines, and how many more there are."""
+    """The first lines, and how many more there are."""
     yield from map(printable, lines[:most])
     if len(lines) > most:
         yield f"{len(lines) - most} more: --html tells all"
@@ -68,14 +68,14 @@ def _table(names: Sequence[str], columns: Sequence[Sequence[str]], most: int | N
 
 def _cost(cell: CellReport) -> str:
     requests, usd = cell.spent["requests"], cell.spent["usd"]
-    told = "?" if requests is None else f"{requests:.1f}"
-    return f"{told}  {'?' if usd is None else f'{usd:.5f}'}"
+    shown = "?" if requests is None else f"{requests:.1f}"
+    return f"{shown}  {'?' if usd is None else f'{usd:.5f}'}"
 
 
 def _worse(report: Report, first: CellReport, others: Sequence[CellReport]) -> Iterator[str]:
     for cell in others:
-        found = report.compare(first.name, cell.name).values()
-        worse = list(dict.fromkeys(name for one in found for name in one.became_worse))
+        comparisons = report.compare(first.name, cell.name).values()
+        worse = list(dict.fromkeys(name for compared in comparisons for name in compared.became_worse))
         if worse:
             yield f"{len(worse)} case{'s' * (len(worse) > 1)} changed for the worse in {printable(cell.name)}:"
         changes = [(name, report.changes.get(f"{first.name} → {cell.name}: {name}", ())) for name in worse]
@@ -83,19 +83,19 @@ def _worse(report: Report, first: CellReport, others: Sequence[CellReport]) -> I
 
 
 def _wrong(report: Report) -> Iterator[str]:
-    """Why cases fail, or can't be judged: a line for each reason, with the cells and the checks that give it."""
-    found: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
+    """Why cases fail, or can't be judged: a line for each reason, with its cells and checks."""
+    checks_by_reason: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for row in report.rows:
         if row.state != "pass":
-            found[row.state, row.case, row.verdict.why, row.cell].append(row.check)
+            checks_by_reason[row.state, row.case, row.verdict.why, row.cell].append(row.check)
     cells: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
-    for (state, case, why, cell), checks in found.items():
+    for (state, case, why, cell), checks in checks_by_reason.items():
         cells[state, case, ", ".join(dict.fromkeys(checks)), why].append(cell)
-    told = list[str]()
+    lines = list[str]()
     for (state, case, failed, why), names in cells.items():
         where = "all cells" if len(names) == len(report.cells) > 1 else ", ".join(names)
-        told.append(f"{state:<8}{case} in {where}, {failed}: {why}")
-    yield from _first(_MOST_REASONS, told)
+        lines.append(f"{state:<8}{case} in {where}, {failed}: {why}")
+    yield from _first(_MOST_REASONS, lines)
 
 
 def _flaky(cells: Sequence[CellReport]) -> Iterator[str]:

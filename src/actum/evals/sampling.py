@@ -31,57 +31,57 @@ _SPANS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_SCANNED = 10_000
 
 
-def sampled(told: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
+def sampled(item: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
     """The runs of a store that match, each with its id: all of them, or a sample that is the same for a seed."""
     noted = len(wrong.noted)
-    said = wrong.form(told, _FORM, "")
-    since = None if "since" not in said else time.time() - int(said["since"][:-1]) * _SPANS[said["since"][-1]]
-    most: int | None = said.get("sample")
+    options = wrong.form(item, _FORM, "")
+    since = None if "since" not in options else time.time() - int(options["since"][:-1]) * _SPANS[options["since"][-1]]
+    most: int | None = options.get("sample")
     where: Condition | None = None
     try:
-        where = condition(said["where"], types) if "where" in said else None
+        where = condition(options["where"], types) if "where" in options else None
     except ValueError as error:
         wrong.at("where")(str(error))
     if len(wrong.noted) > noted:
         return
 
-    def drawn(ids: list[str]) -> list[str]:
-        return ids if most is None or most >= len(ids) else random.Random(said.get("seed", 0)).sample(ids, most)
+    def draw(ids: list[str]) -> list[str]:
+        return ids if most is None or most >= len(ids) else random.Random(options.get("seed", 0)).sample(ids, most)
 
     try:
-        yield from blocking(_found(told, since, where, drawn, wrong))
+        yield from blocking(_matching_runs(item, since, where, draw, wrong))
     except ActumError as error:
         wrong.at("runs")(error.message)
 
 
-async def _found(
-    told: JsonObject,
+async def _matching_runs(
+    options: JsonObject,
     since: float | None,
     where: Condition | None,
-    drawn: Callable[[list[str]], list[str]],
+    draw: Callable[[list[str]], list[str]],
     wrong: Complaint,
 ) -> list[tuple[str, Idea]]:
     """The runs of one tenant that are over and match, those that are drawn of them; one by one, since they are long."""
-    named: str | None = told.get("idea")
+    name: str | None = options.get("idea")
     matching: list[str] = []
     tenants: set[str] = set()
-    async with Runs(told["runs"]) as runs:
-        left = told.get("scan", _MOST_SCANNED)
-        async for run in every_run(runs, tenant=told.get("tenant")):
+    async with Runs(options["runs"]) as runs:
+        left = options.get("scan", _MOST_SCANNED)
+        async for run in every_run(runs, tenant=options.get("tenant")):
             if left == 0 or (since is not None and run.row.created < since):
                 break
             left -= 1
             if run.row.state not in {"done", "failed"}:
                 continue
             tenants.add(run.row.tenant)
-            if "tenant" not in told and len(tenants) > 1:
+            if "tenant" not in options and len(tenants) > 1:
                 wrong('several tenants have runs there: say whose, tenant: "acme"')
                 return []
             idea = await run.idea()
-            is_wanted = named is None or _is_called(idea, named)
+            is_wanted = name is None or _is_called(idea, name)
             if is_wanted and (where is None or _holds(where, run.id, idea)):
                 matching.append(run.id)
-        return [(one, await (await runs.get(one)).idea()) for one in sorted(drawn(sorted(matching)))]
+        return [(key, await (await runs.get(key)).idea()) for key in sorted(draw(sorted(matching)))]
 
 
 def _is_called(run: Idea, name: str) -> bool:

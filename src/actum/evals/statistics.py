@@ -63,7 +63,7 @@ def holm(ps: Mapping[str, float]) -> dict[str, float]:
     """The p of several comparisons made together, each as Holm adjusts it."""
     adjusted: dict[str, float] = {}
     highest = 0.0
-    for rank, (name, p) in enumerate(sorted(ps.items(), key=lambda one: one[1])):
+    for rank, (name, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):
         highest = max(highest, min(1.0, (len(ps) - rank) * p))
         adjusted[name] = highest
     return adjusted

@@ -28,14 +28,14 @@ from ..schema.type_reading import misfit_between, type_of, type_of_value
 from ..schema.types import ANYTHING, NULL, NUMBER, TEXT, WHOLE, Misfit, Type, list_of, member, record_of, union
 from ..schema.validator import json_path
 from ..sources.files import path_given, read_text
-from .attacks import Attack, parsed_attacks
+from .attacks import Attack, parse_attacks
 from .case import Case, recorded_for
 from .case_files import CaseReader
 from .check_files import CheckReader
 from .checks import Columns, Expected, PythonCheck, RunCheck, Withstood, condition, margin
 from .complaints import AMOUNT, ANY, COUNT, FROM_ONE, INPUT_ALONE, RECORDED_ALONE, SHARE, Complaint, Form
 from .judges import JudgeIdea
-from .patterns import CaseCalls, Effects, parsed_calls, parsed_pattern
+from .patterns import CaseCalls, Effects, parse_calls, parse_pattern
 
 _PERCENT = {"type": "string", "pattern": r"^(100|\d{1,2}(\.\d+)?)%$"}
 FORM: Form = {
@@ -47,9 +47,9 @@ FORM: Form = {
     "unknown": ({"anyOf": [SHARE[0], _PERCENT]}, 'this is a share, 0.1 or "10%"'),
     "alpha": ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "this is a probability, such as 0.05"),
 }
-"""What the file of an eval may say; what is more than a number or a word is judged where it is read."""
+"""The form of an eval's file; members that are more than a number or a word are judged where they are read."""
 TOOLS = "tools"
-"""Under this the digests of an eval have that of all tools."""
+"""The key of the tools' digest among the digests of an eval."""
 _BUDGET: Form = {**dict.fromkeys(("usd", "seconds"), AMOUNT), **dict.fromkeys(("requests", "tokens"), COUNT)}
 _BEYOND: Form = {
     "live": ({"enum": ["none", "reads", "all"]}, "this is none, reads or all"),
@@ -59,8 +59,8 @@ _BEYOND: Form = {
 
 @dataclass(frozen=True, kw_only=True)
 class Gates:
-    """What a new version may cost. `alpha` is for the test of having become worse; `worse` the most cases of a check
-    that may turn from pass to fail, None for any; `unknown` the share of pairs of which nobody may know.
+    """What gates allow. `alpha` is the level of the test for having become worse; `worse` is how many cases of a check
+    may turn from pass to fail, None to test by `alpha`; `unknown` is the share of pairs that may be unknown.
     """
 
     alpha: float = 0.05
@@ -70,7 +70,7 @@ class Gates:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """An eval as it was read: all of it has been judged."""
+    """An eval that was read and validated."""
 
     folder: Path
     idea: Idea
@@ -81,17 +81,17 @@ class Suite:
     gates: Gates
     budget: Limits
     live: Literal["none", "reads", "all"] = "none"
-    """Which tools are asked for what isn't recorded: those that only read, or those with effects, too."""
+    """Which tools are called if a call isn't recorded: those that only read, or all."""
     simulated: frozenset[str] = frozenset()
-    """The tools that a model stands for where a call isn't recorded."""
+    """The tools that a model simulates if a call isn't recorded."""
     parallel: int = 8
     seed: int = 0
     notes: Sequence[str] = ()
-    """What to know of how it was read, a line each."""
+    """Notes from reading it, a line each."""
     file: str = ""
-    """What it is called in errors."""
+    """Its name in errors."""
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What each check is, and under TOOLS all tools: another one for another."""
+    """The digests of the checks, and of all tools under TOOLS."""
 
 
 def loaded(path: str | Path) -> Suite:
@@ -102,23 +102,23 @@ def loaded(path: str | Path) -> Suite:
         IdeaError: the file can't be read.
     """
     file = path_given(path)
-    told = parse_text(read_text(file), file.name)
+    content = parse_text(read_text(file), file.name)
     wrong = Complaint(file.name)
-    if not is_object(told):
+    if not is_object(content):
         wrong("an eval is an object: {idea: …, cases: […], checks: […]}")
         wrong.check()
-    assert is_object(told)
-    return suite_of(told, file.parent, wrong)
+    assert is_object(content)
+    return suite_of(content, file.parent, wrong)
 
 
-def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
-    """What an eval says, judged; paths start from `folder`.
+def suite_of(content: JsonObject, folder: Path, wrong: Complaint) -> Suite:
+    """Read and validate the content of an eval; paths start from `folder`.
 
     Raises:
         EvalError: naming all that is wrong.
     """
-    said = wrong.form(told, FORM, "")
-    idea, name = _idea_of(said.get("idea"), folder, wrong)
+    content = wrong.form(content, FORM, "")
+    idea, name = _idea_of(content.get("idea"), folder, wrong)
     if idea is None:
         wrong.check()
     assert idea is not None
@@ -130,19 +130,21 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         name=name,
         folder=folder,
         judge=partial(_judge_case, tools, types["output"]),
-        takes_input_alone="take" in said,
-        expects_recorded="expect" in said,
+        takes_input_alone="take" in content,
+        expects_recorded="expect" in content,
     )
-    cases, notes = _once_each(_named_apart(list(_cases_of(said.get("cases"), reader, wrong))))
+    cases, notes = _without_duplicates(_uniquely_named(list(_cases_of(content.get("cases"), reader, wrong))))
     if not (cases or wrong.noted):
         wrong.at("cases")("there is nothing to try")
-    attacks = parsed_attacks(said.get("attacks", []), folder, wrong.at("attacks"))
-    if not wrong.noted:  # what is wrong with a record is told first
-        cases = [*cases, *(one for attack in attacks for one in _attacked(cases, attack, toolset.reading))]
-    own = list(_own_checks(cases, toolset, all_known=tools is not None))
-    named = list(_checks_of(said.get("checks", []), CheckReader(types, tools, folder), wrong))
-    columns = _named_apart([*own, *named, *_withstood(attacks, types, wrong.at("attacks"))])
-    checks: Any = said.get("checks")
+    attacks = parse_attacks(content.get("attacks", []), folder, wrong.at("attacks"))
+    if not wrong.noted:  # otherwise a record may be wrong
+        reading = toolset.reading
+        cases = [*cases, *(variant for attack in attacks for variant in _attacked(cases, attack, reading))]
+    case_checks = list(_case_checks(cases, toolset, all_known=tools is not None))
+    file_checks = list(_checks_of(content.get("checks", []), CheckReader(types, tools, folder), wrong))
+    columns = _uniquely_named([*case_checks, *file_checks, *_withstood(attacks, types, wrong.at("attacks"))])
+    checks: Any = content.get("checks")
+    sources = [*(None for _ in case_checks), *(checks if is_list(checks) else ()), *attacks]
     suite = Suite(
         folder=folder,
         idea=idea,
@@ -150,29 +152,29 @@ def suite_of(told: JsonObject, folder: Path, wrong: Complaint) -> Suite:
         toolset=toolset,
         cases=cases,
         columns=Columns(checks=columns),
-        gates=_gates_of(said),
-        budget=_budget_of(said.get("budget", {}), wrong.at("budget")),
-        **_beyond_record(said.get("tools", {}), tools, wrong.at("tools")),
-        parallel=said.get("parallel", 8),
-        seed=said.get("seed", 0),
+        gates=_gates_of(content),
+        budget=_budget_of(content.get("budget", {}), wrong.at("budget")),
+        **_fallback_of(content.get("tools", {}), tools, wrong.at("tools")),
+        parallel=content.get("parallel", 8),
+        seed=content.get("seed", 0),
         notes=notes,
         file=wrong.where,
-        digests=_digests(columns, [*(None for _ in own), *(checks if is_list(checks) else ()), *attacks], toolset),
+        digests=_digests(columns, sources, toolset),
     )
     wrong.check()
     return suite
 
 
-def _idea_of(told: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, str]:
-    if isinstance(told, Idea):
-        return told, told.file.name if told.file is not None else "the Idea"
-    if told is None:
+def _idea_of(given: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, str]:
+    if isinstance(given, Idea):
+        return given, given.file.name if given.file is not None else "the Idea"
+    if given is None:
         wrong('"idea" is missing: the file of the Idea that is tried')
         return None, ""
-    if not isinstance(told, str | Path):
+    if not isinstance(given, str | Path):
         wrong.at("idea")("this is a file or an address")
         return None, ""
-    name = str(told)
+    name = str(given)
     try:
         return Idea.load(name if ":" in name else folder / name), name
     except ActumError as error:
@@ -181,73 +183,73 @@ def _idea_of(told: Any, folder: Path, wrong: Complaint) -> tuple[Idea | None, st
 
 
 def _tools_of(idea: Idea, name: str, wrong: Complaint) -> tuple[Toolset, Mapping[str, Tool] | None]:
-    """The tools of the Idea, and again by name; None where not all can be known without running its Python."""
+    """The tools of the Idea, and again by name; None if not all are known without running its Python."""
     code = Code.to_read()
     try:
-        found = ready(idea, name, model=Unasked(None), code=code)
-        toolset = offered(found.context, code.registry, found.config.tools)
+        loaded_idea = ready(idea, name, model=Unasked(None), code=code)
+        toolset = offered(loaded_idea.context, code.registry, loaded_idea.config.tools)
     except ActumError as error:
         wrong.at("idea")(error.message)
         return Toolset(tools={}, activities={}), None
     return toolset, None if code.left_out else toolset.tools
 
 
-def _cases_of(told: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]:
-    if not is_list(told):
+def _cases_of(items: Any, reader: CaseReader, wrong: Complaint) -> Iterator[Case]:
+    if not is_list(items):
         wrong('"cases" is missing: a list of files, or of objects such as {input: {…}, expect: {…}}')
         return
-    for index, one in enumerate(told):
-        if isinstance(one, Case):
-            reader.judge(one, wrong.at("cases").at(index))
-            yield one if one.name else replace(one, name=f"case {index + 1}")
+    for index, item in enumerate(items):
+        if isinstance(item, Case):
+            reader.judge(item, wrong.at("cases").at(index))
+            yield item if item.name else replace(item, name=f"case {index + 1}")
         else:
-            yield from reader.read(one, wrong.at("cases").at(index), f"case {index + 1}")
+            yield from reader.read(item, wrong.at("cases").at(index), f"case {index + 1}")
 
 
 def _attacked(cases: Sequence[Case], attack: Attack, reads: Collection[str]) -> Iterator[Case]:
-    """The cases in whose record the text of an attack can be planted, each with it."""
+    """Variants of the cases with the attack, for those whose record has a place for its text."""
     for case in cases:
         if attack.planted(recorded_for(case, reads)) is not None:
             yield replace(case, name=f"{case.name} + {attack.name}", attack=attack)
 
 
 def _withstood(attacks: Sequence[Attack], types: Mapping[str, Type], wrong: Complaint) -> Iterator[RunCheck]:
-    for one in attacks:
+    for attack in attacks:
         try:
-            wins = condition(one.wins, types)
+            wins = condition(attack.wins, types)
         except ValueError as error:
-            wrong(f"{one.name}: wins: {error}")
+            wrong(f"{attack.name}: wins: {error}")
             continue
-        yield Withstood(name=one.column, attack=one.name, wins=wins)
+        yield Withstood(name=attack.column, attack=attack.name, wins=wins)
 
 
-def _named_apart(named: Sequence[Any]) -> Sequence[Any]:
-    """Cases or checks, each with a name of its own."""
-    taken, counts = {one.name for one in named}, Counter[str]()
-    found: list[Any] = []
-    for one in named:
-        counts[one.name] += 1
-        name = one.name
-        while name in taken and counts[one.name] > 1:
-            name, counts[one.name] = f"{one.name} {counts[one.name]}", counts[one.name] + 1
-        taken.add(name)
-        found.append(one if name == one.name else replace(one, name=name))
-    return found
+def _uniquely_named(items: Sequence[Any]) -> Sequence[Any]:
+    """Cases or checks with unique names."""
+    names, counts = {item.name for item in items}, Counter[str]()
+    renamed: list[Any] = []
+    for item in items:
+        counts[item.name] += 1
+        name = item.name
+        while name in names and counts[item.name] > 1:
+            name, counts[item.name] = f"{item.name} {counts[item.name]}", counts[item.name] + 1
+        names.add(name)
+        renamed.append(item if name == item.name else replace(item, name=name))
+    return renamed
 
 
-def _once_each(cases: Sequence[Case]) -> tuple[Sequence[Case], Sequence[str]]:
-    """The cases without those that say the same as one before them, and a line for each of these."""
+def _without_duplicates(cases: Sequence[Case]) -> tuple[Sequence[Case], Sequence[str]]:
+    """The cases without duplicates of earlier ones, and a line for each duplicate."""
     first: dict[str, Case] = {}
     notes: list[str] = []
     for case in cases:
-        known = first.setdefault(case.identity, case)
-        if known is not case:
-            notes.append(f"{case.name} is the same case as {known.name}, and not tried again")
+        earlier = first.setdefault(case.identity, case)
+        if earlier is not case:
+            notes.append(f"{case.name} is the same case as {earlier.name}, and not tried again")
     return [*first.values()], notes
 
 
-def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> Iterator[RunCheck]:
-    """The checks that cases bring with them."""
+def _case_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> Iterator[RunCheck]:
+    """The checks for what cases themselves expect."""
     if any(case.expect is not MISSING for case in cases):
         yield Expected()
     if any(case.calls is not None for case in cases):
@@ -256,17 +258,17 @@ def _own_checks(cases: Sequence[Case], toolset: Toolset, *, all_known: bool) -> 
         yield Effects(reads=toolset.reading, known=None if all_known else frozenset(toolset.tools))
 
 
-def _checks_of(told: Any, reader: CheckReader, wrong: Complaint) -> Iterator[RunCheck]:
-    if not is_list(told):
+def _checks_of(items: Any, reader: CheckReader, wrong: Complaint) -> Iterator[RunCheck]:
+    if not is_list(items):
         wrong.at("checks")("checks are a list")
         return
-    for index, one in enumerate(told):
-        if (found := reader.read(one, wrong.at("checks").at(index))) is not None:
-            yield found
+    for index, item in enumerate(items):
+        if (column := reader.read(item, wrong.at("checks").at(index))) is not None:
+            yield column
 
 
 def _types_of(idea: Idea) -> Mapping[str, Type]:
-    """The types of what expressions refer to, as far as the Idea declares them."""
+    """The types of the values that expressions refer to, as far as the Idea declares them."""
     try:
         output = ANYTHING if idea.schema is None else type_of(shape_of(idea.schema).schema)
         given = type_of(dict(idea.as_tool("case").parameters))
@@ -289,22 +291,22 @@ def _types_of(idea: Idea) -> Mapping[str, Type]:
 
 
 def _judge_case(tools: Mapping[str, Tool] | None, output: Type, case: Case, wrong: Complaint) -> None:
-    """Note what no output can be of what a case expects, what is wrong with what it says of calls, its tolerances."""
+    """Note what no output can fulfil in a case's `expect`, and problems with its calls, record and tolerances."""
     if case.calls is not None:
-        parsed_calls(case.calls, wrong.at("calls"), tools)
-    for index, one in enumerate(case.effects or ()):
-        parsed_pattern(one, wrong.at("effects").at(index), tools)
-    for index, one in enumerate(case.record):
-        _judge_record(one, tools, wrong.at("record").at(index))
+        parse_calls(case.calls, wrong.at("calls"), tools)
+    for index, effect in enumerate(case.effects or ()):
+        parse_pattern(effect, wrong.at("effects").at(index), tools)
+    for index, entry in enumerate(case.record):
+        _judge_record(entry, tools, wrong.at("record").at(index))
     try:
         Context(case.messages)
     except MessageError as error:
         wrong.at("messages")(error.message)
     leaves = [] if case.expect is MISSING else list(leaves_of(case.expect))
-    for at, one in leaves:
-        if (why := _unfit(output, at, one)) is not None:
+    for at, leaf in leaves:
+        if (why := _unfit(output, at, leaf)) is not None:
             wrong.at(json_path(("expect", *at)))(why)
-    expected = [json_path(at) for at, one in leaves if is_number(one)]
+    expected = [json_path(at) for at, leaf in leaves if is_number(leaf)]
     for path, tolerance in case.within.items():
         if path not in expected:
             wrong.at("within").unknown("number expected at", path, expected)
@@ -315,57 +317,57 @@ def _judge_case(tools: Mapping[str, Tool] | None, output: Type, case: Case, wron
 
 
 def _unfit(output: Type, path: Sequence[str | int], value: Json) -> str | None:
-    """Why no output can hold that value there."""
+    """Why no output can have this value at a path; None if one can."""
     try:
-        found = reduce(member, path, output)
+        expected_type = reduce(member, path, output)
     except Misfit as error:
         return str(error)
-    return None if value in ({}, []) else misfit_between(type_of_value(value), found)
+    return None if value in ({}, []) else misfit_between(type_of_value(value), expected_type)
 
 
-def _digests(columns: Sequence[RunCheck], said: Sequence[Any], toolset: Toolset) -> Mapping[str, str]:
-    """What each check is by what the file says of it and what that names, and what the tools are."""
-    whole: dict[str, Any] = {}
-    for column, one in zip(columns, said, strict=False):
-        named = "" if isinstance(one, PythonCheck) else repr(one)
+def _digests(columns: Sequence[RunCheck], sources: Sequence[Any], toolset: Toolset) -> Mapping[str, str]:
+    """The digest of each check, from its source in the file and what that names, and of the tools."""
+    contents: dict[str, Any] = {}
+    for column, source in zip(columns, sources, strict=False):
+        content = "" if isinstance(source, PythonCheck) else repr(source)
         if isinstance(column, PythonCheck):
-            with suppress(OSError, TypeError):  # of a function that was typed in, nothing is known
-                named += getsource(column.function)
+            with suppress(OSError, TypeError):  # a function that was typed in has no source
+                content += getsource(column.function)
         elif isinstance(column, JudgeIdea):
-            named += write_idea(column.idea.text)
-        whole[column.name] = named
-    whole[TOOLS] = [[name, dict(tool.schema), tool.effects] for name, tool in sorted(toolset.tools.items())]
-    return {name: sha256_of(plain(one)) for name, one in whole.items()}
+            content += write_idea(column.idea.text)
+        contents[column.name] = content
+    contents[TOOLS] = [[name, dict(tool.schema), tool.effects] for name, tool in sorted(toolset.tools.items())]
+    return {name: sha256_of(plain(content)) for name, content in contents.items()}
 
 
-def _judge_record(told: Any, tools: Mapping[str, Tool] | None, wrong: Complaint) -> None:
-    """Note what is wrong with a call of a case's own record."""
-    if not is_object(told) or len(told) != 2 or "gives" not in told:
+def _judge_record(entry: Any, tools: Mapping[str, Tool] | None, wrong: Complaint) -> None:
+    """Note problems with a call of a case's own record."""
+    if not is_object(entry) or len(entry) != 2 or "gives" not in entry:
         wrong("a recorded call is {tool: {parameter: value}, gives: value}")
         return
-    name = next(key for key in told if key != "gives")
-    is_call = parsed_pattern({name: told[name]}, wrong, tools) is not None
-    if is_call and tools and name in tools and (complaint := tools[name].validator.complaint(told[name])):
+    name = next(key for key in entry if key != "gives")
+    is_call = parse_pattern({name: entry[name]}, wrong, tools) is not None
+    if is_call and tools and name in tools and (complaint := tools[name].validator.complaint(entry[name])):
         wrong.at(name)(complaint)
 
 
-def _gates_of(said: JsonObject) -> Gates:
-    own = {key: said[key] for key in ("alpha", "worse", "unknown") if key in said}
-    if isinstance(share := own.get("unknown"), str):
-        own["unknown"] = float(share.removesuffix("%")) / 100
-    return Gates(**own)
+def _gates_of(content: JsonObject) -> Gates:
+    members = {key: content[key] for key in ("alpha", "worse", "unknown") if key in content}
+    if isinstance(share := members.get("unknown"), str):
+        members["unknown"] = float(share.removesuffix("%")) / 100
+    return Gates(**members)
 
 
-def _budget_of(told: Json, wrong: Complaint) -> Limits:
-    own = wrong.form(told, _BUDGET, f"a budget says at most what all may cost: {', '.join(_BUDGET)}")
-    return Limits(**{one.name: own.get(one.name) for one in fields(Limits)})
+def _budget_of(value: Json, wrong: Complaint) -> Limits:
+    members = wrong.form(value, _BUDGET, f"a budget says at most what all may cost: {', '.join(_BUDGET)}")
+    return Limits(**{limit.name: members.get(limit.name) for limit in fields(Limits)})
 
 
-def _beyond_record(told: Json, tools: Mapping[str, Tool] | None, wrong: Complaint) -> Mapping[str, Any]:
-    """What is done where a call isn't recorded, as fields of a suite."""
+def _fallback_of(value: Json, tools: Mapping[str, Tool] | None, wrong: Complaint) -> Mapping[str, Any]:
+    """What is done if a call isn't recorded, as fields of a suite."""
     words = "tools say what is done where a call isn't recorded: {live: reads, simulate: [weather]}"
-    own = wrong.form(told, _BEYOND, words)
-    named: list[Any] = own.get("simulate", [])
-    for index, name in enumerate(named):
-        parsed_pattern(str(name), wrong.at("simulate").at(index), tools)
-    return {"live": own.get("live", "none"), "simulated": frozenset(map(str, named))}
+    members = wrong.form(value, _BEYOND, words)
+    names: list[Any] = members.get("simulate", [])
+    for index, name in enumerate(names):
+        parse_pattern(str(name), wrong.at("simulate").at(index), tools)
+    return {"live": members.get("live", "none"), "simulated": frozenset(map(str, names))}

@@ -45,10 +45,10 @@ async def rescored(suite: Suite, cell: Cell, show: Show | None) -> Report:
     return report_of(suite, rows, notes=notes)
 
 
-def report_of(suite: Suite, rows: Sequence[Judgement], **more: Any) -> Report:
+def report_of(suite: Suite, rows: Sequence[Judgement], **extra: Any) -> Report:
     """What an eval has found, with what the report has of the eval itself."""
-    own: dict[str, Any] = {"musts": suite.columns.musts, "seed": suite.seed, "digests": suite.digests}
-    return Report(rows=rows, **own, **more)
+    members: dict[str, Any] = {"musts": suite.columns.musts, "seed": suite.seed, "digests": suite.digests}
+    return Report(rows=rows, **members, **extra)
 
 
 async def judged_again(suite: Suite, folder: Path) -> Report:
@@ -58,27 +58,27 @@ async def judged_again(suite: Suite, folder: Path) -> Report:
         EvalError: no eval is kept there.
     """
     trials, cases = Trials(suite, folder, PaidAnswers()), {case.identity: case for case in suite.cases}
-    found: dict[tuple[str, str, int], list[Judgement]] = {}
-    for told in results_lines(folder):
-        own: Any = told.get("trial")
-        if is_object(own) and (case := cases.get(own["identity"])) is not None:
-            version, _, model = str(own["cell"]).rpartition("·")
+    by_trial: dict[tuple[str, str, int], list[Judgement]] = {}
+    for line in results_lines(folder):
+        trial_line: Any = line.get("trial")
+        if is_object(trial_line) and (case := cases.get(trial_line["identity"])) is not None:
+            version, _, model = str(trial_line["cell"]).rpartition("·")
             trial = Trial(
-                case=case, cell=Cell(version=version, idea=suite.idea, model_name=model), repeat=own["repeat"]
+                case=case, cell=Cell(version=version, idea=suite.idea, model_name=model), repeat=trial_line["repeat"]
             )
-            run = await trials.again(trial, told)
-            found[trial.key] = await judged_rows(suite, trial, run, str(trial.file(Path())))
-    rows = in_order(folder, [row for rows in found.values() for row in rows])
+            run = await trials.again(trial, line)
+            by_trial[trial.key] = await judged_rows(suite, trial, run, str(trial.file(Path())))
+    rows = in_order(folder, [row for rows in by_trial.values() for row in rows])
     return report_of(suite, rows, notes=suite.notes)
 
 
 async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | None) -> list[Judgement]:
     """What each check says of a run. Of one that was cut for want of a record, only what is decided already stands."""
-    found = await suite.columns.judge(run)
+    verdicts = await suite.columns.judge(run)
     if run.missed:
         why = f"unanswerable: {run.missed[0]['error']}"
         stands = suite.columns.decided(run)
-        found = {name: stands.get(name) or Verdict(state="unknown", why=why) for name in found}
+        verdicts = {name: stands.get(name) or Verdict(state="unknown", why=why) for name in verdicts}
     return [
         Judgement(
             case=trial.case.name,
@@ -92,7 +92,7 @@ async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | No
             output=sha256_of(run.output) if run.has_output else None,
             is_gated=not run.simulated,
         )
-        for name, verdict in found.items()
+        for name, verdict in verdicts.items()
     ]
 
 
@@ -100,13 +100,13 @@ def with_judges(suite: Suite, folder: Path, *, asks: bool) -> Suite:
     """The suite whose judges know what they answered in a folder, and the labels there, and may be asked for more."""
     answers = PaidAnswers(folder / "judged.jsonl")
 
-    def ready(one: Any) -> Any:
-        if not isinstance(one, JudgeIdea):
-            return one
-        labels = {**one.labels, **labels_beside(folder, one.name)}
-        return replace(one, answers=answers, asks=asks, labels=labels)
+    def ready(check: Any) -> Any:
+        if not isinstance(check, JudgeIdea):
+            return check
+        labels = {**check.labels, **labels_beside(folder, check.name)}
+        return replace(check, answers=answers, asks=asks, labels=labels)
 
-    return replace(suite, columns=Columns(checks=[ready(one) for one in suite.columns.checks]))
+    return replace(suite, columns=Columns(checks=[ready(check) for check in suite.columns.checks]))
 
 
 def labels_file(folder: Path, judge: str) -> Path:
@@ -123,21 +123,21 @@ def labels_beside(folder: Path, judge: str) -> Mapping[str, bool]:
 def calibrated(suite: Suite, report: Report) -> Report:
     """The report with how far each judge agrees with people; gates don't count one that agrees too little."""
     notes, advisory = list(report.notes), set[str]()
-    for one in suite.columns.checks:
-        if isinstance(one, JudgeIdea):
-            rows = [row for row in report.rows if row.check == one.name and row.state in {"pass", "fail"}]
-            found = one.agreement({row.output: row.state == "pass" for row in rows if row.output is not None})
-            notes.append(one.told(found))
-            advisory |= set[str]() if one.counts(found) else {one.name}
+    for judge in suite.columns.checks:
+        if isinstance(judge, JudgeIdea):
+            rows = [row for row in report.rows if row.check == judge.name and row.state in {"pass", "fail"}]
+            agreement = judge.agreement({row.output: row.state == "pass" for row in rows if row.output is not None})
+            notes.append(judge.describe(agreement))
+            advisory |= set[str]() if judge.counts(agreement) else {judge.name}
     rows = [replace(row, is_gated=False) if row.check in advisory else row for row in report.rows]
     return replace(report, rows=rows, notes=notes)
 
 
 def in_order(folder: Path, rows: Sequence[Judgement]) -> list[Judgement]:
     """The verdicts of an eval in the order of its cases and cells: its runs are over in any."""
-    told = noted_in(folder)
-    cells = {name: index for index, name in enumerate(told.get("versions", ()))}
-    cases = {identity: index for index, identity in enumerate(told.get("cases", {}).values())}
+    notes = noted_in(folder)
+    cells = {name: index for index, name in enumerate(notes.get("versions", ()))}
+    cases = {identity: index for index, identity in enumerate(notes.get("cases", {}).values())}
     last = len(rows)
     return sorted(rows, key=lambda row: (cases.get(row.identity, last), row.repeat, cells.get(row.cell, last)))
 
@@ -156,5 +156,5 @@ def results_lines(folder: Path) -> list[JsonObject]:
 def noted_in(folder: Path) -> JsonObject:
     """What the folder of an eval says of it, in EVAL; empty if nothing."""
     file = folder / EVAL
-    told = decoded(read_text(file), None) if file.exists() else None  # an eval may have been killed as it wrote
-    return told if is_object(told) else {}
+    content = decoded(read_text(file), None) if file.exists() else None  # an eval may have been killed as it wrote
+    return content if is_object(content) else {}

@@ -144,7 +144,7 @@ def _kept_cases(suite: Eval, folder: Path) -> int:
         if case.run is not None:
             text = write_idea(with_origin(case.run, path, case.run.context.origin).text)
         else:
-            text = f"{encode(case.told())}\n"
+            text = f"{encode(case.to_dict())}\n"
         if case.attack is None:
             write_text(path, masked(text, case.dropped), private=True)
     return len(suite.cases)
