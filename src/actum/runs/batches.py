@@ -54,6 +54,7 @@ _GATHER = (
 )
 _DROP = "DELETE FROM actum_asked WHERE batch IS NULL AND result IS NULL AND due = 0 RETURNING id"
 """Drops requests of runs that were cancelled (`UNASK`)."""
+_CREATED = "UPDATE actum_batches SET handle = ?, state = 'created', heard = now() WHERE key = ? RETURNING key"
 _CLAIM = (
     "UPDATE actum_batches SET heard = now() WHERE heard <= now() - ? AND key IN (SELECT key FROM actum_batches "
     "WHERE state = ? AND heard <= now() - CASE WHEN (now() - made) / 20 < ? THEN (now() - made) / 20 ELSE ? END "
@@ -204,10 +205,7 @@ class RunBatches:
                 raise  # the batch may have been made
             await self._refused(key, error)
             return
-        await self._database.single(
-            "UPDATE actum_batches SET handle = ?, state = 'created', heard = now() WHERE key = ? RETURNING key",
-            *(encode(handle), key),
-        )
+        await self._database.single(_CREATED, encode(handle), key)
 
     async def _give_signs(self, key: str) -> None:
         """Show others that a batch is being looked after; if that fails, the work on it ends."""
@@ -234,9 +232,7 @@ class RunBatches:
         if handle is None:
             await self._make(key)
             return
-        await self._database.single(
-            "UPDATE actum_batches SET handle = ?, state = 'created' WHERE key = ? RETURNING key", encode(handle), key
-        )
+        await self._database.single(_CREATED, encode(handle), key)
 
     async def _follow(self, key: str, handle: JsonObject) -> None:
         """Take in how far a batch is. A late one, or one that nobody waits for any more, is cancelled."""
@@ -261,9 +257,7 @@ class RunBatches:
             else:
                 await self._collect(key, results)
         elif now != handle:
-            await self._database.single(
-                "UPDATE actum_batches SET handle = ? WHERE key = ? RETURNING key", encode(now), key
-            )
+            await self._database.single(_CREATED, encode(now), key)
 
     async def _collect(self, key: str, results: Mapping[str, JsonObject]) -> None:
         """Store the answers to a batch, put requests that it didn't get to back, and wake the runs."""

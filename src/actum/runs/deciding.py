@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -99,7 +98,7 @@ class RunDecisions:
             if "decide" in item:
                 words = "denied" if item["ruling"] == "deny" else "approved"
                 fields: JsonObject = {"place": item["decide"], "ruling": item["ruling"], "by": item.get("by", "")}
-                tell_event("decided", row, f"{item['decide']} was {words}", logging.INFO, **fields)
+                tell_event("decided", row, f"{item['decide']} was {words}", **fields)
 
 
 def check_sent(history: RunHistory, items: Iterable[JsonObject]) -> None:

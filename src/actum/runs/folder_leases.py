@@ -6,7 +6,7 @@ all the same, for Activities.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -19,7 +19,7 @@ from .folder_files import FolderFiles, file_entries, seq_in
 from .kept_row import ROW, as_sent, row_in, source_in
 from .kept_run import KeptRun
 from .losses import with_loss
-from .row import Ending, NewEntry, Row, RunHistory, Submission
+from .row import Ending, Loss, NewEntry, Row, RunHistory, Submission
 from .sending import DEADLINE, deadlines, parts_waited_for
 from .sent_file import is_cancelled, is_due
 
@@ -137,10 +137,15 @@ class FolderLeases(OpenRuns):
             return None
         attempts = (0 if has_progress else row.attempts) + int(not is_beside)
         former = row.worker if row.state == "running" else None
-        losses = [] if has_progress else [asdict(loss) for loss in row.losses]
+        losses: Sequence[Loss] = () if has_progress else row.losses
         if history is not None:
             losses = with_loss(replace(row, former=former), history, self._files.now())
-        changes: JsonObject = {"former": former, "losses": losses, "lease": row.lease + 1, "attempts": attempts}
+        changes: JsonObject = {
+            "former": former,
+            "losses": [*map(asdict, losses)],
+            "lease": row.lease + 1,
+            "attempts": attempts,
+        }
         changes |= {"needs": row.needs if needs is None else needs, "lacks": None}
         return as_sent(self._keep(run, state="running", worker=worker, **changes), self._files.sent(run).read())
 
@@ -153,9 +158,7 @@ class FolderLeases(OpenRuns):
                 return None
             return self._let_go(run, lacks=lacks, attempts=max(0, self._open[run].row.get("attempts", 0) - 1))
 
-        row = await self._files.off_loop(leave)
-        if row is not None:
-            await self._deliveries.push(row, self._files.now() + seconds)
+        await self._push_after(leave, seconds)
 
     async def waive(self, run: str) -> Row | None:
         """Let a run that waits for a capable worker go on with any; None if it doesn't wait for one."""
@@ -166,9 +169,13 @@ class FolderLeases(OpenRuns):
                 return None
             return None if self._opened(run) is None else self._let_go(run, needs={}, lacks=None)
 
-        row = await self._files.off_loop(let_go)
+        return await self._push_after(let_go)
+
+    async def _push_after(self, work: Callable[[], Row | None], seconds: float | None = None) -> Row | None:
+        """Do work on the files, and have the run that it returns delivered, at once or after so many seconds."""
+        row = await self._files.off_loop(work)
         if row is not None:
-            await self._deliveries.push(row, None)
+            await self._deliveries.push(row, None if seconds is None else self._files.now() + seconds)
         return row
 
     async def is_suspect(self, run: str, worker: str) -> bool:
@@ -182,9 +189,7 @@ class FolderLeases(OpenRuns):
 
     async def defer(self, run: str, seconds: float) -> None:
         """Have a run delivered again after so many seconds."""
-        row = await self._files.off_loop(lambda: self._files.row(run))
-        if row is not None:
-            await self._deliveries.push(row, self._files.now() + seconds)
+        await self._push_after(lambda: self._files.row(run), seconds)
 
     async def forgive(self, run: str, lease: int) -> None:
         """Do nothing: the next owner sees what the run has recorded."""
@@ -261,10 +266,7 @@ class FolderLeases(OpenRuns):
         def let_go() -> Row | None:
             return None if self.lease(run) != lease else self._let_go(run, attempts=0)
 
-        row = await self._files.off_loop(let_go)
-        if row is not None:
-            await self._deliveries.push(row, None)
-        return row is not None
+        return await self._push_after(let_go) is not None
 
     async def forget(self, run: str, lease: int) -> None:
         """Release the lock of a run that was lost."""

@@ -18,6 +18,7 @@ from ..app.begun import as_begun
 from ..app.idea import Idea
 from ..app.loading import agent_at
 from ..app.saved import are_connected, folder_of, prefixes_of, servers_file, serving
+from ..app.stream import Stream
 from ..events import AnyEvent
 from ..generation.model import Model
 from ..generation.model_chain import chain_of
@@ -186,35 +187,29 @@ class RunCarrier:
             agent = copy(with_deps(agent, deps))
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
-            own_idea = idea if history.source.child is None else submitted_idea(history.source)
-            return await self._streamed(row, history, record, live, own_idea, agent, progress)
+            stream = await self._stream(row, history, record, idea, agent, progress)
+            return _ending(await progress.follow(stream, record, live), progress)
 
-    async def _streamed(
-        self,
-        row: Row,
-        history: RunHistory,
-        record: LeasedRecord,
-        live: Callable[[AnyEvent], None],
-        idea: Idea,
-        agent: Agent,
-        progress: RunProgress,
-    ) -> Ending:
-        assembly = assembled(agent)
+    async def _stream(
+        self, row: Row, history: RunHistory, record: LeasedRecord, idea: Idea, agent: Agent, progress: RunProgress
+    ) -> Stream:
+        """The run as a stream, set up for its worker."""
+        source, assembly = history.source, assembled(agent)
+        child = source.child
+        idea = idea if child is None else submitted_idea(source)
         TENANT.set(row.tenant)
         context, schema = await _context(history, idea, assembly)
-        progress.ticks = ticks_in(history.entries, history.source.id)
-        record.spread, record.keyed = Spreading(self.store, row, history.source), history.source.key
+        progress.ticks = ticks_in(history.entries, source.id)
+        record.spread, record.keyed = Spreading(self.store, row, source), source.key
         if (within := idea.config.get("batch")) is not None and self.batches is not None:
             record.post = self.batches.post(row.id, within)
-        child = history.source.child
         budget = progress.begin(agent.limits if child is None else Limits(**child["limits"]))
-        context, lineage = with_sent(context, history.sent), lineage_of(history.source)
+        context, lineage = with_sent(context, history.sent), lineage_of(source)
         progress.known |= {} if assembly.dialect is None else {"dialect": assembly.dialect.name}
         if (escalated := escalated_to(history.sent)) is not None:
             progress.known["escalated"] = escalated
         agent.plans = agent.plans if child is None else None  # a delegate's task isn't one of the agent's
-        stream = streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
-        return _ending(await progress.follow(stream, record, live), progress)
+        return streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
 
     async def _outermost(self, source: Submission) -> Submission:
         """The submission at the root: its agent is that of all its descendants."""

@@ -16,7 +16,7 @@ from ..protocol import approvals
 from ..protocol.context import Context
 from ..schema.json import JsonObject, is_object
 from .row import BY_HAND, OVER, STANDING, Row, Submission, name_in, row_read
-from .sent_file import is_called, is_cancelled
+from .sent_file import is_cancelled, is_due
 
 ROW = "row"
 """The member of `meta.run` that holds the row."""
@@ -57,7 +57,7 @@ def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
         return row
     if is_cancelled(sent):
         return replace(row, state="cancelled")
-    return replace(row, state="queued") if row.state == "waiting" and is_called(sent) else row
+    return replace(row, state="queued") if row.state == "waiting" and any(map(is_due, sent)) else row
 
 
 def _by_hand(about: JsonObject, context: Context, *, is_logged: bool = False) -> JsonObject:

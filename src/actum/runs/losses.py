@@ -7,7 +7,6 @@ a worker that carries nothing else, so that a guilty one takes no other run down
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ..schema.json import JsonObject, is_object
@@ -17,12 +16,12 @@ _MOST = 20
 """How many of the last losses of a run are kept."""
 
 
-def with_loss(row: Row, history: RunHistory, now: float) -> list[JsonObject]:
+def with_loss(row: Row, history: RunHistory, now: float) -> list[Loss]:
     """The losses of a run, including its former worker's; none if it has recorded something since."""
     if history.has_progress:
         return []
     last = Loss(row.former or "", round(now, 3), doing(history.entries, row.about))
-    return [asdict(loss) for loss in [*row.losses, last]][-_MOST:]
+    return [*row.losses, last][-_MOST:]
 
 
 def doing(entries: Sequence[JsonObject], about: JsonObject) -> str:

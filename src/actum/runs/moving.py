@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ..errors import RunError
 from ..ideas.course import is_note
 from ..schema.json import encode
-from .database import Transaction
 from .handle import Run
 from .row import Row, sought
 from .run_folder import RunFolder
@@ -17,7 +15,7 @@ from .runs import Runs
 from .selecting import every_run
 from .sql_deliveries import SEND
 from .sql_leases import ADD_ENTRY
-from .sql_rows import SOURCE, kept_text, source_values
+from .sql_rows import SOURCE, kept_losses, kept_text, source_values
 from .sql_store import SqlStore
 
 _RESULT = "name, sought, state, lease, attempts, output, waiting, error, about, created, ended, losses"
@@ -55,7 +53,11 @@ async def moved_runs(source: Runs, target: Runs) -> int:
         async with store.database.transaction() as within:
             if await within.rows(_ADD, *values):
                 moved += 1
-                await _add(within, run.id, run.row.lease, entries, sent)
+                lease = run.row.lease
+                await within.each(
+                    ADD_ENTRY, [(run.id, number, lease, is_tick, text) for number, is_tick, text in entries]
+                )
+                await within.each(SEND, [(run.id, *message) for message in sent])
     await _take_beside(source, store)
     return moved
 
@@ -74,8 +76,7 @@ async def _copied(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Seq
 
 def _result(row: Row) -> list[Any]:
     texts = map(kept_text, (row.output, list(row.waiting) or None, row.error, row.about))
-    losses = kept_text([asdict(loss) for loss in row.losses] or None)
-    return [row.lease, row.attempts, *texts, row.created, row.ended, losses]
+    return [row.lease, row.attempts, *texts, row.created, row.ended, kept_losses(row.losses)]
 
 
 async def _sent(source: Runs, run: str) -> Sequence[Any]:
@@ -83,11 +84,6 @@ async def _sent(source: Runs, run: str) -> Sequence[Any]:
         return [(encode(message["item"]), message["due"], 0) for message in await source.store.sent(run)]
     query = "SELECT item, due, is_deadline FROM actum_sent WHERE run = ? ORDER BY number"
     return await source.store.database.single(query, run)
-
-
-async def _add(within: Transaction, run: str, lease: int, entries: Sequence[Any], sent: Sequence[Any]) -> None:
-    await within.each(ADD_ENTRY, [(run, number, lease, is_tick, text) for number, is_tick, text in entries])
-    await within.each(SEND, [(run, *message) for message in sent])
 
 
 async def _take_beside(source: Runs, target: SqlStore) -> None:

@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from ..errors import StoreUnavailable
@@ -200,10 +200,6 @@ class Pacing:
         await within.rows(
             "UPDATE actum_buckets SET requests = ?, tokens = ?, at = ?, closed = ?, refusals = ? WHERE model = ? "
             "RETURNING model",
-            bucket.requests,
-            bucket.tokens,
-            bucket.at,
-            bucket.closed,
-            bucket.refusals,
+            *astuple(bucket),
             model,
         )

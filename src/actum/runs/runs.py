@@ -44,7 +44,7 @@ class Runs:
 
     @classmethod
     def of(cls, store: RunStore) -> Self:
-        """The runs of a store that is open already."""
+        """The runs of an existing store."""
         runs = cls.__new__(cls)
         runs._keep_in(store)
         return runs
@@ -55,7 +55,7 @@ class Runs:
         self.limits = PlaceLimits(store.database, has_tenants=store.limits_tenants)
 
     def run_of(self, row: Row) -> Run:
-        """The handle on the run of a row."""
+        """The handle on the run that a row is of."""
         return Run(self.store, row)
 
     async def __aenter__(self) -> Self:

@@ -74,11 +74,6 @@ def is_due(sent: JsonObject) -> bool:
     return "cancel" not in sent["item"] and sent["due"] is None
 
 
-def is_called(sent: Sequence[JsonObject]) -> bool:
-    """Whether any message is to be taken up now."""
-    return any(map(is_due, sent))
-
-
 def is_cancelled(sent: Sequence[JsonObject]) -> bool:
     """Whether one of the messages cancels the run."""
     return any("cancel" in message["item"] for message in sent)

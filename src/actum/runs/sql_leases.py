@@ -8,17 +8,17 @@ is involved.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from ..errors import RunNotFound
 from ..schema.json import JsonObject, decode, encode
 from .database import Transaction, time_of
 from .losses import involved, with_loss
-from .row import Ending, NewEntry, Row, RunHistory, Submission, losses_from
+from .row import Ending, Loss, NewEntry, Row, RunHistory, Submission, losses_from
 from .sending import deadlines, parts_waited_for
 from .sql_deliveries import SqlDeliveries, history_at
-from .sql_rows import COLUMNS, IS_OWED, kept_text, row_at, row_from
+from .sql_rows import COLUMNS, IS_OWED, kept_losses, kept_text, row_at, row_from
 
 _CLAIM = (
     "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + ?, state = 'running', waiting = NULL, "
@@ -106,7 +106,7 @@ class SqlLeases:
             suspects = await within.rows(_SUSPECTS, row.id)
             innocent = [run for run, kept in suspects if not workers.isdisjoint(involved(losses_from(decode(kept))))]
             await within.each(_FORGIVE, [(run,) for run in innocent])
-        return replace(row, losses=losses_from(losses))
+        return replace(row, losses=losses)
 
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:
         """Leave a run to a worker that has what it lacks, and have it delivered again after so many seconds.
@@ -243,7 +243,7 @@ class SqlLeases:
             if rows:
                 await self._deliveries.push(row_from(rows[0]), within, at=None)
             elif worker is not None and (row := await row_at(within, run, self._database.update)) is not None:
-                left = [asdict(loss) for loss in row.losses if loss.worker != worker]
+                left = [loss for loss in row.losses if loss.worker != worker]
                 if len(left) < len(row.losses):
                     await _keep_losses(within, run, left)
         return bool(rows)
@@ -252,9 +252,8 @@ class SqlLeases:
         """Do nothing: no process holds anything for a run but its lease."""
 
 
-async def _keep_losses(within: Transaction, run: str, losses: Sequence[JsonObject]) -> None:
-    text = encode([*losses]) if losses else None
-    await within.send("UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING id", text, run)
+async def _keep_losses(within: Transaction, run: str, losses: Sequence[Loss]) -> None:
+    await within.send("UPDATE actum_runs SET losses = ? WHERE id = ? RETURNING id", kept_losses(losses), run)
 
 
 def _entries(new: Sequence[NewEntry]) -> list[Sequence[Any]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from secrets import token_hex
 from typing import Any
 
 from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
 from .database import Transaction
-from .row import STANDING, Looked, Numbered, Row, RunPage, Submission, row_read
+from .row import STANDING, Looked, Loss, Numbered, Row, RunPage, Submission, row_read
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
 COLUMNS = (
@@ -127,6 +128,11 @@ def _value(text: Any) -> Json:
         return decode(text)
     except (NotJson, TypeError):
         raise RunError(_DAMAGED) from None
+
+
+def kept_losses(losses: Sequence[Loss]) -> str | None:
+    """The losses of a run as they are stored."""
+    return kept_text([asdict(loss) for loss in losses] or None)
 
 
 def kept_text(value: Json) -> str | None:
