@@ -140,13 +140,8 @@ class FolderLeases(OpenRuns):
         losses: Sequence[Loss] = () if has_progress else row.losses
         if history is not None:
             losses = with_loss(replace(row, former=former), history, self._files.now())
-        changes: JsonObject = {
-            "former": former,
-            "losses": [*map(asdict, losses)],
-            "lease": row.lease + 1,
-            "attempts": attempts,
-        }
-        changes |= {"needs": row.needs if needs is None else needs, "lacks": None}
+        changes: JsonObject = {"former": former, "losses": [*map(asdict, losses)], "attempts": attempts, "lacks": None}
+        changes |= {"lease": row.lease + 1, "needs": row.needs if needs is None else needs}
         return as_sent(self._keep(run, state="running", worker=worker, **changes), self._files.sent(run).read())
 
     async def put_off(self, run: str, worker: str, lacks: JsonObject, seconds: float, lease: int | None = None) -> None:

@@ -53,24 +53,21 @@ async def moved_runs(source: Runs, target: Runs) -> int:
         async with store.database.transaction() as within:
             if await within.rows(_ADD, *values):
                 moved += 1
-                lease = run.row.lease
-                await within.each(
-                    ADD_ENTRY, [(run.id, number, lease, is_tick, text) for number, is_tick, text in entries]
-                )
-                await within.each(SEND, [(run.id, *message) for message in sent])
+                await within.each(ADD_ENTRY, entries)
+                await within.each(SEND, sent)
     await _take_beside(source, store)
     return moved
 
 
 async def _copied(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:
-    """The columns of a run, its entries, and its messages, each with when it is due."""
+    """The values of the tables' columns for a run, for its entries, and for its messages."""
     history = await source.store.history(run.id)
     if history is None:
         raise RunError(f"run {run.id} has gone while it was moved")
     row, submission = run.row, history.source
     result = [row.name, sought(row.id, row.name), "queued" if row.state == "running" else row.state, *_result(row)]
     numbered = enumerate(history.entries, history.seq - len(history.entries) + 1)
-    entries = [(number, int(is_note(entry)), encode(entry)) for number, entry in numbered]
+    entries = [(row.id, number, row.lease, int(is_note(entry)), encode(entry)) for number, entry in numbered]
     return [*source_values(submission), *result], entries, await _sent(source, run.id)
 
 
@@ -81,8 +78,8 @@ def _result(row: Row) -> list[Any]:
 
 async def _sent(source: Runs, run: str) -> Sequence[Any]:
     if isinstance(source.store, RunFolder):
-        return [(encode(message["item"]), message["due"], 0) for message in await source.store.sent(run)]
-    query = "SELECT item, due, is_deadline FROM actum_sent WHERE run = ? ORDER BY number"
+        return [(run, encode(message["item"]), message["due"], 0) for message in await source.store.sent(run)]
+    query = "SELECT run, item, due, is_deadline FROM actum_sent WHERE run = ? ORDER BY number"
     return await source.store.database.single(query, run)
 
 
