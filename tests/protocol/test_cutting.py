@@ -36,32 +36,35 @@ TOOL: Json = {"type": "tool", "tool": {"t": {}}}
 SYSTEM: Json = {"type": "system", "message": "s"}
 
 
-@pytest.mark.parametrize(
-    ("messages", "gone"),
-    [
-        ([SYSTEM, user("a"), output(), *NEWEST], {1, 2}),
-        ([SYSTEM, TOOL, {"type": "state", "a": 1}, user("a"), output(), *NEWEST], {3, 4}),
-        ([user("a"), {"type": "state", "a": 1}, output(), *NEWEST], {0, 2}),
-        ([user("a"), {"type": "text", "text": "x", "role": "system"}, output(), *NEWEST], {0, 2}),
-        ([user("a"), {"type": "text", "text": "x"}, output(), *NEWEST], {1, 2}),
-        ([user("a"), {"type": "assistant", "message": "x"}, *NEWEST], {0, 1}),
-        ([user("a"), {"type": "assistant", "message": "x"}, {"type": "assistant", "message": "y"}, *NEWEST], {0, 1, 2}),
-        ([user("a"), {"type": "image", "url": "https://x.example/a.png"}, output(), *NEWEST], {0, 1, 2}),
-        ([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, *NEWEST], {0, 1}),
-        ([user("a"), plan("0"), left("0.0", _number=0), output("0"), *NEWEST], {0, 1, 3}),
-        ([user("a"), plan("0"), left("0.0", _number=0), left("1.0", _number=1), output("0"), *NEWEST], {0, 1, 2, 4}),
-        ([user("a"), plan("0"), left("0.0"), user("b"), {"type": "assistant", "message": "x"}, *NEWEST], set()),
-        ([user("a"), plan("0"), {"type": "error", "call": CALL, "error": "e", "_of": "0.0"}, output("0"), *NEWEST],
-         {0, 1, 2, 3}),
-        ([user("a"), {"type": "error", "error": "e"}, output(), *NEWEST], {0, 1, 2}),
-        ([user("a"), {"type": "data", "kind": "record", "data": None, "_call": CALL, "_of": "0.1"}, output(), *NEWEST],
-         {0, 1, 2}),
-        ([user("a"), {"type": "state", "a": 1, "_call": CALL, "_of": "0.0"}, output(), *NEWEST], {0, 2}),
-        (NEWEST, set()),
-        ([SYSTEM, user("a")], set()),
-    ],
-    ids=str,
-)  # fmt: skip
+CUT: list[tuple[list[Json], set[int]]] = [
+    ([SYSTEM, user("a"), output(), *NEWEST], {1, 2}),
+    ([SYSTEM, TOOL, {"type": "state", "a": 1}, user("a"), output(), *NEWEST], {3, 4}),
+    ([user("a"), {"type": "state", "a": 1}, output(), *NEWEST], {0, 2}),
+    ([user("a"), {"type": "text", "text": "x", "role": "system"}, output(), *NEWEST], {0, 2}),
+    ([user("a"), {"type": "text", "text": "x"}, output(), *NEWEST], {1, 2}),
+    ([user("a"), {"type": "assistant", "message": "x"}, *NEWEST], {0, 1}),
+    ([user("a"), {"type": "assistant", "message": "x"}, {"type": "assistant", "message": "y"}, *NEWEST], {0, 1, 2}),
+    ([user("a"), {"type": "image", "url": "https://x.example/a.png"}, output(), *NEWEST], {0, 1, 2}),
+    ([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, *NEWEST], {0, 1}),
+    ([user("a"), plan("0"), left("0.0", _number=0), output("0"), *NEWEST], {0, 1, 3}),
+    ([user("a"), plan("0"), left("0.0", _number=0), left("1.0", _number=1), output("0"), *NEWEST], {0, 1, 2, 4}),
+    ([user("a"), plan("0"), left("0.0"), user("b"), {"type": "assistant", "message": "x"}, *NEWEST], set()),
+    (
+        [user("a"), plan("0"), {"type": "error", "call": CALL, "error": "e", "_of": "0.0"}, output("0"), *NEWEST],
+        {0, 1, 2, 3},
+    ),
+    ([user("a"), {"type": "error", "error": "e"}, output(), *NEWEST], {0, 1, 2}),
+    (
+        [user("a"), {"type": "data", "kind": "record", "data": None, "_call": CALL, "_of": "0.1"}, output(), *NEWEST],
+        {0, 1, 2},
+    ),
+    ([user("a"), {"type": "state", "a": 1, "_call": CALL, "_of": "0.0"}, output(), *NEWEST], {0, 2}),
+    (NEWEST, set()),
+    ([SYSTEM, user("a")], set()),
+]
+
+
+@pytest.mark.parametrize(("messages", "gone"), CUT, ids=str)
 def test_what_was_said_goes_and_what_was_told_to_stay_stays(messages: list[Json], gone: set[int]) -> None:
     context = Context(messages)
     assert going(context, 0) == gone
@@ -84,17 +87,16 @@ def test_something_else_may_stand_where_the_first_of_them_stood() -> None:
     assert list(without(context, set(), user("short"))) == list(context)
 
 
+STARTS: list[tuple[list[Json], list[int]]] = [
+    ([user("a"), output("0"), user("b"), output("1"), user("c")], [2, 4]),
+    ([user("a"), left("0.0"), {"type": "state", "a": 1}, user("b"), user("c")], [3]),
+    ([user("a"), {"type": "assistant", "message": "x"}, user("b")], []),
+    ([user("a"), plan("0"), {**user("by a call"), "_call": CALL, "_of": "0.0"}, user("b")], [3]),
+    ([user("a"), {"type": "plan", "plan": []}, user("b")], []),
+]
+
+
 @pytest.mark.rule("M4")
-@pytest.mark.parametrize(
-    ("messages", "starts"),
-    [
-        ([user("a"), output("0"), user("b"), output("1"), user("c")], [2, 4]),
-        ([user("a"), left("0.0"), {"type": "state", "a": 1}, user("b"), user("c")], [3]),
-        ([user("a"), {"type": "assistant", "message": "x"}, user("b")], []),
-        ([user("a"), plan("0"), {**user("by a call"), "_call": CALL, "_of": "0.0"}, user("b")], [3]),
-        ([user("a"), {"type": "plan", "plan": []}, user("b")], []),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("messages", "starts"), STARTS, ids=str)
 def test_a_turn_starts_with_words_behind_what_a_run_has_left(messages: list[Json], starts: list[int]) -> None:
     assert turn_starts(Context(messages).messages) == starts

@@ -339,3 +339,43 @@ async def test_a_corrected_answer_takes_over_a_computed_call_though_its_index_ha
     assert (await runner.run("go")).output == "paid 1 to Ann"
     assert "not usable" in text_of(sent(runner)[1].messages)
     assert paid == [("Ann", 1.0)]
+
+
+@pytest.mark.rule("E4", "C10", "C12", "C14", "O7")
+@pytest.mark.parametrize("size", [10, 10_001])
+async def test_what_is_computed_from_much_comes_to_the_same(size: int) -> None:
+    tools = Tools()
+
+    @tools.tool
+    def echo(value: Any = None, fails: bool = False) -> Any:
+        """Echo."""
+        if fails:
+            raise ValueError("no")
+        return value
+
+    assert echo.name == "echo"
+    context = [{"type": "state", "l": list(range(size))}]
+    calls = [
+        call("echo", value="{len(†state.l)}"),
+        call("echo", value="{†state.l[3]}", _when="{len(†state.l) > 5}"),
+        call("echo", value="{†each + 1}", _each="{†state.l[:2]}"),
+        call("echo", fails=True, _else="{†state.l[4]}"),
+        {"_value": "{sum(†state.l[:4])}"},
+        call("echo", value=1, _when="{len(†state.l) < 5}"),
+    ]
+    output = {"of": [f"†calls.{number}" for number in range(5)], "size": "{len(†state.l)}"}
+    found = await run(answer(*calls, output=output), context=context, tools=tools)
+    assert found.output == {"of": [size, 3, [1, 2], 4, 6], "size": size}
+    wrong = [
+        call("echo", value="†state.l"),
+        call("echo", value="{†calls.0.x}"),
+        call("echo", value="†each", _each="{†calls.0[0]}"),
+        call("echo", value=1, _when="{†calls.0[0]}"),
+    ]
+    refused = await run(answer(*wrong), answer(output=1), context=context, tools=tools)
+    assert sorted(str(error) for error in refused.errors) == [
+        "tool 'echo', at _each: it comes to a number, not a list",
+        "tool 'echo', at _when: a condition comes to true or false, and this one is a number: compare it with "
+        "something",
+        "tool 'echo', at value: a list has no key x: pick an item first, with one(…) or a loop, in {†calls.0.x}",
+    ]

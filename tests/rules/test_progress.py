@@ -22,6 +22,7 @@ async def told(tools: Tools, *calls: Any) -> list[tuple[Any, ...]]:
     async with agent.stream("go", str) as run:
         async for event in run:
             if isinstance(event, events.CallProgress):
+                assert event.call["_tool"] == calls[0]["_tool"]
                 found.append((str(event.place), event.done, event.total, event.message))
             elif isinstance(event, events.CallFinished):
                 found.append((str(event.place), "done"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Config, Context, Limits, Output, Tools, errors, models
+from actum import Agent, Call, Config, Context, Ctx, Limits, Output, Tools, errors, models
 from actum import tools as registered
 from actum.events import CallStarted
 from actum.protocol.tool import Tool
@@ -55,6 +55,25 @@ async def test_an_activity_runs_with_the_delegates_context_and_the_scopes_and_no
         {"type": "input", "input": {"tone": "kind", "q": "why"}},
     ]
     assert got == [({"q": "why"}, seen)]
+
+
+@pytest.mark.rule("A2", "D13")
+async def test_an_activity_in_a_delegates_place_knows_where_its_call_stands() -> None:
+    tools = Tools()
+    got: list[tuple[str, Any]] = []
+
+    def code(ctx: Ctx[str], n: int) -> int:
+        got.append((ctx.place, ctx.deps))
+        return n
+
+    tools.activity("code", code)
+    for name, delegate in (("ask", "anonymous"), ("named", "one")):
+        tools.register(name, {"_delegate": delegate, "_activity": "code", "properties": {"n": {}}})
+    calls = [call("ask", n=1), call("named", n=2), call("ask", n="†each", _each=[3, 4])]
+    plan = {"type": "plan", "plan": calls, "output": ["†calls.0", "†calls.1", "†calls.2"]}
+    result = await Agent(None, tools=tools, delegates={"one": idea()}).run([plan], deps="d")
+    assert result.output == [1, 2, [3, 4]]
+    assert sorted(got) == [("0.0", "d"), ("0.1", "d"), ("0.2.0", "d"), ("0.2.1", "d")]
 
 
 @pytest.mark.rule("D13", "O5")

@@ -157,8 +157,7 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
     required = schema.get("required")
     if are_texts(required):
         schema["required"] = list(dict.fromkeys(SPELLINGS.get(key, key) for key in required))
-    schema["properties"] = {**({"_tool": meta["_tool"]} if "_tool" in meta else {}), **properties}
-    schema["properties"] |= {key: value for key, value in meta.items() if key != "_tool"}
+    schema["properties"] = {**({"_tool": meta["_tool"]} if "_tool" in meta else {}), **properties, **meta}
     return meta
 
 

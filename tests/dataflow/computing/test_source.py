@@ -92,6 +92,7 @@ REFUSED: list[tuple[str, str, int | None]] = [
     ),
     ("(yield †x)", "yield isn't part of the language (write one expression, without statements)", 1),
     ("†calls.0.__class__", "the key __class__ must be written as ['__class__']", 9),
+    ("'__class__' + †calls.0.__class__", "the key __class__ must be written as ['__class__']", 23),
     ("__import__", "__import__ can't be a name: choose one without __ that doesn't begin with ref_", 0),
     ("ref_0", "ref_0 can't be a name: choose one without __ that doesn't begin with ref_", 0),
     ("ｌｅｎ(†x)", "ｌｅｎ would be read as another name: write a key as ['ｌｅｎ']", 0),
@@ -203,6 +204,13 @@ def test_what_isnt_listed_is_refused_and_told_with_its_place(source: str, said: 
     assert str(told.value).endswith("}")
     assert "\n" not in str(told.value)
     assert len(str(told.value)) < 500
+
+
+def test_a_long_expression_is_told_by_its_beginning() -> None:
+    source = "†x ** 2" + " + 'a'" * 100
+    with pytest.raises(ComputingSyntax) as told:
+        read_group(source)
+    assert str(told.value).endswith(f"at character 3 of {{{source[:119]}…}}")
 
 
 def test_a_function_that_is_unknown_is_told_with_those_there_are() -> None:

@@ -373,7 +373,6 @@ def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node
                 tool=job.tool,
                 template=Template(item.parameters, (), ()),
                 scopes=job.scopes,
-                is_latent=job.is_latent,
                 node=node,
                 script=job.script,
                 parent=job,

@@ -90,8 +90,8 @@ async def invoke(
     budget: Budget,
     runtime: Runtime,
     *,
+    at: Job | Suspension,
     again: Again | None = None,
-    at: Job | Suspension | None = None,
     within: Ground | None = None,
 ) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
@@ -108,9 +108,8 @@ async def invoke(
     """
     ctx: Ctx | None = None
     if activity.ctx:
-        place = "" if at is None else str(at.place)
         approval = at.approval if isinstance(at, Job) else None
-        ctx = Ctx(runtime.deps, place, context.key, budget.usage, context.progress, approval)
+        ctx = Ctx(runtime.deps, str(at.place), context.key, budget.usage, context.progress, approval)
     while True:
         # Each attempt has arguments of its own: the function may have changed those of the last one.
         own_call = call if again is None else Call(call)
