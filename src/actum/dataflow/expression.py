@@ -200,7 +200,7 @@ class _Parser:
 
 
 class TextBounds(NamedTuple):
-    """What reading a value goes by."""
+    """The bounds for reading a value."""
 
     kinds: Container[str] = ()
     """The data kinds that exist: a text that seems to refer to one of them, but doesn't, is refused."""

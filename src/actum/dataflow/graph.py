@@ -49,7 +49,7 @@ class Graph:
         return node
 
     def barrier(self, answer: Answer, index: int, after: Sequence[Node]) -> Node:
-        """Take in what is no call: those behind it come after all these (C11, T14)."""
+        """Take in a barrier, which is no call: what is listed behind it waits for all these (C11, T14)."""
         node = self.node(answer, index)
         node.is_barrier, node.has_value, node.after = True, False, after
         self.enter(node)

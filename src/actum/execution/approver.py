@@ -52,7 +52,7 @@ _ASSENT = frozenset(
         "yes",
     )
 )
-"""Words that nobody says for a reason to deny."""
+"""Words that can't be meant as a reason to deny."""
 _REPLIES = "it returns True, False, a reason to deny, a Call, or HOLD"
 
 

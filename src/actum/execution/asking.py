@@ -79,7 +79,7 @@ class Paying:
     emit: Emitter
 
     def heard(self, text: str, signs: int) -> None:
-        """Count what is said as it is said, whatever it is: an answer may never come to an end (L5)."""
+        """Count what the model says as it says it: an answer may never come to an end (L5)."""
         self.budget.heard(text, signs)
 
     def arrived(self, text: str) -> None:
@@ -157,7 +157,7 @@ class Asking(Paying):
 
     @property
     def listener(self) -> Asking | None:
-        """Who is told of the output while it arrives: nobody where there is nobody to tell."""
+        """Who is told of the output while it arrives; None where nobody listens."""
         return self if self.emit.sink else None
 
     def thought(self, text: str) -> None:
@@ -192,7 +192,7 @@ class Asking(Paying):
             self.journal.show()
             self.shown = self.journal.context(), waiting, owed
         context, waiting, owed = self.shown
-        # How many requests readers and delegates have made, data decide: of those a planner that is sealed isn't told.
+        # Data decide how many requests readers and delegates make, so a sealed planner isn't told of those.
         requests = (self.own_budget.usage if frame.is_sealed else self.budget).requests
         # Without tools there is nothing to plan by it, and it would stand behind the question (W28).
         left = self.budget.notices(requests) if frame.toolset.tools else ()

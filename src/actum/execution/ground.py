@@ -1,4 +1,4 @@
-"""What all that happens to the calls of one run stands on; it is handed on as one."""
+"""Everything that the handling of one run's calls depends on, passed on as one object."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Runtime:
     media: MediaSource | None = None
     """What reads the images, audio and files of its requests (M10)."""
     doings: Doings | None = None
-    """What notes what is carried out, in a group that may have to take it back (C5)."""
+    """Notes what is carried out, in a group that may have to take it back (C5)."""
     ring: Ring | None = None
     """What answers calls in the place of what would carry them out (V18)."""
     deps: Any = None
-    """What the functions of tools are given of whoever has begun the run (`Ctx`)."""
+    """What whoever began the run hands to the functions of tools (`Ctx`)."""
 
     @property
     def dialect(self) -> Dialect | None:
@@ -83,16 +83,16 @@ class Ground:
         self.emit = emit or Emitter()
         self.runtime = runtime or Runtime(model=None, registry=Catalog())
         self.reading = TextBounds(journal.folding.memory, self.budget.allowance)
-        """What reading what calls hold goes by."""
+        """The bounds for reading what calls hold."""
         self.graph = Graph(journal.read)
         self.jobs: dict[int, Job] = {}
         """The calls that are open, by number; what is settled is dropped after its tick."""
         self.gates: dict[str, None] = {}
         """What the calls that are held wait for, in order (C7, L6)."""
         self.failures: list[Failure] = []
-        """Those that the model has not been told of."""
+        """The failures that the model has not been told of."""
         self.replaced: list[ActumError] = []
-        """Those for which the `_else` of a call stands (C14)."""
+        """The failures for which the `_else` of a call stands (C14)."""
         self.effects: set[int] = set()
         """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.failed: list[Node] = []
@@ -114,7 +114,7 @@ class Ground:
             rank=self.journal.folding.rank(job.place),
             references=[ref for expr in authored for ref in self.graph.known.read_by(expr, whole.node)],
         )
-        self.budget.check()  # of the many that may have been begun, one finds out that they are too much
+        self.budget.check()  # many calls may have begun at once: one of them notices that a limit is passed
         errors = self._errors(recipient) if "error" in job.scopes else ()
         view = self.journal.crossing.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
         self.budget.take_parameters(view, job.tool.name)

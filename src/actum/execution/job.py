@@ -43,8 +43,8 @@ SETTLED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
 """What a call is that has ended for good."""
 
 
-class _Seldom:
-    """What is noted of a call on its way, as it is of one of which nothing is: each would hold thirty values else."""
+class _Rare:
+    """What is noted of few calls, with its defaults on the class: else every call would hold thirty more values."""
 
     is_started: bool = False
     """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
@@ -53,7 +53,7 @@ class _Seldom:
     approval: Decision | None = None
     """How it was approved, if anybody was asked (L6)."""
     is_edited: bool = False
-    """Whether an approver has written it anew, so that only then its values were known (L6)."""
+    """Whether an approver has put another call in its place, so that its values became known only then (L6)."""
     is_under_way: bool = False
     """Whether a task carries it out, or will soon."""
     is_awaited: bool = False
@@ -89,7 +89,7 @@ class _Seldom:
     refers_back: bool = False
     """Whether it refers to calls listed before it alone, and so do these (see `attempts`)."""
     digest: str = ""
-    """What is the same in the same call, once it was asked for (see `attempts`)."""
+    """The digest of all that was authored of it, once it was asked for (see `attempts`)."""
     maker: str = ""
     """The digest of the saved request that has carried it out, where one has."""
     followers: Sequence[Job] = ()
@@ -97,7 +97,7 @@ class _Seldom:
 
 
 @dataclass(eq=False)
-class Job(_Seldom):
+class Job(_Rare):
     """One call of a run."""
 
     call: Call

@@ -158,7 +158,7 @@ class Doings:
         self._done.append(doing)
 
     def noting(self, function: Callable[[], Any], doing: Doing, *, is_async: bool) -> Callable[[], Any]:
-        """The function behind a call, which notes itself that it has returned: a call that was cancelled misses it."""
+        """The function behind a call, noting by itself that it has returned, which a cancelled call would miss."""
 
         async def await_and_note(returned: Awaitable[Any]) -> Any:
             result = await returned

@@ -136,8 +136,8 @@ def check_comparison(operator: ast.cmpop, left: Type, right: Type) -> None:
     """
     if isinstance(operator, ast.In | ast.NotIn):
         _check_inside(left, right)
-    elif isinstance(operator, ast.Eq | ast.NotEq):
-        _check_equal(left, right)
+    elif isinstance(operator, ast.Eq | ast.NotEq) and not _may_be_equal(left, right):
+        raise Misfit(_never(left, right, "equal"))
     elif isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         check_order(left, right)
 
@@ -177,11 +177,6 @@ def _may_hold(container: Alternative, item: Type) -> bool:
         return _may_be_equal(item, container.item)
     wanted = TEXTS | NUMBERS if isinstance(container, Object) else TEXTS  # a whole number is a key in digits (O1)
     return isinstance(container, Text | Object) and bool(kinds_of(item) & wanted)
-
-
-def _check_equal(left: Type, right: Type) -> None:
-    if not _may_be_equal(left, right):
-        raise Misfit(_never(left, right, "equal"))
 
 
 def _may_be_equal(left: Type, right: Type) -> bool:

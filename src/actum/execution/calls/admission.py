@@ -39,7 +39,7 @@ _FLOW = frozenset({EACH, WHEN, THEN, VALUE, ELSE, EXPECT})
 
 
 def is_offered(key: str, toolset: Toolset, script: Script) -> bool:
-    """Whether an answer may hold something: of T16, what its model was offered; a plan may hold any of it."""
+    """Whether an answer may use a key: of those of T16, what its model was offered; a plan may use all of them."""
     return key not in _FLOW or toolset.has_flow or script.is_authored or script.is_concluded
 
 

@@ -20,7 +20,7 @@ from ..script import Script
 
 
 class Attempts:
-    """The calls that earlier attempts of the answer under way have started, by all that was authored of them."""
+    """The calls that earlier attempts of the current answer have started, found by all that was authored of them."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -31,13 +31,13 @@ class Attempts:
         self._script: Script | None = None
         """The attempt under way, where there was another before it."""
         self._put_off: list[tuple[deque[Node], Node]] = []
-        """What would go on if it were known whether it has started, with the queue that it belongs to."""
+        """What waits until it is known whether an earlier attempt has started it, with the queue that it belongs to."""
         self._without_else: list[Job] = []
         """Those that have started, whose `_else` hasn't been worked out."""
 
     def keep(self, jobs: Sequence[Job]) -> None:
         """Take in what has started of the calls of an answer that begins again."""
-        for job in jobs:  # as they arrived, fewer had started
+        for job in jobs:  # what a digest says of its targets was worked out when fewer had started
             job.digest = job.digest if job.is_edited else ""
         for job in jobs:
             if job.is_started:
@@ -46,14 +46,14 @@ class Attempts:
                     self._put_off_else(job, job.otherwise)
 
     def _put_off_else(self, job: Job, otherwise: Otherwise) -> None:
-        """What an `_else` refers to is the correction's: it is waited for when that lists the call, or has ended."""
+        """Put an `_else` off until the correction, whose calls it refers to, lists its call or has ended."""
         otherwise.is_put_off = True
         self._without_else.append(job)
         if job.awaits_else:
             self._ground.graph.take(job.node)
 
     def await_else(self, job: Job, otherwise: Otherwise) -> None:
-        """Let what stands for a call that has failed wait for what it refers to, where the call is listed last."""
+        """Make the `_else` of a failed call wait for what it refers to, where the call is listed last."""
         while job.followers:
             job = job.followers[-1]
         node, otherwise.is_put_off = job.node, False
@@ -61,7 +61,7 @@ class Attempts:
         self._ground.graph.again(node)
 
     def put_aside(self, failure: Failure) -> None:
-        """Why a call was not made counts only in an attempt that repeats it: a denial, what wasn't as expected."""
+        """Keep why a call was not made (a denial, an expectation that failed) for an attempt that repeats the call."""
         self._not_made[failure.of] = failure
 
     def unclaimed(self) -> dict[Place, Call]:
@@ -83,14 +83,14 @@ class Attempts:
         return job.refers_back and self._adopt(job)
 
     def puts_off(self, job: Job, queue: deque[Node]) -> bool:
-        """Whether it will be known only at the end of the answer if a call has started; it waits for that then."""
+        """Put a call off if only the end of the answer can tell whether it has started; whether it was put off."""
         if not self.is_undecided(job):
             return False
         self._put_off.append((queue, job.node))
         return True
 
     def look_back(self) -> None:
-        """The answer has ended: go on with the calls of which it is known only now if one has started before."""
+        """Go on with the calls that were put off: at the end of the answer it is known whether they have started."""
         if self._script is not None:
             self._ground.journal.begin_again((), self._script.number)
             for job in list(self._ground.jobs.values()):

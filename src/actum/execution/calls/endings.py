@@ -70,7 +70,7 @@ class Endings:
             self.land(job)
 
     def land(self, job: Job) -> None:
-        """Let the paths hold what a call has returned, in its turn; where they can't, it has failed."""
+        """Write what a call has returned to its paths, in its turn; where that fails, the call has failed."""
         left = job.left
         assert left is not None  # only what has returned lands
         try:
@@ -116,12 +116,12 @@ class Endings:
             self.fail_or_replace(job, error, value)
 
     def fail_or_replace(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
-        """Let a call end that has failed when it was made, or when its values were known: by its `_else` (C14).
+        """End a call that has failed, by its `_else` if that may stand for the failure (C14).
 
-        That is worked out when what it refers to is there; without one, the call fails.
+        An `_else` is worked out once what it refers to is there; without one, the call fails.
         """
         otherwise = job.head.otherwise
-        if otherwise is None or job.failure is not None or not _stands_for(error, job):
+        if otherwise is None or job.failure is not None or job.is_cut or isinstance(error, _NO_ELSE):
             self.refuse(job, error, returned)
             return
         job.failure = error
@@ -143,7 +143,7 @@ class Endings:
             self.finish(job, Yield())
 
     def refuse(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
-        """Let a call fail, and those that wait for it find out; `returned` is what it came to and can't be used."""
+        """End a call as failed, and tell those that wait for it; `returned` is a result that can't be used."""
         if job.awaits_else and job.otherwise is not None:  # what that refers to will never be there
             waiting = job.otherwise.take_failed()
             if job not in waiting:  # they are items, or the call in the attempt that has started it
@@ -154,7 +154,8 @@ class Endings:
         if job.tool is EXPECTS and isinstance(error, UnresolvedReference):  # what it reads will not be there
             error = NotAsExpected(f"{expectation(job)} doesn't hold: {error.message}")
         if job.failure is not None:
-            error, job.failure = _with_else_error(job.failure, error), None
+            job.failure.add(f"; its '_else' failed, too: {error.message}")
+            error, job.failure = job.failure, None
         if job.node.writes:
             self._ground.failed.append(job.node)
         self._ground.graph.settle(job.node, Status.FAILED)
@@ -170,7 +171,7 @@ class Endings:
         self.end_item(job, error)
 
     def skip(self, job: Job, why: str) -> None:
-        """Let a call not be made, which isn't an error, and those that refer to it find out (C7, C10)."""
+        """End a call as skipped, which isn't an error, and tell those that refer to it (C7, C10)."""
         if job.awaits_else:  # it has been made, and what its `_else` refers to was not
             self.refuse(job, UnresolvedReference(why, path=ELSE))
             return
@@ -188,7 +189,7 @@ class Endings:
         self.end_item(job)
 
     def begin_items(self, job: Job, items: Sequence[Item]) -> None:
-        """Make a call for each item; those that were made before this run stand for themselves (L8)."""
+        """Make a call for each item; those that were made before this run keep their results (L8)."""
         batch = job.batch
         assert batch is not None  # nothing else leads to items
         jobs = _jobs(job, items, self._ground.graph.node)
@@ -210,7 +211,7 @@ class Endings:
             self.gather(job, batch)
 
     def _stands(self, item: Job, batch: Batch, before: ItemResults) -> bool:
-        """Whether the call for an item had ended before this run; then it is settled."""
+        """Settle the call for an item if it had ended before this run; whether it had."""
         graph, number = self._ground.graph, item.node.index
         if number in before.by_number:
             item.replaced = before.replaced.get(number)
@@ -227,7 +228,7 @@ class Endings:
         return True
 
     def end_item(self, item: Job, error: ActumError | None = None) -> None:
-        """Note that the call for an item has ended, for a call that is for one; the last ends the call for all."""
+        """Note that a call has ended, where it is for an item; the last one ends the call for all."""
         job = item.parent
         if job is None or job.batch is None:
             return
@@ -281,7 +282,7 @@ class Endings:
         self._tell(failure)
 
     def _tell_failure(self, job: Job, error: ActumError) -> None:
-        """Note a failure for which something stands: for everybody but the model, who may go on (C14)."""
+        """Note a failure that an `_else` stands for: everybody but the model is told (C14)."""
         self._ground.replaced.append(error)
         self._count(len(error.message))
         self._tell(Failure(error, job.of, job.call, job))
@@ -301,24 +302,13 @@ class Endings:
             self._ground.emit(replace(event, is_replaced=True) if is_replaced else event)
 
     def _count(self, size: int) -> None:
-        """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""
+        """Count what a call without a result leaves; where that passes a limit, the next call to start finds out."""
         with suppress(LimitExceeded):
             self._ground.budget.take(size)
 
 
-_NOT_ITS = (ApprovalDenied, LimitExceeded)
-"""What ends a call without a failure of what carries it out."""
-
-
-def _stands_for(error: ActumError, job: Job) -> bool:
-    """Whether the `_else` of a call that was carried out, or whose values are known, stands for this failure."""
-    return not isinstance(error, _NOT_ITS) and not job.is_cut
-
-
-def _with_else_error(failure: ActumError, problem: ActumError) -> ActumError:
-    """A failure for which an `_else` was to stand that can't: the failure, which says why."""
-    failure.add(f"; its '_else' failed, too: {problem.message}")
-    return failure
+_NO_ELSE = (ApprovalDenied, LimitExceeded)
+"""The errors that no `_else` stands for: what carries the call out has not failed."""
 
 
 def check_expected(job: Job, value: Any, graph: Graph) -> None:

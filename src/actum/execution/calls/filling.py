@@ -68,7 +68,7 @@ def judge_else(call: Call, template: Template) -> Otherwise:
 
 
 def check_alone(expressions: Iterable[Expression], known: Collection[str], call: Call) -> None:
-    """Whether what is known of one call alone stands by itself, or is computed with.
+    """Check that what only one call knows (`†each`, `†error`) stands by itself, or is computed with.
 
     Raises:
         UnresolvedReference: it is part of an expression such as `a <|> b`.
@@ -89,7 +89,7 @@ def outside(batch: Batch) -> Iterator[Expression]:
 
 
 def apart_from(known: Collection[str], expressions: Iterable[Expression]) -> Iterator[Expression]:
-    """What expressions wait for: not the kinds that are `known` of one call alone."""
+    """What expressions wait for: all but the kinds that are `known` to one call alone."""
     for expression in expressions:
         if isinstance(expression, Computed):
             yield replace(expression, references=tuple(ref for ref in expression.references if ref.kind not in known))

@@ -62,14 +62,14 @@ class Intake:
         return node
 
     def _then(self, script: Script, index: int = NO_ELEMENT) -> None:
-        """Let what is listed from now on come after all since the last time; it has an index where it is a `_then`."""
+        """Make what is listed from now on wait for all calls since the last barrier; a `_then` has an index."""
         before = script.since if script.barrier is None else [script.barrier, *script.since]
         answer = Answer() if index == NO_ELEMENT else script
         script.barrier, script.since = self._ground.graph.barrier(answer, index, before), []
         self._readiness.pump()
 
     def _take_turns(self, script: Script, node: Node) -> None:
-        """Let the next ordered call come after this one and all before it, also where this one is skipped at once."""
+        """Make the next ordered call wait for this one and all before it, even if this one is skipped at once."""
         before = () if script.ordered is None else (script.ordered,)
         script.ordered = self._ground.graph.barrier(Answer(), NO_ELEMENT, (*before, node))
         self._readiness.pump()
@@ -92,12 +92,12 @@ class Intake:
         self._note_writes(node, call)
         self._ground.graph.refuse(node)
         self._readiness.endings.note_failure(Failure(error, f"{script.number}.{node.index}", call, refused=node))
-        if call is not None and self._keeps_order(call):
+        if call is not None and self._effects(call) == "ordered":
             self._take_turns(script, node)
         self._readiness.pump()
 
     def _note_writes(self, node: Node, call: Call | None) -> None:
-        """Note what a call was to write that was refused: whoever is handed that can't be made either (S8)."""
+        """Note the paths that a refused call was to write: calls that are handed those can't be made either (S8)."""
         if call is not None:
             node.writes = announced_writes(call, self._ground.toolset)
             node.instance = self._ground.toolset.instance_of(call)
@@ -123,7 +123,7 @@ class Intake:
         for index, (call, end) in enumerate(zip(plan.calls, plan.ends, strict=True)):
             if end.items is not None:
                 self._readiness.endings.before[script.place(index)] = end.items
-            if end.status is not None or (end.unusable is not None and self._has_effects(call)):
+            if end.status is not None or (end.unusable is not None and self._effects(call) != "none"):
                 node = self._listed(script, index)
                 job = self._know(call, node, script)
                 node.is_uncertain = end.replaced.get("outcome") == "unknown"
@@ -136,7 +136,7 @@ class Intake:
                     self._ground.graph.settle(node, end.status or Status.FAILED, end.value, end.written)
                     if node.status is Status.FAILED:
                         self._note_writes(node, call if node.is_refused else None)
-                if self._keeps_order(call):
+                if self._effects(call) == "ordered":
                     self._take_turns(script, node)
                 elif EXPECT in call:
                     self._then(script)
@@ -149,7 +149,7 @@ class Intake:
         return script
 
     def _know(self, call: Call, node: Node, script: Script) -> Job | None:
-        """Note of a call that has ended what the run had noted as it arrived: its writes, and its result's type."""
+        """Note for a call that has ended what was noted when it arrived: its writes and the type of its result."""
         job = None
         try:
             job = admit(call, self._ground, node, script)
@@ -162,16 +162,13 @@ class Intake:
         self._ground.graph.enter(node)
         return job
 
-    def _has_effects(self, call: Call) -> bool:
+    def _effects(self, call: Call) -> str:
+        """The effects of a call's tool, "none" where there is no such tool."""
         tool = self._ground.toolset.tools.get(call.tool)
-        return tool is not None and tool.effects != "none"
-
-    def _keeps_order(self, call: Call) -> bool:
-        tool = self._ground.toolset.tools.get(call.tool)
-        return tool is not None and tool.effects == "ordered"
+        return "none" if tool is None else tool.effects
 
     def close(self, script: Script) -> None:
-        """No more calls come in this answer, and none of its earlier attempts is looked back to."""
+        """End an answer: no more calls of it arrive, and its earlier attempts no longer matter."""
         if self._ground.is_corrected:
             self._readiness.attempts.look_back()
         self._ground.graph.close(script)

@@ -193,7 +193,7 @@ def describe_misfit(value: Json, tool: Tool) -> str | None:
 
 
 def _keys_there(value: Json, tool: Tool) -> str:
-    """Which keys an object has that misses one: those who made the result act on them."""
+    """Which keys an object has where it lacks one, so that whoever made the result can mend it."""
     problems = () if tool.output_validator is None else tool.output_validator.problems(value)
     for path, _, missing in problems:
         if missing is None:

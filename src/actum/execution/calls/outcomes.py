@@ -167,7 +167,7 @@ _UNCERTAIN = frozenset({Status.WAITING, Status.READY, Status.HELD})
 
 
 def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
-    """The failures that the output can't be delivered beside.
+    """The failures because of which the output is withheld.
 
     Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
     excused calls have failed for, but for what the output itself reads without an alternative (O7).
@@ -246,7 +246,7 @@ class _Failed:
                 self._writers.notes_to(written)[-1].append(failure.of)
 
     def behind(self, read: Iterable[Reference], script: Script) -> set[str]:
-        """Those that were to give what a call of an answer refers to."""
+        """The places of the failed calls that were to give what these references of an answer name."""
         places: set[str] = set()
         for reference in read:
             if reference.kind == CALLS:

@@ -92,7 +92,7 @@ class Readiness:
         self._graph.enter(job.node)
         attempts = self.attempts if self.ground.is_corrected else None
         is_taken_over = attempts is not None and attempts.take_over(job)
-        # Told before anything is started, and with its place: whoever reads the record takes no call for two.
+        # Recorded before anything starts, and with its place, so that a reader of the record takes it for one call.
         if self.ground.journal.is_recorded:
             job.script.arrived(
                 job.node.index, self.ground.journal, is_open=attempts is None or not attempts.is_undecided(job)
@@ -107,7 +107,7 @@ class Readiness:
         self.pump()
 
     def wait_for(self, script: Script, expressions: Iterable[Expression]) -> None:
-        """Wait for the calls of an answer that something in it reads, also those that are forgotten otherwise (C8)."""
+        """Await the calls of an answer that expressions read, even those that nothing would wait for otherwise (C8)."""
         read = (reference for expression in expressions for reference in references(expression))
         for index in {call_index(reference) for reference in read if reference.kind == CALLS} - script.read:
             script.read.add(index)

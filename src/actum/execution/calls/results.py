@@ -66,7 +66,7 @@ class Lineage:
         job.derived = (WHEN,) if any(self._source(expr, job).is_derived for expr in conditions) else ()
 
     def note_instead(self, job: Job) -> None:
-        """Note where what stands for a call comes from that has failed: its `_else` (C14)."""
+        """Note where the value of an `_else` comes from, which stands for a call that has failed (C14)."""
         head = job.head
         assert head.otherwise is not None  # nothing else stands for it
         sources = {path: self._source(expr, head) for expr, path in head.otherwise.template.with_paths()}
@@ -76,7 +76,7 @@ class Lineage:
 
     @staticmethod
     def _came(job: Job) -> Marks | None:
-        """Where the result of a call comes from; None where that is told by who carries it out."""
+        """Where the result of a call comes from; None where that depends on who carries it out."""
         if isinstance(job.tool, Reader):
             return _READ
         if job.tool.is_delegated:
@@ -260,7 +260,7 @@ class Results:
         )
 
     def _afford(self, job: Job, value: Any, size: int | None = None, targets: Sequence[Reference] = ()) -> None:
-        """Count what a call has returned as it is about to be written, with the call where that is done twice (L5)."""
+        """Count what a call has returned before it is written; where that is done twice, the call as well (L5)."""
         try:
             size = self._ground.budget.weight(value) if size is None else size
             if len(targets) > 1:
@@ -272,7 +272,7 @@ class Results:
         self._ground.budget.take(size)
 
     def _gaps(self, job: Job, target: Reference) -> int:
-        """The empty places in lists that a path makes."""
+        """The weight of the empty places in lists that writing a path makes."""
         size = 0
         for depth, segment in enumerate(target.path):
             if isinstance(segment, int):
@@ -312,7 +312,7 @@ class Results:
                 raise ScopeDenied("it would write gates, which a call can't open", tool=job.tool.name)
 
     def _note(self, job: Job, targets: Sequence[Reference]) -> None:
-        """Note whose paths a call writes: whether another of its answer has written one, an event says (O8)."""
+        """Note which answer writes a path: an event says whether a call overwrites one of its own answer (O8)."""
         for target in targets:
             key = (target, job.node.instance)
             if self._last.get(key) == job.script.number:

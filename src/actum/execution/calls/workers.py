@@ -103,7 +103,7 @@ class Workers(Generic[T, R]):
         self._make_tasks()
 
     def _is_untouched(self) -> bool:
-        """Whether the context variables are the run's still: what one piece of work sets is not for the next."""
+        """Whether the context variables are still those of the run: what one piece of work sets is not for the next."""
         now, before = copy_context(), self._context
         return len(now) == len(before) and all(now.get(variable, before) is value for variable, value in before.items())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,7 +42,7 @@ class _Note:
 
 
 class Landed:
-    """Takes in writes as they are folded; each costs its path."""
+    """Notes writes as they are folded; each costs its path."""
 
     def __init__(self) -> None:
         self._notes: PathTree[_Note] = PathTree(_Note)
@@ -354,7 +354,8 @@ class _Left:
         indexes = {call_index(ref) for ref in recipient.references if ref.kind == CALLS}
         read = [(ref, last_read(ref)) for ref in recipient.references if ref.kind in kinds]
         unasked: set[int] = set()
-        for order, index, message in self._later(start, kinds):
+        later = (entry for kind in kinds for entry in self._messages.get(kind, ()) if entry[0] >= start)
+        for order, index, message in later:
             write = write_of(message, index, self.folding.data_kinds)
             is_asked = (order[0] == start[0] and order[1] in indexes) or (
                 write is not None and any(overlaps(ref, write.reference) and order <= last[:2] for ref, last in read)
@@ -362,9 +363,6 @@ class _Left:
             if not is_asked:
                 unasked.add(id(message))
         return unasked
-
-    def _later(self, start: _Order, kinds: Collection[str]) -> Iterator[tuple[_Order, int, JsonObject]]:
-        return (entry for kind in kinds for entry in self._messages.get(kind, ()) if entry[0] >= start)
 
     def _take(self, messages: Sequence[JsonObject]) -> None:
         for index in range(self._seen, len(messages)):

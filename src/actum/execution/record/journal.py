@@ -191,7 +191,7 @@ class Journal:
         """
         if type(value) not in SCALARS or len(reference.path) > MAX_WRITTEN_DEPTH:
             check_written(value, tool=call.tool, above=len(reference.path))
-        # Of most calls nothing more is known: that is seen without a detour.
+        # Nothing more is known of most calls: they skip the look.
         sources = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
         write = Write(reference.kind, instance, method, reference.path, value, sources)
         message = written_message(write, dict(call), of, _now(), self.data_kinds)
@@ -202,7 +202,7 @@ class Journal:
         return write
 
     def record(self, call: Call, of: str, data: JsonObject | None, marks: JsonObject | None = None) -> None:
-        """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8).
+        """Append that a call was made whose value is only for those who refer to the call (C4, C8).
 
         `data` is what is kept of it: `{"result": …}`, None where it has none, `SKIPPED` for one that was not made, so
         that a resumed run takes the same branch (C7, C10, L8). Raises as `write`.
@@ -279,7 +279,7 @@ class Journal:
             self.tell(Appended(message))
         if says_source(message):
             self.brought.note(message)
-        if message["type"] in PRIVATE:  # of most messages it is seen without a detour that they decide nothing
+        if message["type"] in PRIVATE:  # most messages decide nothing
             self.decisions.add(message)
 
 
@@ -341,7 +341,7 @@ class Brought:
         self._marks: dict[str, Marks] = {}
         """Of results that say where they come from, what they say, by the places of their calls."""
         self.has_derived = False
-        """Whether anything may be derived that is there."""
+        """Whether any value may be derived."""
 
     def of(self, place: str, path: Path) -> Marks:
         """What is known of where a part of what the call at a place has left comes from."""

@@ -281,7 +281,7 @@ def _malformed(key: str, wanted: str) -> ValueError:
 Tell: TypeAlias = Callable[[JsonObject], None]
 """Takes one entry as JSON."""
 Settled: TypeAlias = Callable[[], Awaitable[None]]
-"""Returns once all that was told is kept and the run is known to be its owner's still; `Record.settled`."""
+"""Returns once all that was told is kept and this process is confirmed to own the run; `Record.settled`."""
 
 
 class Record(Protocol):
