@@ -74,7 +74,7 @@ def _conditions(source: KnownValue, present: Sequence[bool], author: Author) -> 
 
 
 def _both(condition: str, opposite: str, holds: Sequence[bool]) -> list[tuple[str, Sequence[Any]]]:
-    return [(condition, holds), (opposite, [not one for one in holds])]
+    return [(condition, holds), (opposite, [not held for held in holds])]
 
 
 def _fitting(tried: Sequence[tuple[str, Sequence[Any]]], present: Sequence[bool]) -> list[str]:

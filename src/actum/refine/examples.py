@@ -1,4 +1,4 @@
-"""What a kept run shows as an example: its input, its calls as they were carried out, its output (R5, R30)."""
+"""A kept run as an example: its input, its calls as they were carried out, its output (R5, R30)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_READ = 20_000
 _MOST_ELEMENTS = 10_000
 _MARK, _NEVER = "refine", "never"
 _OWN_WAYS = frozenset({"_each", "_when", "_else", "_instance", "_scopes"})
-"""With these a call of a model isn't refined."""
+"""Keys with which a call of a model isn't refined."""
 _CALLS = re.compile(r"†(calls|results)\.(\d+)")
 
 
@@ -40,7 +40,7 @@ _CALLS = re.compile(r"†(calls|results)\.(\d+)")
 class Step:
     """One call of an example. `authored` are its parameters as they were written, `arguments` as carried out.
 
-    `places` are its own and those of equal reads that it stands for.
+    `places` are its place and those of the equal reads that it stands for.
     """
 
     places: tuple[str, ...]
@@ -55,13 +55,13 @@ class Step:
 
     @property
     def kind(self) -> tuple[str, tuple[str, ...]]:
-        """What makes it the same call in another example: its tool and the names of its parameters."""
+        """By what it is found in other examples: its tool and the names of its parameters."""
         return self.tool, tuple(sorted(self.arguments))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A run that counts: `steps` in the order of its shape, `output` and how that was authored."""
+    """A run that counts: its `steps` in the order of its shape, its `output` and how that was authored."""
 
     name: str
     run: Idea
@@ -73,10 +73,10 @@ class Example:
     last: int
     """The number of its last answer."""
     record: Sequence[RecordedCall]
-    """What its calls came to, and what a reader would have answered a plan."""
+    """What its calls returned, and what a reader would have answered a plan."""
 
     def numbered(self, value: Any, answer: int, numbers: Mapping[str, int]) -> Any:
-        """A value as it was authored in an answer, where each call stands under the number that its place has here."""
+        """A value as authored in an answer, with its calls renumbered by their places."""
 
         def named(match: re.Match[str]) -> str:
             place = self.place_of(match[1], int(match[2]), answer)
@@ -88,13 +88,13 @@ class Example:
         """The place of the call that an answer names as `†calls.N` or `†results.N`."""
         if kind == "calls":
             return f"{answer}.{number}"
-        return next((str(one.get(OF)) for one in self.run.context if one.get(NUMBER) == number), "")
+        return next((str(message.get(OF)) for message in self.run.context if message.get(NUMBER) == number), "")
 
     def reads_of(self, step: Step) -> set[str]:
         """The places of the calls that a step's author referred to."""
         texts = (value for _, value in leaves_of(step.authored) if isinstance(value, str))
-        found = (match for text in texts for match in _CALLS.finditer(text))
-        return {self.place_of(match[1], int(match[2]), step.answer) for match in found}
+        matches = (match for text in texts for match in _CALLS.finditer(text))
+        return {self.place_of(match[1], int(match[2]), step.answer) for match in matches}
 
 
 def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
@@ -114,9 +114,9 @@ def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
     begins = _begins(account, name)
     steps = _steps(account, calls_of(run), toolset.reading, name)
     noted: Mapping[str, Any] = account.about.get(TOOLS, {})
-    for one in (step.tool for step in steps if step.tool in noted):
-        if not f"{toolset.digests.get(one)} ".startswith(f"{noted[one]} "):
-            raise RefineError(f"{name}: the tool {one!r} is another one today", code="stale")
+    for tool in (step.tool for step in steps if step.tool in noted):
+        if not f"{toolset.digests.get(tool)} ".startswith(f"{noted[tool]} "):
+            raise RefineError(f"{name}: the tool {tool!r} is another one today", code="stale")
     if len(steps) > _MOST_CALLS:
         raise RefineError(f"{name}: {len(steps)} calls, at most {_MOST_CALLS} are refined", code="too_large")
     written = [step.arguments for step in steps]
@@ -139,7 +139,7 @@ def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
 
 
 def _begins(account: Account, name: str) -> Sequence[JsonObject]:
-    """What an example was given: of a run that has left a refined plan, what came before the plan (R26)."""
+    """What an example was given: if the run has left a refined plan, what came before the plan (R26)."""
     at = next((at for at, message in enumerate(account.idea.context) if REFINED in message), None)
     planned = [answer.request is None for answer in account.answers]
     if all(planned) or (at is None and any(planned)):
@@ -154,8 +154,8 @@ def never(run: str | Path) -> None:
         IdeaError: no run that has ended is kept there, or the file can't be written.
     """
     path = path_given(run)
-    own = Idea.load(path)
-    if about_of(own.meta, str(run)).get("output") is None:
+    idea = Idea.load(path)
+    if about_of(idea.meta, str(run)).get("output") is None:
         raise IdeaError(f"{run}: only a run that has ended with an output can be an example")
     text = read_idea(read_text(path), str(run))
     write_text(path, write_idea(replace(text, meta={**text.meta, _MARK: _NEVER})))
@@ -168,15 +168,15 @@ def _has_more(value: Any, most: int) -> bool:
 def _steps(account: Account, calls: Sequence[CallAccount], reads: Collection[str], name: str) -> list[Step]:
     """The calls that came to something; equal reads are one, unless an effect lies between (R6)."""
     steps: list[Step] = []
-    known: dict[str, int] = {}
-    refined = {one.number for one in account.answers if one.request is None}
+    read_at: dict[str, int] = {}
+    refined = {answer.number for answer in account.answers if answer.request is None}
     for call in calls:
         step = _step(account, call, call.tool in reads, name, is_refined=Place.parse(call.place).answer in refined)
         if step is None:
             continue
         if not step.reads:
-            known.clear()
-        at = known.setdefault(call_key(step.tool, step.arguments), len(steps)) if step.reads else len(steps)
+            read_at.clear()
+        at = read_at.setdefault(call_key(step.tool, step.arguments), len(steps)) if step.reads else len(steps)
         if at < len(steps):
             steps[at] = replace(steps[at], places=(*steps[at].places, *step.places))
         else:
@@ -185,22 +185,22 @@ def _steps(account: Account, calls: Sequence[CallAccount], reads: Collection[str
 
 
 def _step(account: Account, call: CallAccount, is_read: bool, name: str, *, is_refined: bool) -> Step | None:
-    # what a refined plan refers to explains nothing: other examples have explained it
+    # a reference of a refined plan proves nothing new: its other examples have explained it
     seen = account.find(call.place)
     authored = {} if is_refined else None if seen is None else seen.authored
     if authored is None or _OWN_WAYS & authored.keys():
-        told = "_each" if authored is None else ", ".join(sorted(_OWN_WAYS & authored.keys()))
-        raise RefineError(f"{name}: call {call.place} was written with {told}", code="other_shape")
+        keys = "_each" if authored is None else ", ".join(sorted(_OWN_WAYS & authored.keys()))
+        raise RefineError(f"{name}: call {call.place} was written with {keys}", code="other_shape")
     is_latent = call.by == MODEL
     if call.state != "done":
-        # of a model's, one that wasn't made was denied, or had to be mended: a record doesn't tell these apart
+        # a model's call that wasn't made was denied or corrected: a record doesn't tell these apart
         if not (is_read or is_latent or (is_refined and call.state == "not made")):
             raise RefineError(f"{name}: the effect {call.tool} (call {call.place}) {call.state}", code="failed_effect")
         return None
     place = Place.parse(call.place)
     return Step(
         places=(call.place,),
-        # the elements of a plan stand one behind another, before all answers: what is behind may read what is before
+        # the elements of a plan come in order, before all answers: each may read the earlier ones
         answer=(place.index or 0) - _MOST_ELEMENTS if is_refined else place.answer,
         tool=call.tool,
         reads=is_read or is_latent,

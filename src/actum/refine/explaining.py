@@ -69,7 +69,7 @@ class Explaining:
         texts = {text if isinstance(text, str) else None for text in authored}
         if len(texts) == 1 and (text := next(iter(texts))) is not None and _refers(text):
             note = Explanation(leaf=place.at, text=text, how="authored", why="as all examples wrote it")
-            return self._with_own_words(place, note, own_words(text))
+            return self._with_literal_words(place, note, own_words(text))
         if self.confirmed.get(place.at):
             return Explanation(leaf=place.at, text=self.confirmed[place.at], how="confirmed", why="confirmed")
         return None
@@ -108,16 +108,16 @@ class Explaining:
             filled = None if self.holes is None else self.holes.filled(values, place)
             return filled or _hole(place, "no term gives it in all examples")
         note = _by(place, fitting)
-        return self._with_own_words(place, note, fitting[0].words)
+        return self._with_literal_words(place, note, fitting[0].words)
 
-    def _with_own_words(self, place: Leaf, note: Explanation, words: Sequence[str]) -> Explanation:
+    def _with_literal_words(self, place: Leaf, note: Explanation, words: Sequence[str]) -> Explanation:
         """A text with literal words: any of them that never varied may have been filled in from data (R12)."""
         for word in filter(self._is_foreign, addresses(words)):
             if any(isinstance(text, str) and word in text for text in self.read(place)):
-                raise _taken(word, place.at)
+                raise _taken_from_data(word, place.at)
         for text, source in self._perhaps_filled_in(place, words) if words else ():
             if source.step >= 0 and len(set(source.keys)) == 1:
-                raise _taken(text, place.at)
+                raise _taken_from_data(text, place.at)
             if place.at not in self.confirmed:
                 why = f"{text!r} may be of {source.reference}, in all of which it was: --confirm {place.at}"
                 return replace(note, how="question", why=why)
@@ -144,7 +144,7 @@ class Explaining:
             raise RefineError("a secret can't be a constant: make it a reference", code="secret", path=place.at)
         if place.at in self.confirmed:
             if self._is_from_data(place, value):
-                raise _taken(value, place.at)
+                raise _taken_from_data(value, place.at)
             return replace(note, how="confirmed", why="confirmed")
         if self.author.declares(value, schema):
             return self._guarded(place, values, replace(note, why="its schema says so"))
@@ -158,7 +158,7 @@ class Explaining:
             if place.tool is None and same:
                 why = f"the same in all, and read: --confirm {place.at}={same[0].text}"
                 return replace(note, how="question", why=why)
-            raise _taken(value, place.at)
+            raise _taken_from_data(value, place.at)
         return replace(note, how="question", why=f"the same in all, said nowhere: --confirm {place.at}")
 
     def _guarded(self, place: Leaf, values: Sequence[Any], note: Explanation) -> Explanation:
@@ -178,7 +178,7 @@ class Explaining:
         return is_word and not is_given and any(_holds(result, value) for result in self.read(place))
 
 
-def _taken(value: Any, at: str) -> RefineError:
+def _taken_from_data(value: Any, at: str) -> RefineError:
     return RefineError(
         f"{encode(value)} stands in what a call has returned, and in nothing given: it can't be a constant; "
         f"write it into the Idea if it is meant, or say with --confirm {at}=†… from where it comes",

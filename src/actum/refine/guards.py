@@ -1,9 +1,10 @@
-"""What the input and results looked like in all examples: a plan is left where they look otherwise (R22)."""
+"""The shapes of the input and of results in all examples: a plan is left where they differ (R22)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ..protocol.call import EXPECT
@@ -12,10 +13,10 @@ from .author import Author, declared_at
 from .shapes import SharedCall
 
 _LONGEST = 1_000
-"""How many characters the shape of a result has, about; of a longer one only the outermost keys are expected."""
+"""About how many characters the shape of a result may have; a longer one is cut to its outermost keys."""
 _DEEPEST = 3
 _TIMES = 10
-"""How much longer a text or a list of the input may be than any that was seen."""
+"""How many times longer a text or a list of the input may be than any that was seen."""
 _ANY = float("inf")
 _FORMATS = (
     r"^\d{4}-\d{2}-\d{2}$",  # a day
@@ -29,13 +30,13 @@ _FORMATS = (
 def guard_of_input(inputs: Sequence[JsonObject], author: Author) -> Iterator[JsonObject]:
     """What is expected of the input where its schema admits what no example had: keys, types, lengths, formats."""
     declared = declared_at(author.given, ())
-    own = seen(inputs, is_input=True, declared=frozenset(declared.get("properties", {})))
-    if any(_is_narrower(one, declared_at(declared, path)) for path, one in _parts(own)):
-        yield {EXPECT: {"of": "†input", "as": own}}
+    shape = seen(inputs, is_input=True, declared=frozenset(declared.get("properties", {})))
+    if any(_is_narrower(part, declared_at(declared, path)) for path, part in _parts(shape)):
+        yield {EXPECT: {"of": "†input", "as": shape}}
 
 
 def guards_of_results(slots: Sequence[SharedCall], author: Author) -> Iterator[JsonObject]:
-    """What is expected of results of which no schema says how they look."""
+    """What is expected of results that no schema describes."""
     for number, slot in enumerate(slots):
         tool = author.tools.get(slot.first.tool)
         if slot.how != "once" or tool is None or tool.result:
@@ -51,64 +52,61 @@ def guards_of_results(slots: Sequence[SharedCall], author: Author) -> Iterator[J
 def seen(
     values: Sequence[Json], *, is_input: bool = False, declared: Collection[str] = (), depth: int = _DEEPEST
 ) -> JsonObject:
-    """The schema of what values have in common, without any of their contents: a key that not all have may be data.
+    """The schema of what values have in common, without their contents; a key that not all have may be data.
 
     Args:
         values: what was seen.
-        is_input: whether other keys than these aren't expected, but for those `declared` that were seen, nor texts and
-            lists that are much longer, nor texts in another format.
-        declared: keys that a schema names.
-        depth: how many levels are told.
+        is_input: whether to refuse keys that weren't seen, much longer texts and lists, and other formats.
+        declared: keys that a schema names: they are taken even if not all values have them.
+        depth: how many levels are described.
     """
-    objects = [one for one in values if is_object(one)]
-    lists = [one for one in values if is_list(one)]
+    objects = [value for value in values if is_object(value)]
+    lists = [value for value in values if is_list(value)]
     if not values or not depth:
         return {}
     if len(objects) == len(values):
         common = set(objects[0]).intersection(*objects[1:])
-        names = sorted(common | {key for one in objects for key in one if key in declared})
-        held = {key: [one[key] for one in objects if key in one] for key in names}
-        parts = {key: seen(found, is_input=is_input, depth=depth - 1) for key, found in held.items()}
-        own: JsonObject = {"type": "object", "properties": parts, "required": sorted(common)}
-        return {**own, "additionalProperties": False} if is_input and depth == _DEEPEST else own
+        names = sorted(common | {key for item in objects for key in item if key in declared})
+        values_by_key = {key: [item[key] for item in objects if key in item] for key in names}
+        parts = {key: seen(held, is_input=is_input, depth=depth - 1) for key, held in values_by_key.items()}
+        schema: JsonObject = {"type": "object", "properties": parts, "required": sorted(common)}
+        return {**schema, "additionalProperties": False} if is_input and depth == _DEEPEST else schema
     if len(lists) == len(values):
-        items = seen([item for one in lists for item in one], is_input=is_input, depth=depth - 1)
+        items = seen([*chain(*lists)], is_input=is_input, depth=depth - 1)
         most: JsonObject = {"maxItems": _TIMES * max(map(len, lists))} if is_input else {}
         return {"type": "array"} | most | ({"items": items} if items else {})
     kinds = sorted(set(map(_kind, values)))
-    texts = [one for one in values if isinstance(one, str)] if is_input else []
+    texts = [value for value in values if isinstance(value, str)] if is_input else []
     return {"type": kinds if len(kinds) > 1 else kinds[0]} | (_of_texts(texts) if texts else {})
 
 
 def _of_texts(texts: Sequence[str]) -> JsonObject:
-    """How long texts may be, and the format that all have."""
-    own: JsonObject = {"maxLength": _TIMES * max(map(len, texts))}
-    found = next((one for one in _FORMATS if all(re.search(one, text) for text in texts)), None)
-    return own if found is None else {**own, "pattern": found}
+    """The length that texts may have, and the format that all have."""
+    schema: JsonObject = {"maxLength": _TIMES * max(map(len, texts))}
+    pattern = next((form for form in _FORMATS if all(re.search(form, text) for text in texts)), None)
+    return schema if pattern is None else {**schema, "pattern": pattern}
 
 
 def _parts(schema: JsonObject, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
     yield path, schema
-    for key, one in schema.get("properties", {}).items():
-        yield from _parts(one, (*path, key))
+    for key, part in schema.get("properties", {}).items():
+        yield from _parts(part, (*path, key))
 
 
-def _is_narrower(own: JsonObject, declared: JsonObject) -> bool:
+def _is_narrower(shape: JsonObject, declared: JsonObject) -> bool:
     """Whether a schema admits something that no example had."""
-    if not own:
+    if not shape or {"const", "enum"} & declared.keys():
         return False
-    if {"const", "enum"} & declared.keys():
-        return False
-    said: Any = declared.get("type")
-    if said != own["type"] and not (own["type"] == "number" and said == "integer"):
+    kind: Any = declared.get("type")
+    if kind != shape["type"] and not (shape["type"] == "number" and kind == "integer"):
         return True
-    if any(own.get(key, _ANY) < declared.get(key, _ANY) for key in ("maxLength", "maxItems")) or (
-        "pattern" in own and not {"pattern", "format"} & declared.keys()
+    if any(shape.get(key, _ANY) < declared.get(key, _ANY) for key in ("maxLength", "maxItems")) or (
+        "pattern" in shape and not {"pattern", "format"} & declared.keys()
     ):
         return True
-    more = set(declared.get("properties", {})) - set(own.get("properties", {}))
-    optional = set(own.get("required", ())) - set(declared.get("required", ()))
-    return own["type"] == "object" and bool(more | optional)
+    unseen = set(declared.get("properties", {})) - set(shape.get("properties", {}))
+    optional = set(shape.get("required", ())) - set(declared.get("required", ()))
+    return shape["type"] == "object" and bool(unseen | optional)
 
 
 def _kind(value: Any) -> str:

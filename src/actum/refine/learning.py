@@ -304,12 +304,12 @@ class Plans:
         try:
             result = await run
         except PlanFailed:
-            await _kept(self._file.note_use, asked.known, "left")
+            await _try_to(self._file.note_use, asked.known, "left")
             raise
         if result.waiting and result.output is None:
             return result
         how = "left" if result.solutions else "filled" if result.usage.requests else "hit"
-        uses = await _kept(self._file.note_use, asked.known, how)
+        uses = await _try_to(self._file.note_use, asked.known, how)
         at = next((call.place for call in result.calls if call.state != "done"), None) if how == "left" else None
         result = replace(result, plan=PlanUse(hash=asked.known.hash, how=how, at=at))
         if how == "left":
@@ -331,9 +331,9 @@ class Plans:
             _LOG.info("a plan wasn't compared with its model: %s", error.message)
             return
         if not is_alike(jsonable(ordinary.output), jsonable(result.output)):
-            await _kept(self._file.rest, known)
+            await _try_to(self._file.rest, known)
         if ordinary.output is not None:
-            await _kept(self._file.add, asked.family, _as_run(ordinary, schema))
+            await _try_to(self._file.add, asked.family, _as_run(ordinary, schema))
 
     async def _learn(self, asked: PlannedRequest, result: Result[Any], schema: Any) -> None:
         """Take a run as an example, and derive the plan of its family anew."""
@@ -343,7 +343,7 @@ class Plans:
         if not self.learns or asked.asking.model is None:
             return
         run = _as_run(result, schema)
-        runs = await _kept(self._file.add, asked.family, run)
+        runs = await _try_to(self._file.add, asked.family, run)
         if runs is None or len(runs) < LEAST:
             return
         idea = Idea(context=asked.given, schema=run.schema)
@@ -354,10 +354,10 @@ class Plans:
             return
         if not refined.questions and refined.proof.holds:
             is_used = self.learns == "reads" and not refined.effects and not refined.left_out
-            await _kept(self._file.put, asked.family, asked.tools, refined, "used" if is_used else "proposed")
+            await _try_to(self._file.put, asked.family, asked.tools, refined, "used" if is_used else "proposed")
 
 
-async def _kept(write: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
+async def _try_to(write: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
     """Write to the file; where that fails, the run that has ended keeps its result."""
     try:
         return await asyncio.to_thread(write, *given, **named)

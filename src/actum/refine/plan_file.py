@@ -39,8 +39,10 @@ create table if not exists tallies (
 pragma user_version = {_VERSION};
 """
 
+_COLUMNS = ("family", "hash", "plan", "state", "effects", "tools", "hits", "filled", "left", "saved")
 _SELECT = (
-    "select p.family, p.hash, plan, state, effects, tools, hits, filled, left, requests from plans p "
+    "select p.family, p.hash, plan, state, effects, tools, coalesce(hits, 0), coalesce(filled, 0), coalesce(left, 0), "
+    "coalesce(hits * requests, 0.0) from plans p "
     "left join tallies t on t.tenant = p.tenant and t.hash = p.hash where p.tenant = ?"
 )
 
@@ -143,21 +145,13 @@ class PlanFile:
     def _selected(self, condition: str, *values: str) -> list[ShelvedPlan]:
         with self.database.used() as database:
             rows = database.execute(f"{_SELECT} {condition}", (self.tenant, *values)).fetchall()
-        return [
-            ShelvedPlan(
-                family=family,
-                hash=digest,
-                plan=json.loads(plan),
-                state=state,
-                effects=tuple(filter(None, effects.split(","))),
-                tools=tools,
-                hits=hits or 0,
-                filled=filled or 0,
-                left=left or 0,
-                saved=(hits or 0) * (requests or 0.0),
+        plans: list[Any] = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+        for plan in plans:
+            plan["plan"], plan["effects"] = (
+                json.loads(plan["plan"]),
+                tuple(filter(None, str(plan["effects"]).split(","))),
             )
-            for family, digest, plan, state, effects, tools, hits, filled, left, requests in rows
-        ]
+        return [ShelvedPlan(**plan) for plan in plans]
 
     def note_use(self, plan: ShelvedPlan, how: Literal["hit", "filled", "left"]) -> int:
         """Note that a plan has answered, or was left; left too often, it rests. The number of this use."""

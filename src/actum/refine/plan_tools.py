@@ -23,6 +23,10 @@ def asking(plan: JsonObject) -> int:
 
 def effects_of(plan: JsonObject, toolset: Toolset) -> tuple[str, ...]:
     """The tools of a plan that don't only read."""
+    return tuple(sorted(called_in(plan, toolset) - toolset.reading - toolset.latent))
+
+
+def called_in(plan: JsonObject, toolset: Toolset) -> set[str]:
+    """The tools that a plan calls, but for the reader."""
     calls = [element for element in plan["plan"] if "_tool" in element and not is_read(element, toolset.tools)]
-    called = {str(call["_tool"]) for call in calls}
-    return tuple(sorted(called - toolset.reading - toolset.latent))
+    return {str(call["_tool"]) for call in calls}

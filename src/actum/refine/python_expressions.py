@@ -45,9 +45,9 @@ _PLAIN = (
 """What means the same in Python."""
 
 
-def not_python(what: str, leaf: str | None = None) -> RefineError:
+def not_python(subject: str, leaf: str | None = None) -> RefineError:
     """Why something can't be written."""
-    return RefineError(f"{what} can't be written as Python", code="not_python", path=leaf)
+    return RefineError(f"{subject} can't be written as Python", code="not_python", path=leaf)
 
 
 def name(of: str) -> ast.Name:
@@ -91,18 +91,18 @@ class PythonExpressions:
             raise not_python(f"{value!r}: {error}:") from None
         return self._filled(parsed.value, parsed.expressions)
 
-    def condition(self, said: Any) -> ast.expr:
+    def condition(self, condition: Any) -> ast.expr:
         """What has to be true."""
-        return self.value(said if not isinstance(said, str) or "{" in said else f"{{{said}}}")
+        return self.value(condition if not isinstance(condition, str) or "{" in condition else f"{{{condition}}}")
 
     def _filled(self, value: Any, expressions: tuple[Expression, ...]) -> ast.expr:
         if isinstance(value, Hole):
             return self._expression(expressions[value.number])
         if is_object(value):
-            members = [self._filled(one, expressions) for one in value.values()]
+            members = [self._filled(part, expressions) for part in value.values()]
             return ast.Dict([ast.Constant(key) for key in value], list(members))
         if is_list(value):
-            return ast.List([self._filled(one, expressions) for one in value], ast.Load())
+            return ast.List([self._filled(part, expressions) for part in value], ast.Load())
         return ast.Constant(value)
 
     def _expression(self, expression: Expression) -> ast.expr:
@@ -113,7 +113,7 @@ class PythonExpressions:
         parts = expression.parts
         if len(parts) == 1 and isinstance(parts[0], Computation) and not parts[0].format:
             return self._computation(parts[0])
-        return _joined([ast.Constant(one) if isinstance(one, str) else self._part(one) for one in parts])
+        return _joined([ast.Constant(part) if isinstance(part, str) else self._part(part) for part in parts])
 
     def _part(self, part: Computation) -> ast.expr:
         """A group in a text: what is declared as a text stands as it is."""
@@ -129,21 +129,22 @@ class PythonExpressions:
     def _reference(self, reference: Reference) -> ast.expr:
         path = list(reference.path)
         if reference.kind == "input" and path and path[0] in self.given:
-            own = name(self.given[str(path.pop(0))])
+            variable = name(self.given[str(path.pop(0))])
         elif reference.kind == CALLS and path and path[0] in self.results:
-            own = name(self.results[int(path.pop(0))])
+            variable = name(self.results[int(path.pop(0))])
         elif reference.kind == "each":
-            own = name("each")
+            variable = name("each")
         else:
             raise not_python(str(reference))
-        self.used.add(own.id)
-        found: ast.expr = own
+        self.used.add(variable.id)
+        expression: ast.expr = variable
         for key in path:
-            found = at_key(found, key)
-        return found
+            expression = at_key(expression, key)
+        return expression
 
     def _computation(self, computation: Computation) -> ast.expr:
-        return self._node(computation.tree, {f"ref_{at}": one for at, one in enumerate(computation.references)})
+        references = {f"ref_{at}": reference for at, reference in enumerate(computation.references)}
+        return self._node(computation.tree, references)
 
     def _node(self, node: ast.expr, references: Mapping[str, Reference]) -> ast.expr:
         return _Translation(self, references).visit(node)
@@ -165,13 +166,13 @@ class _Translation(ast.NodeTransformer):
         if not isinstance(node, _PLAIN):
             raise not_python(f"{type(node).__name__} in an expression")
         # A copy: trees are shared, and lists in them are changed in place.
-        own: dict[str, Any] = {key: [*value] if is_list(value) else value for key, value in ast.iter_fields(node)}
+        fields: dict[str, Any] = {key: [*value] if is_list(value) else value for key, value in ast.iter_fields(node)}
         kind: Any = type(node)
-        return super().generic_visit(kind(**own))
+        return super().generic_visit(kind(**fields))
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        found = self._references.get(node.id)
-        return name(node.id) if found is None else self._writer._reference(found)  # pyright: ignore[reportPrivateUsage] -- of this module
+        reference = self._references.get(node.id)
+        return name(node.id) if reference is None else self._writer._reference(reference)  # pyright: ignore[reportPrivateUsage] -- of this module
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if may_miss(node):
@@ -185,14 +186,14 @@ class _Translation(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         sides = [node.left, *node.comparators]
-        in_order = any(isinstance(one, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for one in node.ops)
+        in_order = any(isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for operator in node.ops)
         if in_order and not any(map(_is_number, sides)):  # two times in different forms are compared as times
             raise not_python("which of two values is the greater, where neither is a number that is written there,")
-        return ast.Compare(self.visit(node.left), node.ops, [self.visit(one) for one in node.comparators])
+        return ast.Compare(self.visit(node.left), node.ops, [self.visit(operand) for operand in node.comparators])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        arguments = [self.visit(one) for one in node.args]
-        named = [self.visit(one) for one in node.keywords]
+        arguments = [self.visit(arg) for arg in node.args]
+        named = [self.visit(keyword) for keyword in node.keywords]
         if isinstance(node.func, ast.Attribute):
             if node.func.attr not in _METHODS:
                 raise not_python(f".{node.func.attr}()")
@@ -205,7 +206,7 @@ class _Translation(ast.NodeTransformer):
         return ast.Call(ast.Attribute(self._writer._own("functions"), word, ast.Load()), arguments, named)  # pyright: ignore[reportPrivateUsage] -- as above
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        return _joined([self.visit(one) for one in node.values])
+        return _joined([self.visit(part) for part in node.values])
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         form = node.format_spec.values[0] if isinstance(node.format_spec, ast.JoinedStr) else None
@@ -234,5 +235,5 @@ def _plain_reference(part: Computation) -> Reference | None:
         node = node.value
     if not isinstance(node, ast.Name) or not node.id.startswith("ref_"):
         return None
-    own = part.references[int(node.id.removeprefix("ref_"))]
-    return Reference(own.kind, (*own.path, *reversed(path)))
+    reference = part.references[int(node.id.removeprefix("ref_"))]
+    return Reference(reference.kind, (*reference.path, *reversed(path)))

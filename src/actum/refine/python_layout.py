@@ -15,8 +15,8 @@ _TEXT = re.compile(r"\b_text_(\d+)_\b")
 
 def statement(before: str, value: ast.expr, after: str = "", *, indent: int = 4) -> str:
     """A statement whose value is laid out over several lines where one is too short."""
-    own = " " * indent + before
-    text = own + _laid(value, indent, len(own), len(after)) + after
+    start = " " * indent + before
+    text = start + _laid(value, indent, len(start), len(after)) + after
     # What can't be broken here is left as it is by others, too.
     return text + _SKIP if any(len(line) > _WIDTH for line in text.splitlines()) else text
 
@@ -49,8 +49,8 @@ def flat(node: ast.expr, quote: str = '"') -> str:
 
 def python_text(value: str, quote: str = '"') -> str:
     """A text as Python writes it."""
-    own = repr(value)
-    return f'"{own[1:-1]}"' if quote == '"' and own[0] == "'" and '"' not in own else own
+    quoted = repr(value)
+    return f'"{quoted[1:-1]}"' if quote == '"' and quoted[0] == "'" and '"' not in quoted else quoted
 
 
 def _formatted(parts: Sequence[ast.expr], quote: str) -> str:
@@ -59,12 +59,12 @@ def _formatted(parts: Sequence[ast.expr], quote: str) -> str:
     is_plain = quote == '"'
     for part in parts:
         if isinstance(part, ast.FormattedValue):
-            own = flat(part.value, "'")
-            is_plain = is_plain and "\\" not in own
-            written.append(f"{{{own}:{_form(part)}}}" if _form(part) else f"{{{own}}}")
+            inner_text = flat(part.value, "'")
+            is_plain = is_plain and "\\" not in inner_text
+            written.append(f"{{{inner_text}:{_form(part)}}}" if _form(part) else f"{{{inner_text}}}")
         elif isinstance(part, ast.Constant):
             written.append(repr("'" + str(part.value))[2:-1].replace("{", "{{").replace("}", "}}"))
-    if is_plain and not any('"' in one for one in written):
+    if is_plain and not any('"' in text for text in written):
         return f'f"{"".join(written)}"'
     pieces = [_piece(part, quote) for part in parts]
     return f"{python_text('', quote)}.join([{', '.join(pieces)}])"
@@ -73,8 +73,8 @@ def _formatted(parts: Sequence[ast.expr], quote: str) -> str:
 def _piece(part: ast.expr, quote: str) -> str:
     if not isinstance(part, ast.FormattedValue):
         return flat(part, quote)
-    own = flat(part.value, quote)
-    return f"format({own}, {python_text(_form(part), quote)})" if _form(part) else own
+    inner = flat(part.value, quote)
+    return f"format({inner}, {python_text(_form(part), quote)})" if _form(part) else inner
 
 
 def _form(part: ast.FormattedValue) -> str:
@@ -84,9 +84,9 @@ def _form(part: ast.FormattedValue) -> str:
 
 def _laid(node: ast.expr, indent: int, before: int, after: int) -> str:
     """An expression that begins behind so many characters, with so many behind it."""
-    one = flat(node)
-    if before + len(one) + after <= _WIDTH:
-        return one
+    line = flat(node)
+    if before + len(line) + after <= _WIDTH:
+        return line
     inner = indent + 4
     match node:
         case ast.Await():
@@ -101,31 +101,30 @@ def _laid(node: ast.expr, indent: int, before: int, after: int) -> str:
         case ast.List(elts=items) if items:
             return _block("[", [f"{_laid(item, inner, inner, 1)}," for item in items], "]", indent)
         case ast.Call(func=function, args=[ast.GeneratorExp() as argument], keywords=[]):
-            own = flat(argument)[1:-1]
-            lines = [own] if inner + len(own) <= _WIDTH else _looped(argument, inner)
+            inside = flat(argument)[1:-1]
+            lines = [inside] if inner + len(inside) <= _WIDTH else _looped(argument, inner)
             return _block(f"{flat(function)}(", lines, ")", indent)
         case ast.Call(func=function, args=[argument], keywords=[]):
             return _block(f"{flat(function)}(", [_laid(argument, inner, inner, 0)], ")", indent)
         case ast.Call(func=function, args=arguments, keywords=[]) if arguments:
             joined = ", ".join(map(flat, arguments))
-            own = (
-                [joined] if inner + len(joined) <= _WIDTH else [f"{_laid(one, inner, inner, 1)}," for one in arguments]
-            )
-            return _block(f"{flat(function)}(", own, ")", indent)
+            lines = [f"{_laid(argument, inner, inner, 1)}," for argument in arguments]
+            inside = [joined] if inner + len(joined) <= _WIDTH else lines
+            return _block(f"{flat(function)}(", inside, ")", indent)
         case ast.ListComp():
-            own = flat(node)[1:-1]
-            return _block("[", [own] if inner + len(own) <= _WIDTH else _looped(node, inner), "]", indent)
+            inside = flat(node)[1:-1]
+            return _block("[", [inside] if inner + len(inside) <= _WIDTH else _looped(node, inner), "]", indent)
         case ast.GeneratorExp():
             return _block("(", _looped(node, inner), ")", indent)
         case _:
-            return one
+            return line
 
 
 def _looped(node: ast.ListComp | ast.GeneratorExp, indent: int) -> list[str]:
     lines = [_laid(node.elt, indent, indent, 0)]
     for loop in node.generators:
         lines.append(f"for {flat(loop.target)} in {flat(loop.iter)}")
-        lines += [f"if {flat(one)}" for one in loop.ifs]
+        lines += [f"if {flat(condition)}" for condition in loop.ifs]
     return lines
 
 

@@ -15,12 +15,12 @@ from typing import Any
 from ..dataflow.reference import CALLS, Reference
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, EXPECT, THEN, VALUE, WHEN
-from ..protocol.reader import is_read
 from ..schema.json import JsonObject, is_object
-from ..schema.walk import properties_of, required_of
+from ..schema.walk import properties_of, required_of, unused
 from .author import Author, declared_at
 from .deriving import slots_in
 from .examples import Example
+from .plan_tools import called_in
 from .python_expressions import PythonExpressions, call, name, not_python
 from .python_layout import python_text, statement
 from .python_types import PythonTypes, is_python_name, titled
@@ -36,7 +36,7 @@ _WIDTH = 84
 
 @dataclass(slots=True)
 class PythonFunction:
-    """Writes the function of a plan, of whose `examples` the undeclared types are."""
+    """Writes the function of a plan; types that no schema declares are those of the `examples`."""
 
     function: str
     plan: JsonObject
@@ -58,8 +58,8 @@ class PythonFunction:
         parameters = self._parameters(types)
         outputs = [example.output for example in self.examples]
         returned = types.of(self.author.schema_of(()), outputs, titled(self.function))
-        self._body([one.partition(":")[0] for one in parameters], returned)
-        declared = [f"class {own}(TypedDict):\n" + _indented(lines) for own, lines in reversed(types.classes.items())]
+        self._body([parameter.partition(":")[0] for parameter in parameters], returned)
+        classes = [f"class {title}(TypedDict):\n{_indented(types.classes[title])}" for title in reversed(types.classes)]
         typing = sorted(types.imported)
         head = [f'"""{_docstring(self.about)}"""', ""]
         head += ["from asyncio import gather"] if self.uses_gather else []
@@ -69,82 +69,78 @@ class PythonFunction:
         head += [f"from actum.refine import {', '.join(sorted(self.imported))}"] if self.imported else []
         signature = f"async def {self.function}({', '.join(parameters)}) -> {returned}:"
         if len(signature) > _WIDTH + 4:
-            signature = f"async def {self.function}(\n" + _indented([f"{one}," for one in parameters])
+            signature = f"async def {self.function}(\n" + _indented([f"{parameter}," for parameter in parameters])
             signature += f") -> {returned}:"
-        own = [f'@tools.tool(effects="{self._effects()}")', signature, f'    """{_docstring(self._words(), 4)}"""']
-        return (
-            "\n\n\n".join(["\n".join(head), *(one.rstrip() for one in declared), "\n".join([*own, *self.lines])]) + "\n"
-        )
+        function = [f'@tools.tool(effects="{self._effects()}")', signature, f'    """{_docstring(self._words(), 4)}"""']
+        parts = ["\n".join(head), *map(str.rstrip, classes), "\n".join([*function, *self.lines])]
+        return "\n\n\n".join(parts) + "\n"
 
     def _parameters(self, types: PythonTypes) -> list[str]:
-        """The values of the input, each with its type."""
+        """The parameters, one for each value of the input, with their types."""
         schema: Any = self.author.given if is_object(self.author.given) else {}
         inputs = [example.input for example in self.examples]
-        names = list(properties_of(schema)) or sorted({key for one in inputs for key in one})
-        if wrong := [one for one in names if not is_python_name(one) or one in _TAKEN or one == self.function]:
+        names = list(properties_of(schema)) or sorted({key for given in inputs for key in given})
+        if wrong := [key for key in names if not is_python_name(key) or key in _TAKEN or key == self.function]:
             raise not_python(f"a parameter of the name {wrong[0]!r}")
         required, optional = list[str](), list[str]()
-        for one in names:
-            held = [given[one] for given in inputs if one in given]
-            declared = declared_at(schema, (one,))
-            found = types.of(declared, held, titled(f"{self.function}_{one}"))
+        for key in names:
+            values = [given[key] for given in inputs if key in given]
+            declared = declared_at(schema, (key,))
+            annotation = types.of(declared, values, titled(f"{self.function}_{key}"))
             if "default" in declared and not isinstance(declared["default"], list | dict):
                 value = declared["default"]
-                told = python_text(value) if isinstance(value, str) else repr(value)
-                optional.append(f"{one}: {found} = {told}")
-            elif one in required_of(schema) or len(held) == len(inputs):
-                required.append(f"{one}: {found}")
-            elif re.search(rf"†input\.{one}\b", str(self.plan)):
-                raise not_python(f"the optional value {one!r} of the input, which the plan reads,")
+                default = python_text(value) if isinstance(value, str) else repr(value)
+                optional.append(f"{key}: {annotation} = {default}")
+            elif key in required_of(schema) or len(values) == len(inputs):
+                required.append(f"{key}: {annotation}")
+            elif re.search(rf"†input\.{key}\b", str(self.plan)):
+                raise not_python(f"the optional value {key!r} of the input, which the plan reads,")
             else:
-                optional.append(f"{one}: {found} | None = None")
+                optional.append(f"{key}: {annotation} | None = None")
         return [*required, *optional]
 
     def _effects(self) -> str:
-        calls = [one for one in self.plan["plan"] if "_tool" in one and not is_read(one, self.toolset.tools)]
-        tools = [self.toolset.tools.get(str(one["_tool"])) for one in calls]
+        tools = [self.toolset.tools.get(name) for name in called_in(self.plan, self.toolset)]
         effects = {"some" if tool is None else tool.effects for tool in tools}
         return "ordered" if "ordered" in effects else "some" if "some" in effects else "none"
 
     def _words(self) -> str:
-        """What the author has asked for, as the function's description."""
+        """What the author asked for, as the description of the function."""
         return next(reversed(self.author.texts), f"What {self.function} is asked for.")
 
     def _body(self, given: Sequence[str], returned: str) -> None:
         elements: Sequence[JsonObject] = self.plan["plan"]
         results = self._variables(elements, given)
         read = slots_in([elements, self.plan["output"]])
-        writer = PythonExpressions(results, {one: one for one in given}, self._is_text, set(), self.imported)
-        for at, element in sorted(enumerate(elements), key=lambda one: not _is_of_input(one[1])):
+        given_names = dict(zip(given, given, strict=True))
+        writer = PythonExpressions(results, given_names, self._is_text, set(), self.imported)
+        for at, element in sorted(enumerate(elements), key=lambda numbered: not _is_of_input(numbered[1])):
             self._element(element, results[at] if at in read else "", writer)
         output = writer.value(self.plan["output"])
         if returned == "Any" or isinstance(output, ast.Dict | ast.List | ast.JoinedStr | ast.Constant):
             self.lines.append(statement("return ", output))
-        else:  # what tools return may be anything: here it is said what it is
+        else:  # what tools return may be anything: this declares its type
             self.lines += [statement(f"output: {returned} = ", output), "    return output"]
 
     def _variables(self, elements: Sequence[JsonObject], given: Sequence[str]) -> Mapping[int, str]:
-        taken, found = {*given, *_TAKEN, self.function}, dict[int, str]()
-        skipped = {at for at, one in enumerate(elements) if WHEN in one}
+        taken, variables = {*given, *_TAKEN, self.function}, dict[int, str]()
+        skipped = {at for at, element in enumerate(elements) if WHEN in element}
         for at, element in enumerate(elements):
             if slots_in(element) & skipped:
                 raise not_python(f"element {at}, which reads a call that may be skipped,")
             words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", str(element.get("_tool", "value")))
-            own = "_".join(words[1:] if len(words) > 1 and words[0].lower() in _VERBS else words).lower()
-            own = own if is_python_name(own) else f"result_{own}"
-            number, base = 2, own
-            while own in taken:
-                own, number = f"{base}_{number}", number + 1
-            taken.add(own)
-            found[at] = own
+            variable = "_".join(words[1:] if len(words) > 1 and words[0].lower() in _VERBS else words).lower()
+            variable = variable if is_python_name(variable) else f"result_{variable}"
+            variables[at] = unused(variable, taken)
+            taken.add(variables[at])
         if slots_in(self.plan["output"]) & skipped:
             raise not_python("an output that reads a call which may be skipped")
-        return found
+        return variables
 
     def _element(self, element: JsonObject, variable: str, writer: PythonExpressions) -> None:
         before = f"{variable} = " if variable else ""
         if element.get(THEN):
-            return  # what stands behind is awaited behind
+            return  # a function awaits its calls in order anyhow
         if EXPECT in element:
             self._expect(element[EXPECT], writer)
         elif VALUE in element:
@@ -155,7 +151,7 @@ class PythonFunction:
             self._call(element, before, writer)
 
     def _call(self, element: JsonObject, before: str, writer: PythonExpressions) -> None:
-        own = call(name("tools"), writer.value({key: one for key, one in element.items() if key not in {EACH, WHEN}}))
+        awaited = call(name("tools"), writer.value({key: element[key] for key in element if key not in {EACH, WHEN}}))
         tool = self.toolset.tools.get(str(element["_tool"]))
         indent = 4
         if WHEN in element:
@@ -164,7 +160,7 @@ class PythonFunction:
                 condition = ast.Compare(condition, [ast.Is()], [ast.Constant(value=True)])
             self.lines.append(statement("if ", condition, ":"))
             indent = 8
-        made: ast.expr = ast.Await(own)
+        made: ast.expr = ast.Await(awaited)
         if EACH in element:
             items = writer.value(element[EACH])
             loop = ast.comprehension(ast.Name("each", ast.Store()), items, [], 0)
@@ -172,39 +168,36 @@ class PythonFunction:
                 made = ast.ListComp(made, [loop])
             else:
                 self.uses_gather = True
-                made = ast.Await(call(name("gather"), ast.Starred(ast.GeneratorExp(own, [loop]), ast.Load())))
+                made = ast.Await(call(name("gather"), ast.Starred(ast.GeneratorExp(awaited, [loop]), ast.Load())))
         self.lines.append(statement(before, made, indent=indent))
 
-    def _expect(self, said: Any, writer: PythonExpressions) -> None:
+    def _expect(self, expected: Any, writer: PythonExpressions) -> None:
         writer.imported.add("expect")
-        if _is_of_input({EXPECT: said}):
-            self._expect_given(said["as"], writer)
-        elif is_object(said):
-            given = [
-                writer.value(said["of"]),
-                ast.Constant(said["as"]) if isinstance(said["as"], str) else writer.value(said["as"]),
-            ]
-            self.lines.append(statement("", call(name("expect"), *given)))
-        if is_object(said):
-            return
-        condition = writer.condition(said)
-        parts = (
-            condition.values if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And) else [condition]
-        )
-        self.lines += [statement("", call(name("expect"), one)) for one in parts]
+        if _is_of_input({EXPECT: expected}):
+            self._expect_given(expected["as"], writer)
+        elif is_object(expected):
+            value, shape = writer.value(expected["of"]), expected["as"]
+            shown = ast.Constant(shape) if isinstance(shape, str) else writer.value(shape)
+            self.lines.append(statement("", call(name("expect"), value, shown)))
+        else:
+            condition = writer.condition(expected)
+            parts = [condition]
+            if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.And):
+                parts = condition.values
+            self.lines += [statement("", call(name("expect"), part)) for part in parts]
 
     def _expect_given(self, shape: JsonObject, writer: PythonExpressions) -> None:
         """What is expected of the input, parameter by parameter."""
         schema: Any = self.author.given if is_object(self.author.given) else {}
-        for one in properties_of(schema) or shape["properties"]:
-            if one not in shape["properties"] and "default" not in declared_at(schema, (one,)):
-                is_none = ast.Compare(name(one), [ast.Is()], [ast.Constant(None)])
+        for key in properties_of(schema) or shape["properties"]:
+            if key not in shape["properties"] and "default" not in declared_at(schema, (key,)):
+                is_none = ast.Compare(name(key), [ast.Is()], [ast.Constant(None)])
                 self.lines.append(statement("", call(name("expect"), is_none)))
-            elif one in shape["required"]:
-                own = writer.value(shape["properties"][one])
-                self.lines.append(statement("", call(name("expect"), name(one), own)))
+            elif key in shape["required"]:
+                part = writer.value(shape["properties"][key])
+                self.lines.append(statement("", call(name("expect"), name(key), part)))
             else:
-                raise not_python(f"the optional value {one!r} of the input, which some examples had,")
+                raise not_python(f"the optional value {key!r} of the input, which some examples had,")
 
     def _is_text(self, reference: Reference) -> bool:
         """Whether what a reference reads is declared as a text."""
@@ -216,13 +209,13 @@ class PythonFunction:
 
 
 def _is_of_input(element: JsonObject) -> bool:
-    """Whether it says what is expected of the input."""
-    said = element.get(EXPECT)
-    return is_object(said) and said["of"] == "†input"
+    """Whether an element says what is expected of the input."""
+    expected = element.get(EXPECT)
+    return is_object(expected) and expected["of"] == "†input"
 
 
 def proving_module(function: str, source: Path, idea: str, runs: Sequence[str]) -> str:
-    """A module of tests: the function does in each example what was done there."""
+    """A module of tests that the function does what was done in each example."""
     folder = source.resolve().parent
 
     def shown(path: str) -> str:
@@ -254,9 +247,8 @@ def test_it_does_what_the_run_did(run: str) -> None:
 
 def _docstring(words: str, indent: int = 0) -> str:
     """Words in the quotes of a docstring, in lines that fit."""
-    told = "".join(one for one in " ".join(words.split()) if one.isprintable())
-    told = told.replace("\\", "/").replace('"', "'")
-    short = told if len(told) <= _LONGEST else f"{told[:_LONGEST].rsplit(' ', 1)[0]} …"
+    text = "".join(filter(str.isprintable, " ".join(words.split()))).replace("\\", "/").replace('"', "'")
+    short = text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} …"
     lines = textwrap.wrap(short, _WIDTH - indent, break_long_words=False, break_on_hyphens=False)
     if len(lines) < 2:
         return short

@@ -5,10 +5,11 @@ from __future__ import annotations
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ..schema.json import JsonObject, is_list, is_object
-from ..schema.walk import required_of
+from ..schema.walk import required_of, unused
 from .author import declared_at
 from .python_layout import python_text
 
@@ -26,75 +27,66 @@ class PythonTypes:
     """The types of values by schemas; objects with known keys become classes."""
 
     classes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """The members of each, a line each."""
+    """The members of each, one per line."""
     imported: set[str] = field(default_factory=set[str])
 
     def of(self, schema: JsonObject, values: Sequence[Any], name: str) -> str:
         """The type of a value; a class of it would have this name."""
         options: Any = schema.get("enum")
-        if is_list(options) and options and all(isinstance(one, str) for one in options):
+        if is_list(options) and options and all(isinstance(option, str) for option in options):
             self.imported.add("Literal")
             return f"Literal[{', '.join(map(python_text, options))}]"
         kinds: Any = schema.get("type")
-        if (
-            kinds is None
-            and "properties" not in schema
-            and not any(key in schema for key in ("anyOf", "oneOf", "allOf"))
-        ):
+        if kinds is None and not {"properties", "anyOf", "oneOf", "allOf"} & schema.keys():
             return self._of_values(values, name)
         if kinds == "array":
-            items = [item for one in values if is_list(one) for item in one]
+            items = [item for value in values if is_list(value) for item in value]
             return f"list[{self.of(declared_at(schema, (0,)), items, f'{name}Item')}]"
         if kinds == "object" or "properties" in schema:
             return self._of_object(schema, values, name)
-        named: list[str] = [kinds] if isinstance(kinds, str) else list(kinds) if is_list(kinds) else []
-        found = [_SCALARS.get(kind, "") for kind in named]
-        return " | ".join(found) if all(found) and found else self._any()
+        named: list[Any] = [kinds] if isinstance(kinds, str) else kinds if is_list(kinds) else []
+        types = [_SCALARS.get(kind, "") for kind in named]
+        return " | ".join(types) if all(types) and types else self._any()
 
     def _of_object(self, schema: JsonObject, values: Sequence[Any], name: str) -> str:
-        held = [one for one in values if is_object(one)]
+        objects = [value for value in values if is_object(value)]
         declared: Any = schema.get("properties") or {}
         if not declared:
-            return self._of_values(values, name) if held else self._map()
+            return self._of_values(values, name) if objects else self._map()
         if not all(map(is_python_name, declared)) or len(self.classes) > _MOST_CLASSES:
             return self._map()
         required = required_of(schema)
         lines: list[str] = []
-        own = self._class(name)
+        class_name = self._class(name)
         for key in declared:
-            found = self.of(
-                declared_at(schema, (key,)), [one[key] for one in held if key in one], f"{name}{titled(key)}"
-            )
+            held = [value[key] for value in objects if key in value]
+            member = self.of(declared_at(schema, (key,)), held, f"{name}{titled(key)}")
             if key not in required:
                 self.imported.add("NotRequired")
-                found = f"NotRequired[{found}]"
-            lines.append(f"{key}: {found}")
-        self.classes[own] = lines
-        return own
+                member = f"NotRequired[{member}]"
+            lines.append(f"{key}: {member}")
+        self.classes[class_name] = lines
+        return class_name
 
     def _of_values(self, values: Sequence[Any], name: str) -> str:
-        """What all of the values are."""
-        held = [one for one in values if is_object(one)]
-        if held and len(held) == len(values):
-            is_alike = (
-                all(one.keys() == held[0].keys() for one in held) and all(map(is_python_name, held[0])) and held[0]
-            )
-            schema: JsonObject = {"properties": {key: {} for key in held[0]}, "required": list(held[0])}
+        """The type that all values have."""
+        if values and all(map(is_object, values)):
+            keys = values[0].keys()
+            is_alike = keys and all(value.keys() == keys for value in values)
+            schema: JsonObject = {"properties": {key: {} for key in keys}, "required": list(keys)}
             return self._of_object(schema, values, name) if is_alike else self._map()
-        if values and all(is_list(one) for one in values):
-            return f"list[{self._of_values([item for one in values for item in one], f'{name}Item')}]"
-        kinds = {_kind(one) for one in values}
+        if values and all(map(is_list, values)):
+            return f"list[{self._of_values([*chain(*values)], f'{name}Item')}]"
+        kinds = {_kind(value) for value in values}
         if kinds == {"integer", "number"}:
             kinds = {"number"}
         return _SCALARS[kinds.pop()] if len(kinds) == 1 and "" not in kinds else self._any()
 
     def _class(self, name: str) -> str:
-        own, number = name, 2
-        while own in self.classes:
-            own, number = f"{name}{number}", number + 1
-        self.classes[own] = []
+        name = unused(name, self.classes, "")
+        self.classes[name] = []
         self.imported.add("TypedDict")
-        return own
+        return name
 
     def _map(self) -> str:
         return f"dict[str, {self._any()}]"

@@ -44,7 +44,7 @@ class OpenQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
-    """What runs were refined to: the `plan` message, where each value of it comes from, and the proof.
+    """What runs were refined to: the `plan` message, where each of its values comes from, and the proof.
 
     `questions` are open: nothing is saved before a person has settled them. `left_out` says why runs were not examples.
     `requests` is how many an example took on average.
@@ -72,8 +72,8 @@ class Refined:
     @property
     def hash(self) -> str:
         """The SHA-256 of its plan and of the digests of its tools, by which a person approves it."""
-        own = encode([self.plan, dict(self.tools)], sort_keys=True)
-        return f"sha256:{hashlib.sha256(own.encode()).hexdigest()}"
+        identity = encode([self.plan, dict(self.tools)], sort_keys=True)
+        return f"sha256:{hashlib.sha256(identity.encode()).hexdigest()}"
 
     @property
     def text(self) -> str:
@@ -83,14 +83,14 @@ class Refined:
             RefineError: a question is open, or the plan isn't proved.
         """
         if self.questions:
-            leaves = ", ".join(one.leaf for one in self.questions)
+            leaves = ", ".join(question.leaf for question in self.questions)
             raise RefineError(f"nothing is saved before a person has settled {leaves}", code="unconfirmed")
         if not self.proof.holds or not self.proof.examples:
             raise RefineError(f"the plan isn't proved: {self.proof.why}", code="not_proved")
-        notes = {one.leaf: f"{one.text}: {one.why}" for one in self.notes}
+        notes = {note.leaf: f"{note.text}: {note.why}" for note in self.notes}
         about: JsonObject = {"hash": self.hash, "examples": len(self.examples), "notes": notes}
-        own = self.idea.text
-        whole = replace(own, context=[*own.context, self.plan], solution=None).to_dict()
+        text = self.idea.text
+        whole = replace(text, context=[*text.context, self.plan], solution=None).to_dict()
         return laid_out({**whole, "$refined": about})
 
     def save(self, path: str | Path) -> None:
@@ -140,7 +140,7 @@ async def refine(
     examples, left_out = await examples_among(runs, toolset, agent, base)
     author = Author.of(base.context.messages, toolset.tools, base.schema)
     shape, derived, why = _derived(examples, author, settled)
-    _check_named((*settled.confirmed, *settled.ignored, *(same or ())), derived)
+    _check_named((*settled.confirmed, *settled.ignored, *(same or ())), derived, shape)
     left_out |= {example.name: why for example in examples if example not in shape.examples}
     proof, made_of = Proof(), derived.read_in(shape, Derivation(shape, author))
     if derived.is_judged and len(shape.examples) < LEAST_FILLED:
@@ -212,10 +212,10 @@ def _refined(
     )
 
 
-def _check_named(leaves: Iterable[str], plan: DerivedPlan) -> None:
+def _check_named(leaves: Iterable[str], plan: DerivedPlan, shape: ExampleShape) -> None:
     """Refuse to settle leaves that the plan doesn't have."""
     places = [note.leaf for note in plan.notes]
-    places += [f"calls.{number}" for number, call in enumerate(plan.calls) if "_tool" in call]
+    places += [f"calls.{number}" for number in range(len(shape.slots))]
     for leaf in leaves:
         if not any(_is_within(leaf, place) or _is_within(place, leaf) for place in places):
             raise IdeaError(f"the plan has no {leaf!r}; {instead(leaf, places)}")

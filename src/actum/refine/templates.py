@@ -15,17 +15,17 @@ _MOST_STEPS = 5_000
 _MOST_READINGS = 16
 _PROSE = 5
 """How many words prose has at least."""
-_RUN = 3
-"""How many words in a row nobody has by chance."""
+_PHRASE = re.compile(r"(?<!\S)(?=(\S+\s+\S+\s+\S+))")
+"""Three words in a row, which hardly anybody writes by chance."""
 _OWN = re.compile(r"\{[^{}]*\}|†+[\w.]*")
-"""What is filled in where a model has written a text with references itself."""
+"""What is filled in where a model itself wrote a text with references."""
 _ADDRESS = re.compile(r"[\w.+-]*[@/]\S*\w|\w*\d\S*\w\w")
-"""Addresses, paths, and numbers of three signs or more: what nobody writes who doesn't mean just that."""
+"""Addresses, paths, and numbers of three characters or more, which nobody writes by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """How a known value may stand in a text, in each example: `text` within braces, `group` as an expression."""
+    """A known value as it may stand in a text, in each example: `text` within braces, `group` as an expression."""
 
     text: str
     group: str
@@ -37,8 +37,8 @@ Part: TypeAlias = "str | Filling"
 
 
 def templates_for(values: Sequence[object], sources: Sequence[KnownValue], allowed: Collection[int]) -> list[Term]:
-    """The texts that give these values with known values filled in, as much of them as can be: all have to agree."""
-    texts = [one for one in values if isinstance(one, str)]
+    """The texts that give these values with as many known values filled in as can be: all of them have to agree."""
+    texts = [value for value in values if isinstance(value, str)]
     if len(texts) < len(values):
         return []
     fillings = [
@@ -50,42 +50,40 @@ def templates_for(values: Sequence[object], sources: Sequence[KnownValue], allow
     ]
     readings = list(_Readings(texts, fillings).all()) if fillings else []
     least = min(map(_words_of, readings), default=0)
-    found = {term.text: term for one in readings if _words_of(one) == least and (term := _term(one))}
-    return sorted(found.values(), key=lambda term: term.rank)
+    terms = {term.text: term for reading in readings if _words_of(reading) == least and (term := _term(reading))}
+    return sorted(terms.values(), key=lambda term: term.rank)
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text is so long that people have written it in their own words."""
+    """Whether a text has so many words that people wrote it in their own."""
     return len(text.split()) >= _PROSE
 
 
 def own_words(text: str) -> list[str]:
     """The words of a text with references in which nothing is filled in."""
-    return [one for one in _OWN.split(text) if one.strip()]
+    return [part for part in _OWN.split(text) if part.strip()]
 
 
 def addresses(words: Sequence[str]) -> list[str]:
-    """What of the words is an address or a number, which may have been taken from data."""
-    return [match.group() for one in words for match in _ADDRESS.finditer(one)]
+    """The addresses and numbers among the words, which may have been taken from data."""
+    return [match.group() for part in words for match in _ADDRESS.finditer(part)]
 
 
 def phrases(words: Sequence[str]) -> Iterator[str]:
-    """Each three words in a row of these."""
-    for one in words:
-        own = list(re.finditer(r"\S+", one))
-        yield from (one[first.start() : last.end()] for first, last in zip(own, own[_RUN - 1 :], strict=False))
+    """All runs of three words."""
+    return (match[1] for part in words for match in _PHRASE.finditer(part))
 
 
 def copied(words: Sequence[str], source: KnownValue) -> Iterator[str]:
-    """What of a source was the same in all and stands in the words of a text: it may have been filled in, or not."""
-    own = "\n".join(words)
-    for one in _fillings(source):
-        if len(set(one.values)) == 1 and re.search(rf"(?<!\w){re.escape(one.values[0])}(?!\w)", own):
-            yield one.values[0]
+    """Fillings of a source that were the same in all examples and stand in these words, perhaps filled in."""
+    text = "\n".join(words)
+    for filling in _fillings(source):
+        if len(set(filling.values)) == 1 and re.search(rf"(?<!\w){re.escape(filling.values[0])}(?!\w)", text):
+            yield filling.values[0]
 
 
 def _words_of(parts: Sequence[Part]) -> int:
-    """How much of a text is its own."""
+    """How many characters of a text are literal."""
     return sum(len(part) for part in parts if isinstance(part, str))
 
 
@@ -94,22 +92,22 @@ def _within(part: str, text: str) -> bool:
 
 
 class _Readings:
-    """The ways to read texts as the same words and fillings, in step: all texts have them in the same order."""
+    """The ways to read all texts as the same sequence of words and fillings."""
 
     def __init__(self, texts: Sequence[str], fillings: Sequence[Filling]) -> None:
         self._texts = texts
-        self._fillings = sorted(fillings, key=lambda one: (-sum(map(len, one.values)), len(one.text), one.text))
+        self._fillings = sorted(fillings, key=lambda it: (-sum(map(len, it.values)), len(it.text), it.text))
 
     def all(self) -> Iterator[Sequence[Part]]:
-        """The readings, each with a filling at least; not more than can be compared."""
+        """Readings with at least one filling; no more than can be compared."""
         waiting: list[tuple[tuple[int, ...], tuple[Part, ...]]] = [((0,) * len(self._texts), ())]
-        steps = found = 0
-        while waiting and steps < _MOST_STEPS and found < _MOST_READINGS:
+        steps = count = 0
+        while waiting and steps < _MOST_STEPS and count < _MOST_READINGS:
             steps += 1
             places, read = waiting.pop()
             ends = [place == len(text) for place, text in zip(places, self._texts, strict=True)]
             if all(ends) and any(isinstance(part, Filling) for part in read):
-                found += 1
+                count += 1
                 yield read
             if not any(ends):
                 waiting += reversed(list(self._next(places, read)))
@@ -124,8 +122,8 @@ class _Readings:
                 yield tuple(place + len(value) for place, value in moved), (*read, filling)
         characters = {text[place] for text, place in zip(self._texts, places, strict=True)}
         if len(characters) == 1:
-            one = characters.pop()
-            joined = (*read[:-1], read[-1] + one) if read and isinstance(read[-1], str) else (*read, one)
+            character = characters.pop()
+            joined = (*read[:-1], read[-1] + character) if read and isinstance(read[-1], str) else (*read, character)
             yield tuple(place + 1 for place in places), joined
 
 
@@ -139,34 +137,34 @@ def _term(parts: Sequence[Part]) -> Term:
 
 
 def _fillings(source: KnownValue) -> Iterator[Filling]:
-    """A text as it is, in other letters or its first or last word; a day; a number with a format."""
-    own = source.reference
-    if all(isinstance(one, str) for one in source.values):
-        texts = tuple(str(one) for one in source.values)
-        yield Filling(own, own, texts, source.step)
+    """A text as it is, in other letters, or its first or last word; a day; a number with a format."""
+    name = source.reference
+    if all(isinstance(value, str) for value in source.values):
+        texts = tuple(map(str, source.values))
+        yield Filling(name, name, texts, source.step)
         for method, values in _changed(texts):
             if values != texts and all(values):
-                yield Filling(f"{own}.{method}", f"{own}.{method}", values, source.step)
-        if all(len(one) > 10 and one[4:5] == one[7:8] == "-" and one[10] in "T " for one in texts):
-            yield Filling(f"{own}[:10]", f"{own}[:10]", tuple(one[:10] for one in texts), source.step)
+                yield Filling(f"{name}.{method}", f"{name}.{method}", values, source.step)
+        if all(len(text) > 10 and text[4:5] == text[7:8] == "-" and text[10] in "T " for text in texts):
+            yield Filling(f"{name}[:10]", f"{name}[:10]", tuple(text[:10] for text in texts), source.step)
     elif all(map(is_number, source.values)):
-        numbers = [one for one in source.values if isinstance(one, int | float)]
-        plain = tuple(str(one) if isinstance(one, int) else f"{one:.12g}" for one in numbers)
-        yield Filling(own, f"str({own})", plain, source.step)
+        numbers = [number for number in source.values if isinstance(number, int | float)]
+        plain = tuple(str(number) if isinstance(number, int) else f"{number:.12g}" for number in numbers)
+        yield Filling(name, f"str({name})", plain, source.step)
         for form in (".0f", ".1f", ".2f", ","):
-            values = tuple(format(one, form) for one in numbers)
-            if form != ".0f" or values != plain:  # of whole numbers that is the same for ever
-                yield Filling(f"{own}:{form}", f"f'{{{own}:{form}}}'", values, source.step)
+            values = tuple(format(number, form) for number in numbers)
+            if form != ".0f" or values != plain:  # of whole numbers it is always the same
+                yield Filling(f"{name}:{form}", f"f'{{{name}:{form}}}'", values, source.step)
 
 
 def _changed(texts: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for method in ("lower", "upper", "title", "strip"):
-        yield f"{method}()", tuple(getattr(one, method)() for one in texts)
+        yield f"{method}()", tuple(getattr(text, method)() for text in texts)
     if any(map(is_prose, texts)):
-        return  # of somebody's own words no part is told by where it stands
+        return  # in prose, the position of a word means nothing
     for sign in ("", ",", "@", "/", "-", ":"):
-        if all(sign in one and one.strip() for one in texts) if sign else all(one.split() for one in texts):
-            parts = [one.split(sign) if sign else one.split() for one in texts]
-            told = f"split({sign!r})" if sign else "split()"
-            yield f"{told}[0]", tuple(one[0] for one in parts)
-            yield f"{told}[-1]", tuple(one[-1] for one in parts)
+        if all(sign in text and text.strip() for text in texts) if sign else all(text.split() for text in texts):
+            parts = [text.split(sign) if sign else text.split() for text in texts]
+            split = f"split({sign!r})" if sign else "split()"
+            yield f"{split}[0]", tuple(words[0] for words in parts)
+            yield f"{split}[-1]", tuple(words[-1] for words in parts)

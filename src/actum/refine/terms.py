@@ -110,7 +110,7 @@ def computed(group: str, kind: int, needs: Collection[int]) -> Term:
 def known_within(text: str, values: Sequence[Json], step: int = -1) -> Iterator[KnownValue]:
     """A value and everything in it that keys lead to: positions in lists are left out, as they may be chance."""
     yield KnownValue(text, tuple(values), step)
-    objects = [one for one in values if is_object(one)]
+    objects = [value for value in values if is_object(value)]
     if len(objects) == len(values):
         for key in sorted(set(objects[0]).intersection(*objects[1:])):
             yield from known_within(f"{text}{print_path((key,))}", [value[key] for value in objects], step)
@@ -265,13 +265,13 @@ class Terms:
             raise RefineError("there are too many numbers that it may be computed of", code="too_large")
         wanted, near = tuple(map(value_key, values)), float(value_key(values[0]))
         for left, lefts, needs in (*operands, *written):
-            for right, rights, more in (*operands, *written) if left.startswith("†") else operands:
+            for right, rights, right_needs in (*operands, *written) if left.startswith("†") else operands:
                 for sign in _near_signs(lefts[0], rights[0], near):
                     if (sign in "+*" and left > right) or _is_idle(sign, right):
                         continue
                     for digits in _computed(_SIGNS[sign], lefts, rights, wanted):
                         group = f"{left} {sign} {right}"
-                        yield computed(group if digits is None else f"round({group}{digits})", 4, needs | more)
+                        yield computed(group if digits is None else f"round({group}{digits})", 4, needs | right_needs)
 
 
 def _of_selection(chosen: Selection) -> Iterator[tuple[str, int, Callable[[Sequence[Any]], Any]]]:
