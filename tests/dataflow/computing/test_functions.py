@@ -192,6 +192,14 @@ def test_what_it_refuses_is_told_with_what_is_taken(expression: str, told: str) 
     assert str(caught.value).startswith(f"{told}, at ")
 
 
+def test_a_long_expression_is_told_by_its_beginning_and_the_place_in_it() -> None:
+    expression = "'a' + 1" + " + 'a'" * 100
+    with pytest.raises(ComputingError) as caught:
+        compute(expression)
+    said = "+ takes two texts, not a text and a number: write f'…{x}…', or str(x), at 'a' + 1, in "
+    assert str(caught.value) == f"{said}{{{f'[{expression}'[:119]}…}}"
+
+
 @pytest.mark.parametrize(
     ("expression", "value"),
     [

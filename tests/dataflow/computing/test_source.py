@@ -210,7 +210,7 @@ def test_a_long_expression_is_told_by_its_beginning() -> None:
     source = "†x ** 2" + " + 'a'" * 100
     with pytest.raises(ComputingSyntax) as told:
         read_group(source)
-    assert str(told.value).endswith(f"at character 3 of {{{source[:119]}…}}")
+    assert str(told.value).endswith(f"at character 3 of {{{source[:79]}…}}")
 
 
 def test_a_function_that_is_unknown_is_told_with_those_there_are() -> None:
