@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def raised_words(error: BaseException) -> str:
-    """An exception of code that isn't ours, in words: its kind and what it says, whatever its `str()` does."""
+    """An exception of foreign code in words: its type and its message, also where its `str()` fails."""
     try:
         message = str(error)
     except Exception:
@@ -39,8 +39,10 @@ def raised_words(error: BaseException) -> str:
 
 
 def is_uncertain(error: BaseException) -> bool:
-    """Whether an exception of code that isn't ours leaves open if what it asked for was done: a timeout, a connection
-    that was lost. Those of HTTP libraries are told by their names, as none is imported for that."""
+    """Whether an exception of foreign code leaves open if its request was carried out: a timeout, a lost connection.
+
+    Exceptions of HTTP libraries are recognised by their names, so that no library has to be imported.
+    """
     names = {kind.__name__ for kind in type(error).__mro__}
     return not names.isdisjoint(_LOST) and names.isdisjoint(_UNSENT)
 
@@ -61,7 +63,7 @@ _UNSENT = frozenset(
 )
 
 
-# A `Ctx`, an `Agent` or `Tools` without a type have deps of any.
+# Without a type argument, `Ctx`, `Agent` and `Tools` take deps of any type.
 Deps_co = TypeVar("Deps_co", covariant=True, default=Any)
 Deps = TypeVar("Deps", default=Any)
 
@@ -99,13 +101,13 @@ ARGUMENTS = frozenset({"call", "tool", "context"})
 """The three arguments of the documents (A2)."""
 _KEY = "key"
 _OF_CONTEXT = (_KEY, "progress")
-"""What a function may take that its context has, too, unless its tool has a parameter of that name (A7)."""
+"""Members of the context that a function may take directly, unless its tool has a parameter of that name (A7)."""
 _GIVEN = ARGUMENTS | {*_OF_CONTEXT}
 _CTX = "ctx"
 _NEVER_TYPED = ARGUMENTS | {_CTX}
 _KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 Undo = Callable[[Call, Any], "Awaitable[None] | None"]
-# An `Activity` without arguments is one of any function.
+# An `Activity` without type arguments stands for any function.
 P = ParamSpec("P", default=...)
 R_co = TypeVar("R_co", covariant=True, default=Any)
 U = TypeVar("U", bound=Undo)
@@ -113,7 +115,7 @@ U = TypeVar("U", bound=Undo)
 
 @dataclass
 class _Undoing:
-    """What takes back the calls of a function, under whatever name it served them (A6)."""
+    """What undoes the calls of a function; shared by all names under which it is registered (A6)."""
 
     function: Undo | None = None
 
@@ -174,9 +176,9 @@ class Activity(Generic[P, R_co]):
 
     @cached_property
     def _fields(self) -> dict[str, FieldInfo]:
-        """What `Field(…)` says of parameters that calls may leave out."""
+        """The `Field(…)` of each parameter that calls may leave out."""
         hints: dict[str, Any] = {}
-        with suppress(SchemaError):  # what the function is never given by a call may be annotated in any way
+        with suppress(SchemaError):  # parameters that no call fills may be annotated in any way
             hints = type_hints(self.function)
         parameters = self.signature.parameters
         declared = {name: field_of(hints.get(name), parameter.default) for name, parameter in parameters.items()}
@@ -190,10 +192,10 @@ class Activity(Generic[P, R_co]):
         return {name: adapter_of(hints[name]) for name in typed}
 
     def check(self, tool: Tool) -> None:
-        """Whether a call of the tool gives the function everything it must have, and may be made again if it should.
+        """Check that calls of the tool fill every required parameter, and that they may be retried if they are.
 
         Raises:
-            SchemaError: naming the argument that no call would fill; it is tried again, which isn't safe.
+            SchemaError: no call would fill a parameter, which is named; or calls are retried, which isn't safe.
         """
         self.check_retries(tool)
         properties = tool.parameters["properties"]
@@ -216,10 +218,10 @@ class Activity(Generic[P, R_co]):
         return self.retries if tool.retries is None else tool.retries
 
     def check_retries(self, tool: Tool) -> None:
-        """Whether what has failed may be tried again for a call of the tool, where it is to be.
+        """Check that failed calls of the tool may be tried again, if they are to be.
 
         Raises:
-            SchemaError: it may have done something before it failed, and nothing would tell the second attempt.
+            SchemaError: it may have had an effect before it failed, and the second attempt couldn't know.
         """
         if not self.retries_of(tool):
             return
@@ -269,7 +271,7 @@ class Activity(Generic[P, R_co]):
         return arguments
 
     def defaults(self, call: Call, tool: Tool) -> JsonObject:
-        """What the function has for the parameters of its tool that a call leaves out; nothing that isn't JSON."""
+        """The function's defaults for parameters of the tool that a call leaves out, as far as they are JSON."""
         properties = tool.parameters["properties"]
         defaults: JsonObject = {}
         for name, _ in self._named:
@@ -282,7 +284,7 @@ class Activity(Generic[P, R_co]):
 
     @cached_property
     def _named(self) -> list[tuple[str, str | None]]:
-        """The arguments that can be given by name, each with which of the runtime's own it may be (A2, A7)."""
+        """The parameters that can be passed by name, each with the reserved name that it may stand for (A2, A7)."""
         names = [name for name, parameter in self.signature.parameters.items() if parameter.kind in _KEYWORD]
         reserved_names = [(name, name.lstrip("_") if name.lstrip("_") in _GIVEN else None) for name in names]
         return [(name, _CTX if name == self.ctx else reserved) for name, reserved in reserved_names]
@@ -301,7 +303,7 @@ class Activity(Generic[P, R_co]):
 
     @cached_property
     def sees_context(self) -> bool:
-        """Whether it is handed the scoped context, or what comes with it."""
+        """Whether it takes the scoped context, or something that comes with it."""
         return any(reserved in {_CTX, "context", *_OF_CONTEXT} for _, reserved in self._named)
 
     @cached_property
@@ -317,7 +319,7 @@ class Choice:
     options: Mapping[str, Activity]
 
     def check(self, tool: Tool) -> None:
-        """Whether a call of the tool gives each of them everything it must have.
+        """Check that calls of the tool fill every required parameter of each of them.
 
         Raises:
             SchemaError: as `Activity.check`.
@@ -326,7 +328,7 @@ class Choice:
             activity.check(tool)
 
     def of(self, call: Call) -> Activity:
-        """The one that a call has chosen, which has been judged."""
+        """The one that a call, which has been validated, has chosen."""
         return self.options[call["_activity"]]
 
 
@@ -334,7 +336,7 @@ def _typed(adapter: TypeAdapter[Any], name: str, value: Any, tool: Tool) -> Any:
     from pydantic import ValidationError
 
     try:
-        # As JSON: strict types take a date from a string then.
+        # As JSON, so that strict types take a date from a string.
         return adapter.validate_json(encode(value))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -342,7 +344,7 @@ def _typed(adapter: TypeAdapter[Any], name: str, value: Any, tool: Tool) -> Any:
 
 
 def function_text(function: Callable[..., Any]) -> str:
-    """The text of a function, as far as it can be read; empty for what of Actum's stands for others' code."""
+    """The source of a function; empty where it can't be read, and for Actum's own wrappers of other code."""
     inner: Any = inspect.unwrap(function)
     if str(getattr(inner, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
         return ""
@@ -352,9 +354,9 @@ def function_text(function: Callable[..., Any]) -> str:
 
 
 def check_function(function: Callable[..., Any], tool: str, *, takes_all: bool = True) -> None:
-    """Whether a call can fill all that a function takes: calls give parameters by name.
+    """Check that calls can fill all parameters of a function: they pass them by name.
 
-    `takes_all`: a `*args` beside `**kwargs` stays empty; without, it is a slip like any other.
+    `takes_all` allows `*args` beside `**kwargs`; it then stays empty.
 
     Raises:
         SchemaError: naming the parameter.
@@ -385,7 +387,7 @@ def check_function(function: Callable[..., Any], tool: str, *, takes_all: bool =
 
 
 def is_given(name: str) -> bool:
-    """Whether a typed function's parameter is the runtime's to fill, and none of its tool (A2, A7)."""
+    """Whether the runtime fills a parameter of a typed function, so that its tool doesn't have it (A2, A7)."""
     return name.lstrip("_") in ARGUMENTS or (name[:1] == "_" and name[1:] in _OF_CONTEXT)
 
 

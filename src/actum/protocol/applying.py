@@ -26,7 +26,7 @@ Key: TypeAlias = tuple[float, float, Rank]
 
 
 def rank_of(place: Place) -> Rank:
-    """Where the call of a place is listed, if no corrected answer has moved it."""
+    """The rank of the call at a place, unless a corrected answer has moved it."""
     return place.answer, inf if place.index is None else place.index, -1 if place.item is None else place.item
 
 
@@ -67,7 +67,7 @@ def applied(messages: Sequence[JsonObject]) -> Iterable[tuple[int, JsonObject]]:
     for message in messages:
         if "_call" in message:
             return _applied(messages)
-    return enumerate(messages)  # most often no call has left anything
+    return enumerate(messages)  # the common case: no call has left anything
 
 
 def _applied(messages: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
@@ -92,9 +92,9 @@ def _in_order(messages: Sequence[JsonObject], left: list[tuple[Key, int]]) -> It
 
 
 def is_between(message: JsonObject) -> bool:
-    """Whether a message stands between what calls have left before it and after it, as what a caller adds does."""
+    """Whether a message separates what calls left before and after it, as a caller's message does."""
     kind = message.get("type")
-    if kind == "approval":  # a call that is decided on writes then
+    if kind == "approval":  # the decided call writes at that point
         return message.get("decision") != "held"
     return kind != "suspended" and ("_call" in message or kind != "error")
 
@@ -108,7 +108,7 @@ class Numbering:
 
     @classmethod
     def of(cls, messages: Iterable[JsonObject]) -> Numbering:
-        """What follows the marks of these messages."""
+        """The numbers that follow those in the marks of these messages."""
         numbering = cls()
         for message in messages:
             numbering.request = max(numbering.request, message.get(SHOWN, -1) + 1)
@@ -132,7 +132,7 @@ def shown_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """The messages of a context as they are shown: what calls have left by the request that first showed it, then by
     the place of the call; all others stay where they are. Failures of calls that were made again are left out."""
     if not any("_call" in message or OF in message for message in messages):
-        return list(messages)  # most often the first request: no call has left anything
+        return list(messages)  # the common case, a first request: no call has left anything
     last = {message[OF]: at for at, message in enumerate(messages) if OF in message and message.get("type") != "plan"}
     shown = [it for at, it in enumerate(messages) if it.get("type") != "error" or last.get(it.get(OF), at) == at]
     for at, marked in Numbering.of(messages).marked(shown):

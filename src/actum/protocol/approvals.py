@@ -63,7 +63,7 @@ def is_decision(message: JsonObject, data_kinds: Collection[str] = DATA_KINDS) -
 
 
 _AS_AUTHORED = (WHEN, ELSE)
-"""What of a call is shown as it was authored, beside its values."""
+"""The members of a call that are shown as they were authored, beside its values."""
 
 
 class Asked(Call):
@@ -86,7 +86,7 @@ class Asked(Call):
         return asked
 
     def shown(self, context: Iterable[JsonObject], seal: str = "") -> JsonObject:
-        """What is kept of a question: the call, all of the context that would cross, and what the call was made of.
+        """What is recorded of a question: the call, the context that would cross, and what the call was made of.
 
         `seal` are digests of what would carry it out.
         """
@@ -97,7 +97,7 @@ class Asked(Call):
 
 
 def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
-    """The call that an approver lets run, without its condition, which has been judged, and an `_else` left as it was.
+    """The call that an approver lets run, without its condition, which has been evaluated, and an unchanged `_else`.
 
     Raises:
         InvalidParameters: it isn't a call, or has another condition.
@@ -111,13 +111,13 @@ def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
 
 
 def with_else(replacement: Call, authored: Mapping[str, Any]) -> Call:
-    """A call that runs in the place of another, with what that gives where it fails, unless it says something else."""
+    """A call that runs in the place of another, with that one's `_else` unless it has its own."""
     return Call(replacement, **{ELSE: authored[ELSE]}) if ELSE in authored and ELSE not in replacement else replacement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was said of one call; `replacement` is the call that runs instead."""
+    """A decision on one call; `replacement` is the call that runs instead."""
 
     call: JsonObject
     ruling: Ruling
@@ -139,16 +139,16 @@ class Decision:
         return _RULED[self.ruling] + "".join(parts)
 
     def is_about(self, call: Mapping[str, Any]) -> bool:
-        """Whether it was said of this call, or of the one that this call replaces."""
+        """Whether it is about this call, or about the one that this call replaces."""
         return dict(call) in (self.call, self.replacement)
 
     def is_of(self, seal: str) -> bool:
-        """Whether the tool, its code and its delegate are as when it was asked about; what isn't known counts as it."""
+        """Whether tool, code and delegate are the same as when it was asked about; unknown digests count as equal."""
         before = str((self.shown or {}).get("tool", "")).split(".")
         return all(old == new or not (old and new) for old, new in zip(before, seal.split("."), strict=False))
 
     def holds_for(self, call: Call, context: Iterable[JsonObject]) -> bool:
-        """Whether what was shown is this call with its values and this context; if nothing is known of that, it is."""
+        """Whether this call with its values and this context are what was shown; true where that isn't recorded."""
         if self.shown is None:
             return True
         shown: Any = self.shown.get("call")
@@ -185,7 +185,7 @@ class Decisions:
             self._suspended[message["of"]] = message
 
     def find(self, of: str, call: Mapping[str, Any]) -> Decision | None:
-        """What was decided of the call at this place; a decision about another call there doesn't count."""
+        """The decision on this call at this place; one on another call there doesn't count."""
         decision = self.by_place.get(of)
         return decision if decision is not None and decision.is_about(call) else None
 

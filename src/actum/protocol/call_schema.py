@@ -14,14 +14,14 @@ from .tool import Tool
 _COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "required", "properties"}
 
 WHOLE = "output"
-"""A reference in the place of the whole output."""
+"""A reference that replaces the whole output."""
 PARTS = frozenset({EACH, WHEN, ELSE, THEN, VALUE, EXPECT, WHOLE})
 """All of the flow (T16)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What of the request decides how a tool is offered."""
+    """The properties of a request that decide how a tool is offered."""
 
     references: References | None = None
     """The form of references, None if the model's provider decides."""
@@ -45,9 +45,9 @@ class Offer:
 
     @property
     def elements(self) -> list[JsonObject]:
-        """What `calls` may hold besides calls: what orders them, and what computes or expects, in one (T16).
+        """What `calls` may hold besides calls: `_then`, and one schema for `_value` and `_expect` (T16).
 
-        A value is offered as a text: a template says all.
+        A value is offered as a text, since a template can express every value.
         """
         elements: list[JsonObject] = []
         if self.flow and THEN in self.parts:
@@ -126,7 +126,7 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
 
 
 _LITERALS: JsonObject = {"type": "array", "items": {"type": ["string", "number"]}}
-"""Items that a model may list itself; others it refers to."""
+"""Items that a model may list itself; it refers to all others."""
 _NO_SCOPES: JsonObject = {"type": "array", "maxItems": 0}
 
 

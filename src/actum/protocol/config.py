@@ -15,12 +15,12 @@ from ..schema.quoting import instead, names_nearest
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The values that are taken: what they are, so that a sentence can say it, and whether one is of them."""
+    """The accepted values: a description for messages, and a test."""
 
     words: str
     takes: Callable[[Any], bool]
     items: Callable[[Any], bool] | None = None
-    """Whether an item of a list is taken, where that is taken."""
+    """The test of a list's items, where lists are accepted."""
 
 
 def is_whole_within(value: Any, least: float = 0, most: float = math.inf) -> bool:
@@ -126,7 +126,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "max_output_tokens": "max_tokens",
     "reasoning_effort": "thinking",
 }
-"""What providers and other libraries call some of them."""
+"""The names that providers and other libraries have for some of them."""
 
 
 @names_nearest
@@ -206,7 +206,7 @@ Weight: TypeAlias = Literal["counts", "by grant", "no"]
 
 
 class Weights(NamedTuple):
-    """For whom what an Idea's config says counts."""
+    """For whom a field of an Idea's config counts."""
 
     own: Weight
     local: Weight
@@ -222,13 +222,13 @@ class ConfigField:
 
 
 _SHAPES = Weights("counts", "counts", "counts")
-"""How a request reads; it reaches nothing and bounds nothing."""
+"""What a request looks like; such fields reach nothing and bound nothing."""
 _NAMES = Weights("counts", "counts", "by grant")
-"""What is looked up on this machine."""
+"""Names that are looked up on this machine."""
 _ASKS = Weights("counts", "counts", "no")
-"""How the model is asked, and so what it costs."""
+"""How the model is asked, which determines the cost."""
 _BOUNDS = Weights("counts", "no", "no")
-"""What a run may reach and spend: a delegate's is its caller's."""
+"""What a run may reach and spend; a delegate has its caller's bounds."""
 
 
 def _is_name(value: Any) -> bool:
@@ -236,7 +236,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _is_model(value: Any) -> bool:
-    """Whether a value can be asked: models are known further up, and by what they do."""
+    """Whether a value is a model; the layers above know their classes, so this looks for `stream`."""
     return callable(getattr(value, "stream", None))
 
 
@@ -294,7 +294,7 @@ FIELDS: Mapping[str, ConfigField] = {
 `Config`.
 """
 ACCEPTED = {name: field.accepted for name, field in FIELDS.items()}
-"""What each may be."""
+"""The accepted values of each field."""
 
 
 def _changed(options: Config | Limits) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ _LONGEST = 200
 
 
 def redacted(reference: str) -> str:
-    """A reference as errors may tell it: a URL without credentials, query and fragment, which may hold secrets."""
+    """A reference as errors may quote it: a URL without credentials, query and fragment, which may hold secrets."""
     scheme, sign, rest = reference.partition("://")
     if sign:
         host, slash, path = rest.partition("?")[0].partition("#")[0].partition("/")
@@ -40,7 +40,7 @@ def redacted(reference: str) -> str:
 
 
 def origin_of(message: JsonObject, origin: str | None) -> str | None:
-    """Where a message of a context of this origin was read from. What is from outside has no say in it."""
+    """Where a message of a context with this origin was read from; a context from outside can't set it."""
     return origin if is_url(origin) else message.get(ORIGIN, origin)
 
 
@@ -116,12 +116,12 @@ class Memory:
         return MISSING if overlay is None else overlay.read(reference.path, instance)
 
     def marks(self, reference: Reference, instance: str | None = None) -> Marks:
-        """What is known of where the value that a reference names comes from, as an instance sees it (S10)."""
+        """The sources of the value that a reference names, as an instance sees it (S10)."""
         trail = self._trails.get(reference.kind)
         return NONE if trail is None else trail.read(reference.path, instance)
 
     def own(self, kind: str, instance: str) -> Any:
-        """What an instance has written of a kind itself, folded over the shared value, or MISSING."""
+        """What an instance itself has written to a kind, folded over the shared value, or MISSING."""
         overlay = self._kinds.get(kind)
         return MISSING if overlay is None else overlay.own_members(instance)
 
@@ -129,7 +129,7 @@ class Memory:
         return kind in self._kinds
 
     def take(self, kind: str, other: Memory) -> None:
-        """Let a kind be what it is in another memory, that it no longer belongs to."""
+        """Take over a kind from another memory, which must no longer be used for it."""
         if kind in other._kinds:
             self._kinds[kind] = other._kinds[kind]
         if kind in other._trails:
@@ -168,7 +168,7 @@ class Messages(Sequence[JsonObject]):
             )
             if any(message.get("type") == "plan" for message in self._messages):
                 self._messages = read_plans(self._messages, self._data_kinds)
-            if is_url(origin):  # what is from outside has no say in where its paths start from (D12)
+            if is_url(origin):  # a context from outside can't choose where its paths start (D12)
                 for message in self._messages:
                     message.pop(ORIGIN, None)
 
@@ -244,7 +244,7 @@ class Context(Messages):
     ) -> Context:
         """A context of messages that have been judged before, with these `data_kinds`, read from `origin`.
 
-        `brought` are the marks that they have no more.
+        `brought` are marks that have been taken off the messages.
         """
         context = cls(data_kinds=data_kinds, origin=origin)
         context._messages = tuple(messages)

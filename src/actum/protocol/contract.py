@@ -21,7 +21,7 @@ _MERGED = frozenset({"properties", "required", "additionalProperties", "descript
 def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | None, defaults: Collection[str]) -> Tool:
     """The tool with what its delegate takes merged into its parameters, and what that gives into its `_output`.
 
-    `defaults` are the parameters that the delegate has its own values for: they need not be given.
+    `defaults` are the parameters for which the delegate has values of its own, so that they may be left out.
 
     Raises:
         SchemaError: no value could satisfy both, naming the path.
@@ -49,7 +49,7 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
 
 
 def merge_interface(tool: Tool, named: Tool) -> Tool:
-    """The tool whose delegate is another tool, which is its whole interface: what that takes, gives and says of itself.
+    """The tool merged with the tool that its delegate names: parameters, result, description and effects.
 
     Raises:
         SchemaError: as `merge_contract`.
@@ -84,13 +84,13 @@ def _parameters(parameters: JsonObject, takes: JsonObject, defaults: Collection[
 
 
 def _refused(schema: JsonObject, takes: JsonObject) -> set[str]:
-    """The parameters that a closed delegate would not take."""
+    """The parameters that a closed delegate would refuse."""
     is_closed = takes.get("additionalProperties") is False
     return set(properties_of(schema)) - set(properties_of(takes)) if is_closed else set()
 
 
 def _marks(tool: Tool) -> list[tuple[str, bool]]:
-    """What the tool says of values derived from what calls have brought, by parameter (T1)."""
+    """The tool's `_derived` marks by parameter (T1)."""
     described = properties_of(tool.schema).items()
     return [(name, schema[DERIVED]) for name, schema in described if is_object(schema) and DERIVED in schema]
 

@@ -67,7 +67,7 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
 
 
 def _with_one_set_of_definitions(schema: JsonObject) -> JsonObject:
-    """A tool whose parameters and `_output` refer to its own definitions: each may have been a schema by itself."""
+    """The tool with all definitions in its own `$defs`: parameters and `_output` may have brought their own."""
     properties = properties_of(schema)
     alone = {name: part for name, part in properties.items() if is_object(part) and definitions_of(part)}
     output = schema.get("_output")
@@ -78,7 +78,7 @@ def _with_one_set_of_definitions(schema: JsonObject) -> JsonObject:
         return schema
     rest = {key: value for key, value in schema.items() if key != "_output"}
     rest["properties"] = {name: part for name, part in properties.items() if name not in alone}
-    # No property is named so: the tool itself.
+    # The empty name, which no property has, stands for the tool itself.
     parts, shared = gathered({"": rest, **alone})
     whole = parts[""]
     placed = {name: parts[name] if name in alone else whole["properties"][name] for name in properties}
@@ -99,7 +99,7 @@ def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iter
             yield _owned(parse_tool(schema, name, origin=origin), instance_of(message))
         except SchemaError as error:
             placed = MessageError(error.message, index=index)
-            placed.tool, placed.path = error.tool, error.path  # its message names them already
+            placed.tool, placed.path = error.tool, error.path  # the message names them already
             raise placed from error
 
 
@@ -180,7 +180,7 @@ def known_meta() -> tuple[str, ...]:
 
 
 def _as_choice(key: str, schema: JsonObject, name: str | None, path: str) -> JsonObject:
-    """What a call chooses from, in the one form that is read everywhere: an enum, of lists or of their items (T17)."""
+    """The choices of a call in their one normal form: an enum of values, of lists, or of the items of a list (T17)."""
     if key not in _CHOSEN:
         return schema
     schema = _as_enum(schema)
@@ -220,7 +220,7 @@ _CHOSEN: Mapping[str, str] = {
     "_instance": _FIXED_OR_CHOSEN,
     "_scopes": "fixed, an enum of lists, or an array of which the items are a const, an enum or any string",
 }
-"""The meta-properties that a call may choose, and which forms of schema that takes."""
+"""The meta-properties that a call may choose, with the forms of schema that they take."""
 
 
 def _one_of(*choices: str) -> tuple[Callable[[object], bool], str]:

@@ -22,7 +22,7 @@ ACTIVITY = Activity(name=ELSEWHERE, function=_unreachable)
 
 
 def returning(value: Any) -> Activity:
-    """What makes a call come to a result that was given."""
+    """An Activity that returns a result that was given."""
 
     async def say() -> Any:
         return value

@@ -32,14 +32,14 @@ class Source(NamedTuple):
 
 AUTHORED = Source()
 Marks: TypeAlias = Mapping[Path, Source]
-"""What is known of the parts of a value by their paths: each is of all below it that has none of its own."""
+"""The sources of a value's parts by their paths; each holds for everything below it that has none of its own."""
 NONE: Marks = {}
 WHOLE: Marks = {(): Source(is_brought=True)}
 DERIVED_WHOLE: Marks = {(): Source(is_brought=True, is_derived=True)}
 
 
 def join_sources(sources: Iterable[Source]) -> Source:
-    """Where a value comes from that holds others, or was made of them."""
+    """The source of a value that holds others, or was made of them."""
     sources = list(sources)
     return Source(any(source.is_brought for source in sources), any(source.is_derived for source in sources))
 
@@ -59,9 +59,9 @@ def source_of(marks: Marks, path: Path = ()) -> Source:
 
 
 def marks_in(message: Mapping[str, Any], value: Any) -> Marks:
-    """What a message says of where its value comes from, in its marks; anything else says that calls brought it.
+    """The sources of a message's value by its marks; a mark that can't be read counts as brought by calls.
 
-    What a model has written out itself as the result of its call is its own.
+    A result that the model wrote into its call itself is the model's own.
     """
     mark: Any = message.get(BROUGHT)
     call: Any = message.get("_call")
@@ -104,7 +104,7 @@ def _part_mark(path: Path, source: Source) -> JsonObject:
 
 
 def own_part(value: Any, marks: Marks) -> Any:
-    """What of a value no call has brought; MISSING where that is nothing. A list is shown whole, or not at all."""
+    """The part of a value that no call has brought, or MISSING. A list is taken whole or not at all."""
     above = marks.get((), AUTHORED)
     if len(marks) == (() in marks) or (not is_object(value) and any(source.is_brought for source in marks.values())):
         return MISSING if source_of(marks).is_brought else value
@@ -116,7 +116,7 @@ def own_part(value: Any, marks: Marks) -> Any:
 
 
 def is_named(marks: Marks, key: str, depth: int) -> bool:
-    """Whether somebody has written the key of a value's member, which stands so deep: one in data is data."""
+    """Whether the key of a member at this depth was written by somebody; keys that came with data are data."""
     below = _below(marks, key)
     source = below.get((), AUTHORED if below else marks.get((), AUTHORED))
     return not source.is_brought or (() in below and (source.named is None or source.named > depth))
@@ -127,11 +127,11 @@ def _below(marks: Marks, key: str) -> Marks:
 
 
 class Trail:
-    """The marks of one kind's value as every instance sees it, folded with it."""
+    """The marks of one kind's value as every instance sees it, folded like the value."""
 
     def __init__(self) -> None:
         self.whole: Marks | None = None
-        """Those of all of it, if nothing has been written since: most results follow each other."""
+        """The marks of the whole value if nothing has been written since: the common case, one result after another."""
         self._folded: Overlay | None = None
 
     @property
@@ -160,7 +160,7 @@ class Trail:
                     yield (*path, key), inner
 
     def write(self, path: Path, marks: Marks, instance: str | None) -> None:
-        """Let the value at a path have these marks, and none that it had before."""
+        """Replace the marks of the value at a path."""
         self._settle()
         node: dict[str, Any] = {_OWN: list(marks.get((), AUTHORED))}
         for below, source in marks.items():
@@ -190,7 +190,7 @@ class Trail:
 
 
 _OWN = ""
-"""What holds a node's own source; the keys of others begin with a sign."""
+"""The key of a node's own source; other keys begin with a sign."""
 
 
 def _key(segment: Segment) -> str:
@@ -198,7 +198,7 @@ def _key(segment: Segment) -> str:
 
 
 def _member(marks: Marks, key: str, named: int) -> Marks:
-    """The marks of a member of what is merged: where they are those of all of it, its key came with the data."""
+    """The marks of a member of a merged value; where only the whole has marks, the key came with the data."""
     member = _below(marks, key)
     if () in member or () not in marks:
         return member

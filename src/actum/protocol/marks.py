@@ -35,7 +35,7 @@ class Authored:
     places: Mapping[int, Place] = field(default_factory=dict[int, Place])
     """The places of the calls that an earlier attempt of the answer had started, by index (L3)."""
     is_settled: bool = False
-    """Whether its output has been delivered, so that it stands no more (M4)."""
+    """Whether its output has been delivered, which ends the plan (M4)."""
 
     def place(self, index: int) -> Place:
         """The place of its call with this index."""
@@ -131,7 +131,7 @@ def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
 
 
 def without_output(plan: JsonObject) -> JsonObject:
-    """A plan whose output is not delivered any more: what is left of it are its calls (O9)."""
+    """A plan without its output, so that only its calls are left (O9)."""
     return without_keys(plan, {"output"})
 
 
@@ -142,7 +142,7 @@ def plan_marks(number: int, run: str, places: Mapping[int, Place], trace: str = 
 
 
 def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
-    """The messages as another run takes them over, those of its delegates too: its calls get keys of their own (C9)."""
+    """The messages as another run takes them over, its delegates' too: without what ties them to their run (C9)."""
     return [
         {**message, "context": without_run(message["context"])}
         if message.get("type") == "suspended"
@@ -186,10 +186,10 @@ _WORDS = _SAID - {"output", "error"}
 
 
 def next_turn(context: Context) -> tuple[Context, list[JsonObject]]:
-    """The turn of a conversation whose plan still stands, and the messages that open the next one (M4).
+    """The current turn of a conversation, and the messages that open the next one (M4).
 
-    These stand behind all that a run has left, and somebody says something in them. What decides on the plan, or
-    opens a gate of it, belongs to the turn that it stands in.
+    These come after everything that a run has left, and somebody says something in them. Decisions on the plan, and
+    messages that open its gates, belong to the current turn.
     """
     messages, kinds = context.messages, context.data_kinds
     left = [at for at, message in enumerate(messages) if _is_left(message)]
@@ -204,7 +204,7 @@ def next_turn(context: Context) -> tuple[Context, list[JsonObject]]:
 
 
 def turn_starts(messages: Sequence[JsonObject]) -> list[int]:
-    """Where turns of a conversation begin but the first: with words behind what a run has left."""
+    """Where the second and later turns of a conversation begin: with words after what a run has left."""
     starts: list[int] = []
     has_left = False
     for at, message in enumerate(messages):
@@ -217,12 +217,12 @@ def turn_starts(messages: Sequence[JsonObject]) -> list[int]:
 
 
 def is_said(message: JsonObject) -> bool:
-    """Whether somebody says something in a message that no run has left."""
+    """Whether somebody says something in a message that wasn't left by a run."""
     return message.get("type") in _WORDS and "_call" not in message and OF not in message
 
 
 def _is_left(message: JsonObject) -> bool:
-    """Whether a run has left a message; of plans, those that it has written down of a model's answer."""
+    """Whether a run has left a message; a plan counts if the run has made it of a model's answer."""
     if message.get("type") in PRIVATE:
         return not is_decision(message)
     return "_call" in message or (BY if message.get("type") == "plan" else OF) in message
@@ -265,14 +265,14 @@ def without(context: Context, gone: Collection[int], instead: JsonObject | None 
     first = min(gone)
     messages = [message for at, message in enumerate(context.messages) if at not in gone]
     if instead is not None:
-        messages.insert(first, instead)  # nothing before the first of them is gone
+        messages.insert(first, instead)  # no message before the first of them is gone
     return Context.checked(messages, context.data_kinds, context.origin)
 
 
 def without_plans(context: Context, but: Collection[int] = ()) -> Context:
-    """The context without its plans, and without what waits of them: no call of them is made any more.
+    """The context without its plans and their pending decisions, so that none of their calls is made any more.
 
-    Those of the answers `but` stay.
+    The plans of the answers `but` stay.
     """
     standing = {plan.number for plan in Marks.of(context.messages).standing} - {*but}
     messages = [
@@ -291,7 +291,7 @@ def is_users(message: JsonObject) -> bool:
 
 
 def _ends(messages: Sequence[JsonObject]) -> Iterator[int]:
-    """Where a turn has ended; one under way, whose plan stands, has not, whatever the assistant has said in it."""
+    """Where turns have ended; a turn whose plan still stands has not, whatever the assistant has said in it."""
     has_plan = False
     for end, (message, following) in enumerate(pairwise([*messages, {}]), 1):
         has_plan = has_plan or message.get("type") == "plan"
@@ -307,7 +307,7 @@ def _is_answer(message: JsonObject) -> bool:
 
 
 def _opening(messages: Sequence[JsonObject], end: int) -> int:
-    """Where the first turn begins: behind what the author wrote before the user's last words in it."""
+    """Where the first turn begins: at the user's last words in it, after the author's own messages."""
     at_user = [at for at in range(end) if is_users(messages[at]) and "_call" not in messages[at]]
     return at_user[-1] if at_user else end - 1
 

@@ -52,9 +52,9 @@ SHOWN = "_shown"
 NUMBER = "_number"
 """The mark of a result: its number, by which later answers refer to it (M9, O10)."""
 RANK = "_rank"
-"""The mark of what a call has left that a corrected answer lists elsewhere than its place says: where (L3, O8)."""
+"""The mark of what a call has left that a corrected answer lists at another position: that position (L3, O8)."""
 AGAIN = "_again"
-"""The mark of what a call has written that was made again, because its path had been erased: how often (O4, O8)."""
+"""The mark of what a call has written that was repeated because its path had been erased: how often (O4, O8)."""
 TRACE = "_trace"
 """The mark of the first message that a traced run leaves, and of its plans: where its span is found."""
 CALLER = "_caller"
@@ -62,7 +62,7 @@ CALLER = "_caller"
 FAILED = "_failed"
 """The mark of what a call has left for which its `_else` stands: how it failed (C14)."""
 RESERVED_KINDS = frozenset({"calls", "results", "each", "error"})
-"""What references begin with that lead to no data message: no kind has such a name (T16)."""
+"""The beginnings of references that lead to no data message; no kind may have such a name (T16)."""
 
 
 def failed_of(message: Mapping[str, Any]) -> JsonObject:
@@ -72,7 +72,7 @@ def failed_of(message: Mapping[str, Any]) -> JsonObject:
 
 
 def is_brought(message: Mapping[str, Any]) -> bool:
-    """Whether calls have brought a message, or what went into it (S10)."""
+    """Whether calls have brought a message, or something that went into it (S10)."""
     return "_call" in message or bool(message.get(BROUGHT))
 
 
@@ -144,7 +144,7 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
 
 
 def read_plans(messages: Sequence[JsonObject], data_kinds: Collection[str]) -> tuple[JsonObject, ...]:
-    """Messages whose plans that people wrote have a † for each `$` that stands for one (O12)."""
+    """Messages with † for each `$` that stands for one, in plans that people wrote (O12)."""
     kinds = {*data_kinds, *(kind_of(message, data_kinds) or "" for message in messages)} - {""}
     return tuple(
         with_signs(message, kinds) if message.get("type") == "plan" and _BY_RUNS.isdisjoint(message) else message
@@ -153,7 +153,7 @@ def read_plans(messages: Sequence[JsonObject], data_kinds: Collection[str]) -> t
 
 
 def _check_inner(messages: list[Any], index: int, types: Collection[str], data_kinds: Collection[str]) -> None:
-    """Judge the messages of a delegate that was cut: the run that goes on from there trusts them."""
+    """Judge the messages of a delegate that was cut, since the run that continues it trusts them."""
     for number, message in enumerate(messages):
         try:
             check_message(message, number, types, data_kinds)
@@ -163,9 +163,9 @@ def _check_inner(messages: list[Any], index: int, types: Collection[str], data_k
 
 _MOST_NUMBER = 10**9
 _BY_RUNS = frozenset({OF, RUN, PLACES, BY})
-"""The marks of a plan that no person has written."""
+"""The marks of a plan that a run has written."""
 _OF_PLACES = frozenset({OF, RUN, PLACES, RANK})
-"""The marks that are judged together."""
+"""The marks that `_check_marks` judges."""
 
 
 def _check_marks(message: JsonObject, index: int) -> None:

@@ -60,9 +60,9 @@ class Origin:
     plan: str = ""
 
     def walk(self) -> Iterator[tuple[int, Origin, bool]]:
-        """This origin and all that it was made of, each below what it went into: depth, origin, whether it is new.
+        """This origin and everything that it was made of, depth first: the depth, the origin, whether it is new.
 
-        What has come before comes again without what is below it: values may be shared, and many times over.
+        A shared origin comes again wherever it is used, but without what is below it.
         """
         visited: set[int] = set()
         waiting: list[tuple[int, Origin]] = [(0, self)]
@@ -100,7 +100,7 @@ class Origin:
 class Provenance:
     """The origins of a run's values, worked out from its context, its answers and who carried out which tool.
 
-    Every message is looked at once; each origin costs what it is made of.
+    Every message is read once; an origin costs as much as what it was made of.
     """
 
     def __init__(self, context: Context, answers: Sequence[Authored], makers: Mapping[str, str]) -> None:
@@ -173,7 +173,7 @@ class Provenance:
         return tuple(self._known[index] for index in sources)
 
     def _needed(self, sources: Sequence[int]) -> list[int]:
-        """The messages that some others are made of, earlier ones first, without those that are known."""
+        """The messages that others are made of, without those that are known, earlier ones first."""
         needed: set[int] = set()
         waiting = [index for index in sources if index not in self._known]
         while waiting:
@@ -195,7 +195,7 @@ class Provenance:
         return list(dict.fromkeys(chain.from_iterable(sources)))
 
     def _sources(self, reference: Reference, answer: int, instance: str | None, before: int) -> list[int]:
-        """The messages, before one, that what a reference names was folded from; the last first."""
+        """The messages before one from which the value of a reference was folded, the last first."""
         if reference.kind in (CALLS, RESULTS):
             number = call_index(reference)
             if number is None:
@@ -244,7 +244,7 @@ class Provenance:
         )
 
     def _named(self, index: int) -> tuple[str, Any]:
-        """What a message holds: the path, or what kind of a thing it is, and the value."""
+        """The path that a message writes, or else its type, and the value."""
         message = self._messages[index]
         write = write_of(message, index, self._data_kinds)
         if write is not None:
@@ -271,7 +271,7 @@ def _author(answer: Authored | None) -> str:
 
 
 def _read_by(message: JsonObject) -> tuple[Reading, ...]:
-    """What the call that left a message has read: one whose condition was false, nothing but that."""
+    """What the call that left a message has read; of a skipped call, only its condition."""
     read = readings(message["_call"])
     if failed_of(message) and ELSE in message["_call"]:
         read += tuple(readings_in(message["_call"][ELSE], ELSE))

@@ -17,13 +17,13 @@ from .declaration import parse_tool
 from .tool import ANONYMOUS, Tool
 
 READ = "read"
-"""Its name; a tool of the user's that has it takes its place."""
+"""Its name; a user's tool with this name takes its place."""
 _DEEPEST = 4
-"""How deep a result is looked into; what lies deeper may be anything."""
+"""How deep a result is searched; below that, anything is assumed."""
 
 
 _DESCRIPTION = "Answers `ask` from `of`, shaped as `{name, due?: date}|null`"
-"""With its schema at most 300 bytes on the wire (T10): what else there is to know stands in its refusals."""
+"""With its schema at most 300 bytes on the wire (T10); its errors explain the rest."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,14 +50,14 @@ def _reader(of: JsonObject, shape: JsonObject, output: JsonObject | None) -> Rea
 
 _TEXT: JsonObject = {"type": "string"}
 READER = _reader(_TEXT, _TEXT, {})
-"""As it is offered: values are referred to, for which a text does on every wire, and a shape is told in few words."""
+"""The reader as it is offered: a value is referred to by a text, which every wire takes, and so is a shape."""
 
 
 def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:
     """The tool as a call uses it: of the reader as it is offered, one whose result has the shape that the call names.
 
     Raises:
-        InvalidParameters: the shape is none, or isn't written out: what is read must not choose it.
+        InvalidParameters: it is no shape, or isn't written out: the data that is read must not choose it.
     """
     if tool is not READER or "as" not in call:
         return tool
@@ -66,10 +66,10 @@ def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:
 
 
 def shape_asked(shape: Any, tool: str, path: str) -> Validator:
-    """What judges whether a value has a shape, in the notation of T13 or as a schema.
+    """The validator of a shape, which is written in the notation of T13 or as a schema.
 
     Raises:
-        InvalidParameters: it is none, or isn't written out.
+        InvalidParameters: it is no shape, or isn't written out.
     """
     if not isinstance(shape, str) and not is_object(shape):
         why = "it is a shape such as `{name, price: num}`, or a schema"
@@ -99,7 +99,7 @@ def _written_out(text: str) -> JsonObject:
 
 
 def is_read(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> bool:
-    """Whether a call is one of the reader, whose place none of these tools takes."""
+    """Whether a call is of the reader, and none of these tools takes its place."""
     return call.get("_tool") == READ and tools.get(READ, READER) is READER
 
 
@@ -110,7 +110,7 @@ def may_need_reading(tool: Tool) -> bool:
 
 
 def may_hold(type: Type, is_meant: Callable[[Declared], bool], depth: int = 0) -> bool:
-    """Whether a value of a type may be or hold what is meant; so may one of which nothing is known."""
+    """Whether a value of a type may be, or hold, what is meant; true where nothing is known of it."""
     kinds = type.declared
     if kinds is None or depth > _DEEPEST:
         return True

@@ -40,7 +40,7 @@ class Reading:
 def readings(call: Mapping[str, Any]) -> tuple[Reading, ...]:
     """The expressions of a call as it was authored: its condition, its items, then its parameters.
 
-    What can't be read is left out: the run refuses such a call, and says why.
+    What can't be parsed is left out: the run refuses such a call and says why.
     """
     meta = [key for key in (WHEN, EACH, VALUE, EXPECT) if key in call]
     expressions = [expression for key in meta for expression in readings_in(call[key], key)]
@@ -91,7 +91,7 @@ def with_filters(message: JsonObject, filters: Sequence[Filter] | None) -> JsonO
 
 
 def marks_of(filters: Sequence[Filter] | None, derived: Sequence[str]) -> JsonObject:
-    """What is marked of a call as well as its place: what its filters have kept (E7), and what was derived (S10)."""
+    """The marks of a call besides its place: what its filters have kept (E7), and what was derived (S10)."""
     marks = with_filters({}, filters)
     return marks | ({DERIVED: list(derived)} if derived else {})
 
@@ -103,7 +103,7 @@ def derived_of(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def filters_of(message: Mapping[str, Any]) -> tuple[Filter, ...]:
-    """What the filters behind a message have kept, as its mark says; what isn't such a mark says nothing."""
+    """What the filters behind a message have kept, by its mark; malformed entries are ignored."""
     mark: Any = message.get(FILTERS)
     filters: list[Filter] = []
     for entry in mark if is_list(mark) else ():

@@ -43,7 +43,7 @@ class Catalog:
         self._tools: dict[str, Tool] = {}
         self._activities: dict[str, Activity] = {}
         self._closed: Mapping[str, Activity | None] = {}
-        """The tools that a delegate's own messages define, each with what serves it by its name all the same."""
+        """The tools that a delegate's own messages define, each with the Activity that may serve it by its name."""
 
     def find(self, name: str) -> Tool | None:
         """The registered tool of this name."""
@@ -59,7 +59,7 @@ class Catalog:
         return self._activities.keys()
 
     def granted(self, names: Collection[str]) -> Catalog:
-        """What is left of it for a delegate from outside: the tools and Activities that are granted by name."""
+        """The part that a delegate from outside may use: tools and Activities that are granted by name."""
         rest = Catalog(backoff=self.backoff)
         rest._tools = {name: tool for name, tool in self._tools.items() if name in names}
         rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
@@ -107,13 +107,13 @@ class Catalog:
         return self._activities.get(tool.name) if tool.name not in self._closed else self._closed[tool.name]
 
     def passed_over(self, tool: Tool, delegate: str | None = None) -> str:
-        """The Activity that merely has the name of a tool whose delegate carries out the call, empty if none."""
+        """The Activity with the name of a tool whose calls its delegate carries out instead; empty if there is none."""
         if "_activity" in tool.meta or not _goes_out(tool, delegate) or delegate == tool.name:
             return ""
         return tool.name if self._closed.get(tool.name, self._activities.get(tool.name)) is not None else ""
 
     def keeps_from(self, tool: Tool) -> bool:
-        """Whether an Activity has the name of a delegate's own tool, and doesn't serve it for that alone."""
+        """Whether an Activity has the name of a delegate's own tool but, having only the name, doesn't serve it."""
         is_closed = tool.name in self._closed and self._closed[tool.name] is None
         return is_closed and tool.name in self._activities and not {"_activity", "_delegate"} & tool.meta.keys()
 
@@ -150,7 +150,7 @@ class Catalog:
 
 
 def _goes_out(tool: Tool, delegate: str | None) -> bool:
-    """Whether a call goes to a delegate that is more than an empty context (D13)."""
+    """Whether a call goes to a delegate other than the anonymous one (D13)."""
     return tool.is_delegated and (delegate or tool.fixed("_delegate")) != ANONYMOUS
 
 
@@ -166,9 +166,9 @@ class Registry(Catalog):
     def __init__(self, *, backoff: Backoff | None = None) -> None:
         super().__init__(backoff=backoff)
         self._of_modules: dict[str, Registry] = {}
-        """What the code of modules has registered here that were loaded for those who name them, by module."""
+        """What modules registered that were loaded for the Ideas that name them, by module."""
         self._around: Mapping[str, object] = {}
-        """What was registered before the module that is being loaded: names that it may use as well."""
+        """What was registered before the module that is being loaded; it may use the same names."""
 
     @classmethod
     def of(cls, given: AnyTools) -> Registry:
@@ -250,7 +250,7 @@ class Registry(Catalog):
             self._activities[name] = activity
 
     def _check_name(self, name: str, tool: Tool | None, activity: Activity | None) -> None:
-        """Whether a name is free: what has it is the same, made anew as a cell or a module runs again, or around."""
+        """Check that a name is free: what has it says the same, is redefined, or was there before the module."""
         existing, interface = self._activities.get(name), self._tools.get(name)
         is_anew = activity is not None and existing is not None and is_made_anew(existing.function, activity.function)
         made_it = existing if existing is not None and existing.tool is interface else None
@@ -266,7 +266,7 @@ class Registry(Catalog):
             activity is None
             or existing is None
             or existing is self._around.get(f"activity {name}")
-            or existing.function == activity.function  # a method of one object is made anew each time
+            or existing.function == activity.function  # each access makes a new bound method
             or is_anew
         ):
             raise _name_taken(name, "an Activity", existing)
@@ -349,7 +349,7 @@ class Registry(Catalog):
         return registry
 
     def loaded(self, load: Callable[[], str]) -> Registry:
-        """What the code of a module registers here as it is loaded: for those who name it, and for nobody else.
+        """What a module registers here while it is loaded, for those who name it and for nobody else.
 
         It is no longer here afterwards, so that Ideas whose modules use the same names don't meet. What other modules
         register that it imports stays. `load` returns its name; what it registers is known from the first time on.
@@ -370,7 +370,7 @@ class Registry(Catalog):
         return self._of_modules[module] if module in self._of_modules else self._registered_by(module)
 
     def _registered_by(self, module: str) -> Registry:
-        """What a module has registered here that the program itself has imported before."""
+        """What a module has registered here that the program had already imported."""
         registry = Registry()
         registry._activities = _of_module(self._activities, module)
         registry._tools = {name: tool for name, tool in self._tools.items() if name in registry._activities}

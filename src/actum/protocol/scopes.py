@@ -68,7 +68,7 @@ def _picked(tool: Tool, call: Call) -> list[str]:
 
 
 class Catalogue:
-    """Messages by what a scope can name, so that reading the scopes of a call doesn't go through all messages."""
+    """Messages by what scopes can name, so that the scopes of a call are read without going through all messages."""
 
     def __init__(self, messages: Iterable[JsonObject], data_kinds: Collection[str] = DATA_KINDS) -> None:
         self.data_kinds = data_kinds
@@ -82,7 +82,7 @@ class Catalogue:
 
     def add(self, message: JsonObject) -> None:
         """Take in the next message."""
-        if message.get("type") in PRIVATE or BY in message:  # a model's plan stands only where its run was held or cut
+        if message.get("type") in PRIVATE or BY in message:  # a model leaves one only where its run was held or cut
             return
         kind = kind_of(message, self.data_kinds)
         shelf = (kind is not None, kind or str(message.get("type")), _layer(message))
@@ -111,7 +111,7 @@ class Catalogue:
         return self._visible(is_data=False, name=name, instance=instance)
 
     def to_come(self, messages: Iterable[JsonObject], instance: str | None) -> Iterator[_Placed]:
-        """Messages that calls leave later, where they will stand: those that are shared, and of the instance."""
+        """Messages that calls will leave, at their future positions: shared ones, and those of the instance."""
         return ((self._place(message), message) for message in messages if _layer(message) in {None, instance})
 
     def standing(self, instance: str | None, instance_of: InstanceOf) -> Iterator[_Placed]:
@@ -125,7 +125,7 @@ class Catalogue:
 
     def results(self, instance: str | None) -> Iterator[tuple[Any, Marks]]:
         """The results so far, in the order of their places, with their marks; one that crossed is a list (S11)."""
-        # Not by what had been said before: one that waited for a decision stands where its call does.
+        # Not by the messages before it: a result that waited for a decision is ordered by its call.
         results = sorted(self._visible(is_data=True, name=RESULT, instance=instance), key=lambda placed: placed[0][1:])
         for _, message in results:
             value = payload_of(message, RESULT)
@@ -151,7 +151,7 @@ class Catalogue:
         return {key: note for key, _, note in sorted(placed, key=lambda entry: (entry[0] == "description", entry[1]))}
 
     def has_brought_notes(self, kind: str, instance: str | None) -> bool:
-        """Whether calls have brought any of what is said of a data kind: it is data like all else (S10)."""
+        """Whether calls have brought the schema or description of a data kind, which are then data, too (S10)."""
         return any((True, kind, layer) in self._brought_notes for layer in {None, instance})
 
     def _visible(self, *, is_data: bool, name: str, instance: str | None) -> list[_Placed]:
@@ -256,7 +256,7 @@ def scope_path(scope: str) -> Reference:
 
 
 def _narrowed_notes(notes: JsonObject, value: Any, paths: Sequence[Path]) -> JsonObject:
-    """What is said of a kind if all of it crosses; otherwise, of its schema, what is about the paths that do (S1)."""
+    """The notes of a kind if all of it crosses; otherwise the part of its schema for the paths that do (S1)."""
     if () in paths or "schema" not in notes:
         return notes if () in paths else {}
     part = Fold(value)
@@ -265,12 +265,12 @@ def _narrowed_notes(notes: JsonObject, value: Any, paths: Sequence[Path]) -> Jso
 
 
 def _narrowed(schema: Any, paths: Iterable[Path]) -> Any:
-    """What a schema says of some paths, and nothing of what is beside them (S1)."""
+    """The part of a schema that is about some paths (S1)."""
     narrowed = Fold({})
     for path in paths:
         steps: Path = tuple(step for segment in path for step in _steps(segment))
         part: Any = Fold(schema).read(steps)
-        # A reference would lead out of what crosses.
+        # A `$ref` would lead out of what crosses.
         if not is_object(part) or next(references(part), None) is not None:
             continue
         narrowed.write("merge", (), _wrapped(part, path))

@@ -47,7 +47,7 @@ class CallAccount:
 
 @dataclass(frozen=True, slots=True)
 class LiveCalls:
-    """What only the run itself knows, by place: the calls that it has begun, with their values, and its failures."""
+    """What only the live run knows, by place: the calls that it has begun, with their values, and its failures."""
 
     made: dict[str, Call] = field(default_factory=dict[str, Call])
     failures: dict[str, tuple[ActumError, Outcome, Any]] = field(
@@ -131,12 +131,12 @@ class _Accounts:
         if is_record(message):
             return exported(message["data"]["result"]) if is_object(message["data"]) else None
         write = write_of(message, 0, self._kinds)
-        if write is None or "_outputMethod" not in message:  # what an Activity returned as a message is the result
+        if write is None or "_outputMethod" not in message:  # an Activity returned a message: that is the result
             return {key: value for key, value in message.items() if not key.startswith("_")}
         return exported(write.value)
 
     def _carried_out(self, of: str, left: Sequence[JsonObject], authored: Call, *, was_made: bool) -> Call:
-        """The call as far as the context tells its values, where it was made before this run."""
+        """The call with its values, as far as the context tells them, where it was made before this run."""
         decision = self._decisions.by_place.get(of)
         call = next((Call(message["_call"]) for message in left if "_call" in message), authored)
         if decision is not None and decision.replacement is not None:
@@ -154,7 +154,7 @@ class _Accounts:
         return Call({**parsed.fill(texts), **meta}) if parsed.expressions else call
 
     def _read(self, expression: Expression, answer: int, instance: str | None) -> Any:
-        """What an expression came to; MISSING where the context doesn't tell any more."""
+        """The value of an expression; MISSING where the context no longer tells."""
         value = evaluate(expression, lambda reference: self._lookup(reference, answer, instance))
         if not isinstance(value, Bound):
             return value

@@ -34,7 +34,7 @@ class Tool:
     is_contracted: bool = False
     """Whether its delegate's schemas have been merged into its own."""
     bound: object = None
-    """What its `_delegate` names, for a tool that was made of an Idea in code."""
+    """The Idea that its `_delegate` names, for a tool that was made of an Idea in code."""
     is_held: bool = False
     """Whether its calls wait for a decision where a run has nobody to ask."""
     seal: str = ""
@@ -94,7 +94,7 @@ class Tool:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it says nothing of how its calls are carried out, as most tools."""
+        """Whether it leaves open how its calls are carried out, as most tools do."""
         return self.meta.keys() <= _PLAIN and "const" not in self.meta.get("_output", {})
 
     @cached_property
@@ -147,12 +147,12 @@ class Tool:
 
 
 VALUES = Tool(name="_value", schema={"type": "object", "properties": {}})
-"""Stands for the tool of an element that only computes (C13)."""
+"""Stands in for the tool of an element that only computes (C13)."""
 EXPECTS = Tool(name="_expect", schema={"type": "object", "properties": {}})
-"""Stands for the tool of an element that says what is expected (C16)."""
+"""Stands in for the tool of an element that says what is expected (C16)."""
 
 _PLAIN = {"_tool", "_output", "_effects", "_timeout", "_retries"}
-"""The meta-properties that leave a call nothing to say but its parameters."""
+"""The meta-properties with which a call still has nothing but parameters."""
 
 
 @lru_cache(maxsize=1024)
@@ -198,12 +198,12 @@ def _unmarked(schema: Any) -> Any:
 
 
 _LENGTH = 12
-"""How many hexadecimal digits a digest has: it tells versions of one tool apart, and nothing is trusted for it."""
+"""How many hexadecimal digits a digest has: enough to tell versions of a tool apart; no trust rests on it."""
 
 
 @lru_cache(maxsize=4096)
 def interface_digest(tool: Tool) -> str:
-    """What a tool is known by: its name, its parameters and its `_output`; of one of a server, how that has listed it.
+    """A digest of a tool: of its name, parameters and `_output`, or of how its server has listed it.
 
     Descriptions don't count.
     """
@@ -218,7 +218,7 @@ def _bare(schema: JsonObject) -> JsonObject:
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """What the code of a function is known by, wherever it lies; empty for what isn't written in Python."""
+    """A digest of a function's code, wherever it lies; empty for what isn't written in Python."""
     inner: Any = inspect.unwrap(function)
     inner = getattr(inner, "func", inner)  # of a partial
     code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
@@ -231,7 +231,7 @@ def _of_code(code: CodeType) -> str:
 
 
 def _parts(code: CodeType) -> Iterator[str]:
-    """What code says; not where it lies, nor on which lines."""
+    """The parts of code that decide what it does, without its file and line numbers."""
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars))
     for constant in code.co_consts:

@@ -59,7 +59,7 @@ def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Act
         elif key not in _OPTIONS:
             schema["properties"][key] = value
     tool = parse_tool(schema, name)
-    if tool.is_delegated and "_activity" not in tool.meta:  # the function is what runs in the delegate's place
+    if tool.is_delegated and "_activity" not in tool.meta:  # the function runs in the delegate's place
         schema["properties"]["_activity"] = {"const": name}
         tool = parse_tool(schema, name)
     activity = same.under(name, tool) if same else Activity(name=name, function=function, tool=tool)
@@ -68,7 +68,7 @@ def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Act
 
 
 def registered(function: Callable[..., Any]) -> Activity | None:
-    """What a decorator below this one has made, None where it is the function itself (A6)."""
+    """The Activity that another decorator below has made; None for a plain function (A6)."""
     return cast("Activity", function) if isinstance(function, Activity) else None
 
 
@@ -138,7 +138,7 @@ _SECTION = re.compile(
 
 
 def documented(function: Callable[..., Any]) -> tuple[str | None, dict[str, str]]:
-    """What stands before the parameters in a function's docstring, and the text of each parameter by its name.
+    """The part of a function's docstring before its parameters, and the text of each parameter by its name.
 
     A section that isn't well-formed is part of the text.
     """
@@ -154,7 +154,7 @@ def _parameters(section: str, form: str) -> dict[str, str] | None:
     from docstring_parser import DocstringStyle, ParseError, parse
 
     try:
-        # Behind an empty line: the indentation of a first line would not be counted.
+        # After an empty line, since the indentation of a first line isn't counted.
         entries = parse(f"\n{section}", DocstringStyle[form]).params
     except ParseError:
         return None
@@ -167,8 +167,8 @@ def _parameters(section: str, form: str) -> dict[str, str] | None:
 def is_made_anew(before: Callable[..., Any], after: Callable[..., Any]) -> bool:
     """Whether a function takes the place of another one of its module and name.
 
-    So does what is defined again in a session or a notebook, or by loading its module again. Two definitions in one
-    file don't, nor two that one piece of code makes of different values: a copy that wasn't renamed, a loop.
+    It does if it is defined again in a session or a notebook, or by loading its module again. It doesn't if one file
+    defines both (a copy that wasn't renamed), or if one piece of code makes both of different values (a loop).
     """
     old, new = _inner(before), _inner(after)
     if old is None or new is None or _name(old) != _name(new):
@@ -186,7 +186,7 @@ def is_made_anew(before: Callable[..., Any], after: Callable[..., Any]) -> bool:
 
 
 def _inner(function: Callable[..., Any]) -> Any:
-    """What has the code: the function behind methods, partial calls and decorators; None if there is none."""
+    """The function behind methods, partial calls and decorators; None if there is none."""
     inner: Any = function
     while True:
         if isinstance(inner, functools.partial):
