@@ -30,11 +30,11 @@ class Eval:
         cases: `Case`s, objects like those of a file, and names of files: kept runs, `.jsonl`, `.yaml`, `.csv`.
         checks: texts and objects like those of a file, and functions under `@check`.
         folder: where relative paths start from; the current one by default.
-        more: what else the file of an eval may say: `expect`, `take`, `tools`, `budget`, `parallel`, `unknown`,
+        more: further members of an eval's file: `expect`, `take`, `tools`, `budget`, `parallel`, `unknown`,
             `alpha`, `worse` and `seed`.
 
     Raises:
-        EvalError: naming all that is wrong; nothing was asked.
+        EvalError: naming all problems; no model was asked.
     """
 
     def __init__(
@@ -46,9 +46,8 @@ class Eval:
         folder: str | Path = ".",
         **more: Any,
     ) -> None:
-        named: dict[str, Any] = {"cases": cases, "checks": checks}
-        lists: dict[str, Any] = {key: [*value] if isinstance(value, tuple) else value for key, value in named.items()}  # pyright: ignore[reportUnknownVariableType] -- anything
-        members = {**more, "idea": idea, **lists}
+        cases, checks = ([*value] if isinstance(value, tuple) else value for value in (cases, checks))
+        members: dict[str, Any] = {**more, "idea": idea, "cases": cases, "checks": checks}
         self.suite = suite_of(members, path_given(folder), Complaint("the eval"))
 
     @classmethod
@@ -56,7 +55,7 @@ class Eval:
         """Read an eval from a YAML or JSON file; paths in it start from its folder.
 
         Raises:
-            EvalError: naming all that is wrong with it and the files that it names; nothing was asked.
+            EvalError: naming all problems of it and of the files that it names; no model was asked.
             IdeaError: the file can't be read.
         """
         return cls._of(loaded(path))
@@ -69,12 +68,12 @@ class Eval:
 
     @property
     def cases(self) -> Sequence[Case]:
-        """What is tried."""
+        """The cases."""
         return self.suite.cases
 
     @property
     def checks(self) -> Sequence[RunCheck]:
-        """What judges, in the order of its columns."""
+        """The checks, in the order of their columns."""
         return self.suite.columns.checks
 
     async def run(
@@ -93,35 +92,35 @@ class Eval:
     ) -> Report:
         """Judge every case in every cell: each version with each model.
 
-        Without models and versions the cases' own runs are judged as they are kept: no model is asked. Otherwise each
-        case is run anew, its tools' results from the record of its run; no effect is made.
+        Without models and versions, the cases' kept runs are judged: no model is asked. Else each case is run anew,
+        with the results of its tools from its record; no effect is made.
 
         Args:
-            models: names, or models; the one that a version names where there are none.
+            models: names, or models; by default the model that a version names.
             versions: files or addresses of Ideas, Ideas, or `{name, idea, config}`; the eval's own by default.
             repeat: how often each case is tried in each cell.
-            save: a folder that keeps the runs, the answers and the verdicts: the same once more goes on where it was
-                cut, and pays for no answer twice. Nothing is kept without it.
-            show: gets the judgements of each run as soon as it is over.
-            tell: gets a line before anything is asked: how many runs are made, and about what they cost.
-            judge: whether judges ask their models for what they haven't judged before; by default where runs are made.
-            approve: who is asked about calls that are really made, where tools are `live: all`.
-            deps: what tools are given in their `Ctx` by calls that are really made.
-            against: the cell, such as `desk.json·a`, that `gate` is to compare with, known to be there beforehand.
+            save: a folder that keeps the runs, the answers and the verdicts: the same eval run again continues where it
+                was cut, and pays for no answer twice. Nothing is kept without it.
+            show: receives the judgements of each run as soon as it is over.
+            tell: receives a line before any model is asked: how many runs are made, and about what they cost.
+            judge: whether judges ask their models about new outputs; by default if runs are made.
+            approve: decides on calls that are really made, if tools are `live: all`.
+            deps: the `deps` in the `Ctx` of tools in calls that are really made.
+            against: the cell, such as `desk.json·a`, that `gate` will compare with; checked before any model is asked.
 
         Raises:
-            EvalError: a version, a model, a cell or the folder can't be used; nothing was asked.
+            EvalError: a version, a model, a cell or the folder can't be used; no model was asked.
         """
         folder = None if save is None else path_given(save)
         options = EvalOptions(models, versions, repeat, folder, show, tell, judge, approve, deps, against)
         return await evaluated(self.suite, options)
 
     async def rescore(self, folder: str | Path, *, judge: bool = False) -> Report:
-        """Judge again what an earlier eval of the same cases has kept in a folder: no model is asked, no tool called.
+        """Judge the kept runs of an earlier eval of the same cases again: no model is asked, no tool called.
 
         Args:
-            folder: what `save` named then.
-            judge: whether judges ask their models for what they haven't judged before.
+            folder: the folder that `save` named.
+            judge: whether judges ask their models about outputs that they haven't judged before.
 
         Raises:
             EvalError: no eval is kept there.
@@ -129,11 +128,11 @@ class Eval:
         return await evaluated_again(self.suite, path_given(folder), judge=judge)
 
     def run_sync(self, **options: Any) -> Report:
-        """`run` for scripts and notebooks; takes what that takes."""
+        """`run` for scripts and notebooks, with the same parameters."""
         return blocking(self.run(**options))
 
     async def once(self, case: Case, *, model: str | Model | None = None, version: Any = None) -> Tried:
-        """Judge one case: its own run, or, with a model or a version, one that is made for it.
+        """Judge one case: its kept run, or, with a model or a version, a new one.
 
         Raises:
             EvalError: as `run`.
@@ -146,17 +145,17 @@ class Eval:
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """One case with what the checks said of its run."""
+    """One case with the verdicts on its run."""
 
     case: Case
     judgements: Sequence[Judgement]
     notes: Sequence[str] = ()
 
     def assert_passed(self) -> None:
-        """Raise where a check didn't pass, for a test.
+        """Raise if a check didn't pass, for a test.
 
         Raises:
-            AssertionError: a line for each check that failed, is broken, or of which nobody knows.
+            AssertionError: a line for each check that failed, is broken or unknown.
             EvalError: nothing was judged.
         """
         if not self.judgements:

@@ -1,4 +1,4 @@
-"""The cells of an eval, and one run of a case in one of them (V18-V25)."""
+"""The cells of an eval, and the trials of cases in them (V18-V25)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _UNSAFE = re.compile(r"[^\w.·-]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A version with a model; without a model, the runs of the cases as they are kept."""
+    """A version with a model; without a model, the cases' kept runs."""
 
     version: str
     idea: Idea
@@ -46,17 +46,17 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the cell."""
         return cell_name(self.version, self.model_name)
 
     @cached_property
     def digest(self) -> str:
-        """What its version is known by: another one for another Idea."""
+        """The SHA-256 of its Idea."""
         return hashlib.sha256(write_idea(self.idea.text).encode()).hexdigest()
 
     @property
     def reads(self) -> frozenset[str]:
-        """The names of its tools that only read; its modules are loaded, since its runs need them."""
+        """The names of its tools that only read; loads its modules, which its runs need anyway."""
         if self.loaded is None:
             return frozenset()
         return offered(self.loaded.context, self.loaded.code.registry, self.loaded.config.tools).reading
@@ -72,52 +72,52 @@ class Trial:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What it is known by."""
+        """What identifies it."""
         return self.case.identity, self.cell.name, self.repeat
 
     def to_dict(self) -> JsonObject:
-        """The same as JSON."""
+        """The trial as JSON."""
         members: JsonObject = {"identity": self.case.identity, "case": self.case.name, "cell": self.cell.name}
         return members | {"repeat": self.repeat, "version": self.cell.digest}
 
     def file(self, folder: Path) -> Path:
-        """Where its run is kept."""
+        """The file of its run."""
         return folder / "runs" / safe_name(self.cell.name) / f"{safe_name(self.case.name)}.{self.repeat}.json"
 
 
 def safe_name(name: str) -> str:
-    """A name that every file system takes, another one for another name."""
+    """A name that every file system accepts, different for different names."""
     safe = _UNSAFE.sub("_", name)[:100]
     return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 @dataclass(slots=True)
 class Trials:
-    """Carries trials out in a folder, their tools from what is on record."""
+    """Carries out trials in a folder, with the results of tools from records."""
 
     suite: Suite
     folder: Path
     answers: PaidAnswers
     approve: Approve | None = None
     deps: Any = None
-    """What tools are given by calls that are really made."""
+    """The `deps` for calls that are really made."""
     _fallbacks: dict[str, Fallback] = field(default_factory=dict[str, Fallback])
-    """What was asked that is on no record, by the case's identity."""
+    """What answers calls that aren't recorded, by the case's identity."""
     _answers_known: defaultdict[str, dict[str, Json]] | None = None
-    """What that gave before, by the case's identity and the call; None where it wasn't read yet."""
+    """Their earlier answers, by the case's identity and the call; None until they are read."""
 
     async def run(self, trial: Trial, limits: Limits) -> JudgedRun:
-        """Carry a trial out, or go on with it where its run was cut.
+        """Carry out a trial, or continue it if its run was cut.
 
         Raises:
             LimitExceeded: the budget of the eval is spent.
-            ActumError: it can't even begin.
+            ActumError: the trial can't begin.
         """
         case = trial.case
         record = recorded_for(case, trial.cell.reads)
         if case.attack is None:
             tools = RecordedTools(record, fallback=self._fallback(case), asks_reader=True)
-        else:  # nothing is really done here, whatever the eval says
+        else:  # under attack, nothing is called live
             tools = RecordedTools(case.attack.planted(record) or record, asks_reader=True)
         agent = with_record(self._agent(trial, limits), tools, partial(self._paid_once, trial))
         path = trial.file(self.folder)
@@ -130,7 +130,7 @@ class Trials:
         return await self.again(trial, {"failed": failed, "missed": missed, "simulated": [*tools.simulated]})
 
     async def again(self, trial: Trial, outcome: JsonObject) -> JudgedRun:
-        """The run of a trial that is over; `told` says how it has failed, and which call no record could answer."""
+        """The run of a finished trial; `outcome` has its error, and the call that no record could answer."""
         path = trial.file(self.folder)
         return judged_run(
             await asyncio.to_thread(Idea.load, path),
@@ -143,7 +143,7 @@ class Trials:
         )
 
     def _fallback(self, case: Case) -> Fallback:
-        """What may answer the case's calls that are not on record, with what that gave before."""
+        """What answers the case's calls that aren't recorded, with its earlier answers."""
         if case.identity not in self._fallbacks:
             path, suite = self.folder / "besides.jsonl", self.suite
             if self._answers_known is None:
@@ -170,20 +170,21 @@ class Trials:
         agent = cell.loaded.agent()
         if cell.model is not None:
             agent.model = self._paid_once(trial, cell.model)
-        agent.limits = _narrowed(agent.limits, limits)
+        bounds = {name: getattr(limits, name) for name in ("usd", "requests", "tokens", "seconds")}
+        agent.limits = agent.limits.narrowed(bounds)
         return with_deps(agent, self.deps)
 
     def _paid_once(self, trial: Trial, model: Model) -> Model:
-        """A model whose answers are paid for once: that of the cell, or one that a delegate names (V23)."""
+        """A model whose answers are paid for once: the cell's, or one that a delegate names (V23)."""
         return RepeatedModel(model, self.answers, trial.repeat)
 
     async def _carry_out(
         self, path: Path, trial: Trial, agent: Agent, tools: RecordedTools, budget: Limits
     ) -> str | None:
-        """Why the run has failed, None where it hasn't; it is cut where it asks for what isn't on record.
+        """Carry out the run, and return why it failed, None if it didn't; a call that nothing answers cuts it.
 
         Raises:
-            LimitExceeded: what the eval has left is spent, so that nothing is known of the run yet.
+            LimitExceeded: the eval's budget is spent, so that the run's outcome isn't known.
         """
         try:
             await tools.until_missed(self._start(path, trial, agent))
@@ -204,10 +205,3 @@ class Trials:
             context = idea.context
             idea = replace(idea, context=Context([*context.messages, *case.messages], origin=context.origin))
         await kept.start(path, replace(idea, solution=None), lambda _: agent, input=case.input)
-
-
-def _narrowed(limits: Limits, budget: Limits) -> Limits:
-    bounds = {
-        name: value for name in ("usd", "requests", "tokens", "seconds") if (value := getattr(budget, name)) is not None
-    }
-    return limits.narrowed(bounds)

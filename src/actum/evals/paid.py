@@ -1,4 +1,4 @@
-"""Answers that were paid for: the same request to the same model, the k-th time, costs nothing again (V23)."""
+"""Answers that were paid for: repeating the k-th identical request to a model costs nothing (V23)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..sources.files import opened_private
 
 @dataclass(slots=True)
 class PaidAnswers:
-    """The answers that an eval has got, in a file if it has one; `spent` is what was paid for in this process."""
+    """The answers that an eval has received, kept in a file if it has one; `spent` is the cost in this process."""
 
     path: Path | None = None
     spent: Usage = field(default_factory=Usage)
     known: dict[str, JsonObject] = field(default_factory=dict[str, Any])
     asking: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
-    """Held while an answer is on its way: who asks the same meanwhile waits for it."""
+    """Held while an answer is requested, so that identical requests wait for it."""
 
     def __post_init__(self) -> None:
         if self.path is None:
@@ -34,7 +34,7 @@ class PaidAnswers:
         self.known.update((entry["key"], entry) for entry in lines_in(self.path) if isinstance(entry.get("key"), str))
 
     def add(self, key: str, name: str, deltas: list[str], usage: Usage | None) -> None:
-        """Keep an answer that was paid for."""
+        """Keep a paid answer."""
         entry: JsonObject = {"key": key, "name": name, "deltas": deltas, "usage": usage and asdict(usage)}
         self.known[key] = entry
         self.spent += usage or Usage(requests=1)
@@ -43,14 +43,14 @@ class PaidAnswers:
 
 
 def append_lines(path: Path, entries: Iterable[JsonObject]) -> None:
-    """Add lines at once to a file that only its user reads; those of several writers stay whole."""
+    """Append lines in one write to a private file, so that lines of several writers stay whole."""
     descriptor = opened_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with open(descriptor, "ab", buffering=0) as file:
         file.write("".join(f"{encode(entry)}\n" for entry in entries).encode())
 
 
 def lines_in(path: Path) -> list[JsonObject]:
-    """The whole lines of such a file, if there is one; its writer may have been killed in the last one."""
+    """The complete lines of such a file, if there is one; its writer may have been killed during the last one."""
     if not path.exists():
         return []
     lines = path.read_bytes().decode(errors="replace").split("\n")[:-1]
@@ -58,21 +58,21 @@ def lines_in(path: Path) -> list[JsonObject]:
 
 
 def mend(path: Path) -> None:
-    """Cut the line off such a file that its writer was killed in: what is added next is a line of its own."""
+    """Cut off an incomplete last line of such a file, so that the next line begins on its own."""
     if path.exists():
         whole, end, _ = path.read_bytes().rpartition(b"\n")
         os.truncate(path, len(whole) + len(end))
 
 
 class RepeatedModel(WrappedModel):
-    """A model as one repeat of an eval asks it: what was answered before isn't asked again."""
+    """A model for one repeat of an eval; it isn't asked again for known answers."""
 
     def __init__(self, model: Model, answers: PaidAnswers, repeat: int) -> None:
         super().__init__(model)
         self._answers, self._repeat = answers, repeat
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
-        """The answer that is known, or the model's own, which is known from then on.
+        """Yield the known answer, or the model's, which is then kept.
 
         Raises:
             ModelError: the model's own.

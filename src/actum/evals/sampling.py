@@ -1,4 +1,4 @@
-"""Cases from runs that a store keeps: those that match, a sample of them by a seed (V7)."""
+"""Cases from the runs of a store: those that match, or a sample of them by a seed (V7)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_SCANNED = 10_000
 
 
 def sampled(item: JsonObject, types: Any, wrong: Complaint) -> Iterator[tuple[str, Idea]]:
-    """The runs of a store that match, each with its id: all of them, or a sample that is the same for a seed."""
+    """The matching runs of a store, each with its id: all of them, or a sample that is reproducible by its seed."""
     noted = len(wrong.noted)
     options = wrong.form(item, _FORM, "")
     since = None if "since" not in options else time.time() - int(options["since"][:-1]) * _SPANS[options["since"][-1]]
@@ -61,7 +61,7 @@ async def _matching_runs(
     draw: Callable[[list[str]], list[str]],
     wrong: Complaint,
 ) -> list[tuple[str, Idea]]:
-    """The runs of one tenant that are over and match, those that are drawn of them; one by one, since they are long."""
+    """The runs drawn from those of one tenant that are over and match; they are long, so each is loaded separately."""
     name: str | None = options.get("idea")
     matching: list[str] = []
     tenants: set[str] = set()
@@ -85,7 +85,7 @@ async def _matching_runs(
 
 
 def _is_called(run: Idea, name: str) -> bool:
-    """Whether a run is of the Idea of this name: by its path in the store, or its file."""
+    """Whether a run's Idea has this name: its path in the store, or its file."""
     path = run.meta.get("path")
     return path == name or (run.source is not None and name in {run.source.name, run.source.stem})
 

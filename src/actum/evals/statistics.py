@@ -1,4 +1,4 @@
-"""What small numbers of cases allow to say: intervals of rates, and whether a difference is more than chance (V26)."""
+"""Statistics for small numbers of cases: intervals of rates, and tests of whether a difference is chance (V26)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Interval:
 
 
 def wilson(passed: int, of: int) -> Interval:
-    """Wilson's interval of a rate: of 97 in 100, 0.915 to 0.990. Of nothing, everything is possible."""
+    """Wilson's interval of a rate: for 97 of 100, 0.915 to 0.990; for 0 of 0, 0 to 1."""
     if of == 0:
         return Interval(0.0, 1.0)
     rate, z2 = passed / of, _Z * _Z
@@ -35,9 +35,9 @@ def wilson(passed: int, of: int) -> Interval:
 def bootstrapped(values: tuple[float, ...], seed: int) -> Interval:
     """The interval of a mean over cases, by resampling the cases.
 
-    A case's value is its own rate, or the difference of two: repeats make that surer, and not the cases more.
+    A case's value is its rate, or the difference of two: repeats make it more precise, but add no cases.
     """
-    if len(set(values)) <= 1:  # nothing is left to chance
+    if len(set(values)) <= 1:  # resampling always gives the same mean
         return Interval(*(values[:1] * 2 or (0.0, 0.0)))
     chance, count = random.Random(seed), len(values)
     means = sorted(sum(chance.choices(values, k=count)) / count for _ in range(RESAMPLES))
@@ -45,22 +45,22 @@ def bootstrapped(values: tuple[float, ...], seed: int) -> Interval:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """The exact two-sided p of so many cases that became better and worse; with one repeat it is McNemar's test."""
+    """The exact two-sided p for these numbers of better and worse cases; with one repeat, it is McNemar's test."""
     return min(1.0, 2 * _tail(max(better, worse), better + worse))
 
 
 def worse_test(better: int, worse: int) -> float:
-    """The exact one-sided p of at least so many cases that became worse."""
+    """The exact one-sided p for at least this number of worse cases."""
     return _tail(worse, better + worse)
 
 
 def _tail(least: int, of: int) -> float:
-    """How probable it is that a fair coin shows heads at least so often."""
+    """The probability that a fair coin shows heads at least `least` times."""
     return sum(comb(of, count) for count in range(least, of + 1)) / 2**of
 
 
 def holm(ps: Mapping[str, float]) -> dict[str, float]:
-    """The p of several comparisons made together, each as Holm adjusts it."""
+    """The p of several comparisons made together, adjusted by Holm's method."""
     adjusted: dict[str, float] = {}
     highest = 0.0
     for rank, (name, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):
@@ -71,7 +71,7 @@ def holm(ps: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far a judge agrees with people's labels: counts of what each of both said."""
+    """A judge's agreement with people's labels, as counts of both verdicts."""
 
     both_pass: int = 0
     both_fail: int = 0
@@ -81,17 +81,17 @@ class Agreement:
 
     @property
     def of(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return self.both_pass + self.both_fail + self.only_judge + self.only_people
 
     @property
     def share(self) -> float:
-        """How often both said the same."""
+        """The share of equal verdicts."""
         return (self.both_pass + self.both_fail) / self.of if self.of else 0.0
 
     @property
     def kappa(self) -> float:
-        """Cohen's κ: agreement beyond what chance gives; 0 where one of both always says the same."""
+        """Cohen's κ: agreement beyond chance; 0 if both always say the same."""
         if not self.of:
             return 0.0
         judge, people = self.both_pass + self.only_judge, self.both_pass + self.only_people

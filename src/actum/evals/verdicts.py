@@ -1,4 +1,4 @@
-"""Judging runs that are over: kept ones as they are, those of a folder again, and how far judges are to be trusted."""
+"""Judges finished runs: kept ones, those of a folder again; and measures how far judges are to be trusted."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .suite import Suite
 Show: TypeAlias = Callable[[Sequence[Judgement]], object]
 """Gets the judgements of each run as soon as it is over."""
 EVAL = "eval.json"
-"""What the folder of an eval says of it: its versions, cases, checks and tools, and what it has found besides."""
+"""The file in an eval's folder that describes it: its versions, cases, judges and digests."""
 RESULTS = "results.jsonl"
-"""What the folder of an eval holds of its runs: a line for each that has begun, is over, and for each verdict."""
+"""The file in an eval's folder about its runs: a line for each that began or ended, and for each verdict."""
 
 
 async def rescored(suite: Suite, cell: Cell, show: Show | None) -> Report:
-    """Judge the cases' own runs as they are kept: no model is asked, no tool called."""
+    """Judge the cases' kept runs: no model is asked, no tool called."""
     rows: list[Judgement] = []
     notes = list(suite.notes)
     for case in suite.cases:
         if case.attack is not None:
-            continue  # which only a run that is made anew can meet
+            continue  # only new runs meet attacks
         if case.run is None:
             notes.append(f"{case.name} has no run: it is tried with --models")
             continue
@@ -46,13 +46,12 @@ async def rescored(suite: Suite, cell: Cell, show: Show | None) -> Report:
 
 
 def report_of(suite: Suite, rows: Sequence[Judgement], **extra: Any) -> Report:
-    """What an eval has found, with what the report has of the eval itself."""
-    members: dict[str, Any] = {"musts": suite.columns.musts, "seed": suite.seed, "digests": suite.digests}
-    return Report(rows=rows, **members, **extra)
+    """The report of a suite with these verdicts."""
+    return Report(rows=rows, musts=suite.columns.musts, seed=suite.seed, digests=suite.digests, **extra)
 
 
 async def judged_again(suite: Suite, folder: Path) -> Report:
-    """Judge again what an earlier eval of the same cases has kept; no model is asked but those of judges, if at all.
+    """Judge the runs in a folder again; no model is asked except by judges that may.
 
     Raises:
         EvalError: no eval is kept there.
@@ -60,12 +59,11 @@ async def judged_again(suite: Suite, folder: Path) -> Report:
     trials, cases = Trials(suite, folder, PaidAnswers()), {case.identity: case for case in suite.cases}
     by_trial: dict[tuple[str, str, int], list[Judgement]] = {}
     for line in results_lines(folder):
-        trial_line: Any = line.get("trial")
-        if is_object(trial_line) and (case := cases.get(trial_line["identity"])) is not None:
-            version, _, model = str(trial_line["cell"]).rpartition("·")
-            trial = Trial(
-                case=case, cell=Cell(version=version, idea=suite.idea, model_name=model), repeat=trial_line["repeat"]
-            )
+        key: Any = line.get("trial")
+        if is_object(key) and (case := cases.get(key["identity"])) is not None:
+            version, _, model = str(key["cell"]).rpartition("·")
+            cell = Cell(version=version, idea=suite.idea, model_name=model)
+            trial = Trial(case=case, cell=cell, repeat=key["repeat"])
             run = await trials.again(trial, line)
             by_trial[trial.key] = await judged_rows(suite, trial, run, str(trial.file(Path())))
     rows = in_order(folder, [row for rows in by_trial.values() for row in rows])
@@ -73,7 +71,7 @@ async def judged_again(suite: Suite, folder: Path) -> Report:
 
 
 async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | None) -> list[Judgement]:
-    """What each check says of a run. Of one that was cut for want of a record, only what is decided already stands."""
+    """The verdicts of all checks on a run. If a call couldn't be answered, only verdicts that are certain count."""
     verdicts = await suite.columns.judge(run)
     if run.missed:
         why = f"unanswerable: {run.missed[0]['error']}"
@@ -97,7 +95,7 @@ async def judged_rows(suite: Suite, trial: Trial, run: JudgedRun, file: str | No
 
 
 def with_judges(suite: Suite, folder: Path, *, asks: bool) -> Suite:
-    """The suite whose judges know what they answered in a folder, and the labels there, and may be asked for more."""
+    """The suite with judges that know the answers and labels kept in a folder; `asks` lets them ask their models."""
     answers = PaidAnswers(folder / "judged.jsonl")
 
     def ready(check: Any) -> Any:
@@ -110,18 +108,18 @@ def with_judges(suite: Suite, folder: Path, *, asks: bool) -> Suite:
 
 
 def labels_file(folder: Path, judge: str) -> Path:
-    """Where the Studio writes what people say of the outputs that a judge of an eval has judged."""
+    """The file in which the Studio keeps people's labels of outputs that a judge has judged."""
     return folder / f"{safe_name(judge)}.labels.jsonl"
 
 
 def labels_beside(folder: Path, judge: str) -> Mapping[str, bool]:
-    """Those of a judge, by the digests of outputs."""
+    """People's labels for a judge, by the digests of outputs."""
     path = labels_file(folder, judge)
     return labels_in(path) if path.exists() else {}
 
 
 def calibrated(suite: Suite, report: Report) -> Report:
-    """The report with how far each judge agrees with people; gates don't count one that agrees too little."""
+    """The report with each judge's agreement with people; gates ignore a judge that agrees too little."""
     notes, advisory = list(report.notes), set[str]()
     for judge in suite.columns.checks:
         if isinstance(judge, JudgeIdea):
@@ -134,7 +132,7 @@ def calibrated(suite: Suite, report: Report) -> Report:
 
 
 def in_order(folder: Path, rows: Sequence[Judgement]) -> list[Judgement]:
-    """The verdicts of an eval in the order of its cases and cells: its runs are over in any."""
+    """The verdicts of an eval in the order of its cases and cells; its runs may end in any order."""
     notes = noted_in(folder)
     cells = {name: index for index, name in enumerate(notes.get("versions", ()))}
     cases = {identity: index for index, identity in enumerate(notes.get("cases", {}).values())}
@@ -143,7 +141,7 @@ def in_order(folder: Path, rows: Sequence[Judgement]) -> list[Judgement]:
 
 
 def results_lines(folder: Path) -> list[JsonObject]:
-    """What a folder holds of the runs of an eval, in the order in which it was written.
+    """The lines that a folder keeps about the runs of an eval, in the order of writing.
 
     Raises:
         EvalError: no eval is kept there.
@@ -154,7 +152,7 @@ def results_lines(folder: Path) -> list[JsonObject]:
 
 
 def noted_in(folder: Path) -> JsonObject:
-    """What the folder of an eval says of it, in EVAL; empty if nothing."""
+    """The content of EVAL in the folder of an eval; empty if there is none."""
     file = folder / EVAL
     content = decoded(read_text(file), None) if file.exists() else None  # an eval may have been killed as it wrote
     return content if is_object(content) else {}
