@@ -16,7 +16,7 @@ from ..generation.model import Gate
 from ..schema.json import JsonObject
 from .held import Prepared, RunCarrier, ServersAway, Unprepared
 from .racing import beside
-from .row import Ending, Looked, Row, kept_lacks
+from .row import Ending, Row, Snapshot, kept_lacks
 from .run_store import RunStore
 from .telling import tell_event
 
@@ -43,9 +43,9 @@ class Claimed:
     asked: float
 
 
-def _given_up(looked: Looked, missing: Sequence[str]) -> NotCarried:
+def _given_up(snapshot: Snapshot, missing: Sequence[str]) -> NotCarried:
     """The error of a run that no worker could carry out."""
-    waited = looked.time - (looked.row.uncarried or looked.time)
+    waited = snapshot.time - (snapshot.row.uncarried or snapshot.time)
     return NotCarried(
         f"for {waited:.0f} s no worker could carry it out, for want of {', '.join(missing)}: start one that has it and "
         "submit the run again (`actum runs again`), or give workers more --patience"
@@ -102,14 +102,14 @@ class Company:
 
     async def claim(self, run: str) -> Claimed | None:
         """Own a run from now on, until `leave`; None if there is nothing to do for it here now."""
-        looked = await self._store.look(run)
-        if looked is None or looked.row.is_over or looked.row.tag not in {None, *self._tags}:
+        snapshot = await self._store.look(run)
+        if snapshot is None or snapshot.row.is_over or snapshot.row.tag not in {None, *self._tags}:
             return None
-        prepared = await self._carrier.prepared(looked)
+        prepared = await self._carrier.prepared(snapshot)
         if isinstance(prepared, Unprepared) and prepared.missing:
-            if await self._put_off(looked, prepared.missing):
+            if await self._put_off(snapshot, prepared.missing):
                 return None
-            prepared = replace(prepared, error=_given_up(looked, prepared.missing))
+            prepared = replace(prepared, error=_given_up(snapshot, prepared.missing))
         needs = prepared.needs if isinstance(prepared, Prepared) else None
         asked = time.monotonic()
         row = await self._claimed(run, None if needs is None else needs.to_dict())
@@ -117,18 +117,18 @@ class Company:
 
     async def leave_to_others(self, claimed: Claimed, away: ServersAway) -> Ending | None:
         """Leave a run that is owned to others, since its servers are away; return its end if it has waited too long."""
-        looked, missing = claimed.prepared.looked, [away.message]
-        if await self._put_off(looked, missing, claimed.row.lease):
+        snapshot, missing = claimed.prepared.snapshot, [away.message]
+        if await self._put_off(snapshot, missing, claimed.row.lease):
             return None
-        return Ending(state="failed", error=_given_up(looked, missing).to_dict(), about=claimed.row.about)
+        return Ending(state="failed", error=_given_up(snapshot, missing).to_dict(), about=claimed.row.about)
 
-    async def _put_off(self, looked: Looked, missing: Sequence[str], lease: int | None = None) -> bool:
+    async def _put_off(self, snapshot: Snapshot, missing: Sequence[str], lease: int | None = None) -> bool:
         """Leave a run to a worker that has what is missing here; return whether it may wait any longer.
 
         With `lease` it is owned already.
         """
-        row, since = looked.row, looked.row.uncarried or looked.time
-        waited = looked.time - since
+        row, since = snapshot.row, snapshot.row.uncarried or snapshot.time
+        waited = snapshot.time - since
         if waited >= self._patience:
             return False
         if tuple(missing) != row.missing:

@@ -36,7 +36,7 @@ from .needs import Needs, judged_here
 from .progress import RunProgress, messages_in, ticks_in
 from .providing import Factory, provided
 from .record import LeasedRecord
-from .row import Ending, Looked, Row, RunHistory, Submission
+from .row import Ending, Row, RunHistory, Snapshot, Submission
 from .run_spreading import Spreading, lineage_of
 from .run_store import RunStore
 from .sending import ANEW, escalated_to, with_sent
@@ -53,7 +53,7 @@ Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
 class Prepared:
     """A run as a worker would carry it out."""
 
-    looked: Looked
+    snapshot: Snapshot
     idea: Idea
     agent: Agent
     needs: Needs | None = None
@@ -66,7 +66,7 @@ class Prepared:
 class Unprepared:
     """A run that a worker can't carry out, and why; `missing` is what another worker may have."""
 
-    looked: Looked
+    snapshot: Snapshot
     error: Exception
     missing: Sequence[str] = ()
 
@@ -91,40 +91,39 @@ class RunCarrier:
     judges: bool = True
     """Whether the needs of a run are judged before it is carried out: other workers may have what is missing here."""
 
-    async def prepared(self, looked: Looked) -> Prepared | Unprepared:
+    async def prepared(self, snapshot: Snapshot) -> Prepared | Unprepared:
         """A run as it would be carried out here, or why it can't be.
 
         Raises:
             StoreUnavailable: the place can't be reached.
         """
         try:
-            idea, agent = await self._prepared(await self._outermost(looked.source))
-            if not self.judges:
-                return Prepared(looked=looked, idea=idea, agent=agent)
-            return await self._judged(looked, idea, agent)
+            idea, agent = await self._prepared(await self._outermost(snapshot.source))
+            child = snapshot.source.child
+            if not self.judges or (child is not None and child["lineage"]):  # its tools are those of other Ideas
+                return Prepared(snapshot=snapshot, idea=idea, agent=agent)
+            return await self._judged(snapshot, idea, agent)
         except errors.StoreUnavailable:
             raise
         except ModuleMissing as error:
-            return Unprepared(looked=looked, error=error, missing=[error.message] if self.judges else ())
+            return Unprepared(snapshot=snapshot, error=error, missing=[error.message] if self.judges else ())
         except Exception as error:  # the run fails with it, whoever's fault it is
-            return Unprepared(looked=looked, error=error)
+            return Unprepared(snapshot=snapshot, error=error)
 
-    async def _judged(self, looked: Looked, idea: Idea, agent: Agent) -> Prepared | Unprepared:
-        row, source = looked.row, looked.source
+    async def _judged(self, snapshot: Snapshot, idea: Idea, agent: Agent) -> Prepared | Unprepared:
+        row, source = snapshot.row, snapshot.source
         noted = None if row.needs is None else Needs.of(row.needs)
-        if source.child is not None and source.child["lineage"]:
-            return Prepared(looked=looked, idea=idea, agent=agent)  # its tools are those of the Ideas that led to it
         own_idea, assembly = idea if source.child is None else submitted_idea(source), assembled(agent)
         context = _begun_with(own_idea, assembly, is_child=source.child is not None)
         judged = await judged_here(context, assembly, self._servers(idea, agent))
         missing = judged.missing if noted is None else noted.lacking(judged.here)
         if missing and row.needs != {}:
             error = errors.NotCarried(f"what it needs is missing here: {', '.join(missing)}")
-            return Unprepared(looked=looked, error=error, missing=missing)
+            return Unprepared(snapshot=snapshot, error=error, missing=missing)
         needs, changed = noted or judged.needs, () if noted is None else noted.changed(judged.here)
         if changed or row.needs == {}:
             needs = judged.needs
-        return Prepared(looked=looked, idea=idea, agent=agent, needs=needs, changed=changed)
+        return Prepared(snapshot=snapshot, idea=idea, agent=agent, needs=needs, changed=changed)
 
     async def __call__(
         self,

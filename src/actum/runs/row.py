@@ -277,8 +277,8 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """A run before it is claimed, what it was made of, and the time by the clock of its place."""
+class Snapshot:
+    """A run as it is before a claim: its row, its submission, and the time by the clock of its place."""
 
     row: Row
     source: Submission

@@ -19,7 +19,7 @@ from .folder_files import FolderFiles
 from .folder_leases import FolderLeases
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Looked, Row, RunHistory, RunPage, State, Submission, keyed_by
+from .row import Row, RunHistory, RunPage, Snapshot, State, Submission, keyed_by
 from .sending import parts_waited_for
 from .sql_rows import FORGET_ASKED, IN_BATCHES, UNASK, secret_of
 from .sqlite_database import SqliteDatabase
@@ -51,12 +51,12 @@ class RunFolder(FolderDeliveries):
         """The row of a run; None if there is none."""
         return await self._files.off_loop(lambda: self._files.row(run))
 
-    async def look(self, run: str) -> Looked | None:
+    async def look(self, run: str) -> Snapshot | None:
         """A run as it is before a claim; None if there is none."""
 
-        def read() -> Looked | None:
+        def read() -> Snapshot | None:
             row, source = self._files.row(run), self._files.source(run)
-            return None if row is None or source is None else Looked(row=row, source=source, time=self._files.now())
+            return None if row is None or source is None else Snapshot(row=row, source=source, time=self._files.now())
 
         return await self._files.off_loop(read)
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_object
 from .database import Transaction
-from .row import STANDING, Looked, Loss, Numbered, Row, RunPage, Submission, row_read
+from .row import STANDING, Loss, Numbered, Row, RunPage, Snapshot, Submission, row_read
 
 _STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
 COLUMNS = (
@@ -50,13 +50,13 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     return _source_from(rows[0]) if rows else None
 
 
-async def looked_at(within: Transaction, run: str) -> Looked | None:
+async def snapshot_at(within: Transaction, run: str) -> Snapshot | None:
     """A run as it is before a claim; None if there is none."""
     rows = await within.rows(f"SELECT now(), {SOURCE}, {COLUMNS} FROM actum_runs WHERE id = ?", run)
     if not rows:
         return None
     (now, *values), count = rows[0], len(_SOURCE_NAMES)
-    return Looked(row=row_from(values[count:]), source=_source_from(values[:count]), time=now)
+    return Snapshot(row=row_from(values[count:]), source=_source_from(values[:count]), time=now)
 
 
 def listing(page: RunPage) -> Sequence[Any]:

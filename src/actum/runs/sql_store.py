@@ -8,7 +8,7 @@ from ..schema.json import JsonObject, encode
 from . import sql_rows
 from .database import Database, Transaction, time_of, transaction_in
 from .queue import Queue
-from .row import Looked, Row, RunHistory, RunPage, State, Submission, keyed_by, name_in, sought
+from .row import Row, RunHistory, RunPage, Snapshot, State, Submission, keyed_by, name_in, sought
 from .sending import stamped
 from .sql_deliveries import SEND, SqlDeliveries, history_at
 from .sql_leases import SqlLeases
@@ -76,10 +76,10 @@ class SqlStore(SqlDeliveries):
         async with self.database.transaction() as within:
             return await sql_rows.row_at(within, run)
 
-    async def look(self, run: str) -> Looked | None:
+    async def look(self, run: str) -> Snapshot | None:
         """A run as it is before a claim; None if there is none."""
         async with self.database.transaction() as within:
-            return await sql_rows.looked_at(within, run)
+            return await sql_rows.snapshot_at(within, run)
 
     async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""

@@ -255,7 +255,7 @@ class Worker:
         if before is not None and before.record is not None:
             before.record.lose()  # it was delivered to this worker twice
         try:
-            history = await self._store.leases.history(row.id, claimed.prepared.looked.source)
+            history = await self._store.leases.history(row.id, claimed.prepared.snapshot.source)
             seq, consumed = history.seq, history.consumed
             record = owned.record = LeasedRecord(self._committer, row.id, row.lease, seq, consumed, task.cancel)
             record.confirmed = claimed.asked
