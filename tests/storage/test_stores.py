@@ -26,7 +26,7 @@ from actum.storage import rows
 from actum.storage.folder import FolderStore
 from actum.storage.open import open_store
 from actum.storage.sqlite import SqliteStore
-from actum.storage.sqlite_files import strange
+from actum.storage.sqlite_files import mismatch
 
 from ..effort import trials
 from .servers import Server
@@ -239,7 +239,7 @@ def test_a_file_is_judged_as_it_is_at_one_moment(
 
     has_made: list[bool] = []
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Slow))
-    said = strange(place, "runs")
+    said = mismatch(place, "runs")
     assert has_made
     assert said == (None if is_there else "a database, but not a store of runs")
 

@@ -18,7 +18,7 @@ from ..app.idea import Idea
 from ..errors import IdeaError, RefineError
 from ..ideas.file import write_idea
 from ..schema.json import JsonObject, encode
-from ..storage.sqlite_files import opened, sqlite_message, transaction
+from ..storage.sqlite_files import open_database, sqlite_message, transaction
 from .refining import Refined
 
 MOST_EXAMPLES = 50
@@ -223,7 +223,7 @@ def _identity(path: Path) -> object:
 
 def _connected(path: Path) -> sqlite3.Connection:
     try:
-        return opened(path, "plans", IdeaError, _make_tables)
+        return open_database(path, "plans", IdeaError, _make_tables)
     except sqlite3.OperationalError:
         if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             raise

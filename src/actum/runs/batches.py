@@ -107,14 +107,14 @@ class RunBatches:
         """What puts the requests of a run into batches, each to be answered within so many seconds."""
 
         async def posted(model: Model, request: ModelRequest) -> Model:
-            result = await self._asked(run, within, model, request)
+            result = await self._ask(run, within, model, request)
             if result is None:
                 raise RequestWaits(f"{IN_BATCH}{model.name}")
             return _Answered(model, result)
 
         return posted
 
-    async def _asked(self, run: str, within: float, model: Model, request: ModelRequest) -> JsonObject | None:
+    async def _ask(self, run: str, within: float, model: Model, request: ModelRequest) -> JsonObject | None:
         """The answer to a request; None while it is in a batch, or waits for one."""
         batching = _batching(model)
         name = sha256(f"{run}\0{_digest(request)}".encode()).hexdigest()[:48]
@@ -134,14 +134,14 @@ class RunBatches:
         """Gather requests into batches, and look after all batches."""
         if not await self._database.single(_ANY):  # in most places, this is the only query
             return
-        for key in await self._gathered():
-            await self._guarded(key, self._make(key))
-        for key, _, began in await self._claimed("intended", _LOST * self._lease):
-            await self._guarded(key, self._remake(key, began))
-        for key, handle, _ in await self._claimed("created", self._lease / 2):
-            await self._guarded(key, self._follow(key, kept_object(handle)))
+        for key in await self._gather():
+            await self._guard(key, self._make(key))
+        for key, _, began in await self._claim("intended", _LOST * self._lease):
+            await self._guard(key, self._remake(key, began))
+        for key, handle, _ in await self._claim("created", self._lease / 2):
+            await self._guard(key, self._follow(key, kept_object(handle)))
 
-    async def _guarded(self, key: str, doing: Awaitable[None]) -> None:
+    async def _guard(self, key: str, doing: Awaitable[None]) -> None:
         """Do something for a batch; an error is logged, and doesn't keep others from being looked after."""
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -154,11 +154,11 @@ class RunBatches:
             for error in group.exceptions:
                 _LOG.warning("batch %s: %s; it is looked at again", key, error)
 
-    async def _claimed(self, state: str, pause: float) -> Sequence[Sequence[Any]]:
+    async def _claim(self, state: str, pause: float) -> Sequence[Sequence[Any]]:
         async with self._database.transaction() as within:
             return await within.rows(_CLAIM, pause, state, _RARELY, _RARELY)
 
-    async def _gathered(self) -> list[str]:
+    async def _gather(self) -> list[str]:
         """Note the intent to make batches; return the key of each."""
         batches: list[str] = []
         quiet = self._lease / 2
@@ -203,7 +203,7 @@ class RunBatches:
         except ModelError as error:
             if error.status is None or error.status >= 500:
                 raise  # the batch may have been made
-            await self._refused(key, error)
+            await self._fail(key, error)
             return
         await self._database.single(_CREATED, encode(handle), key)
 
@@ -213,7 +213,7 @@ class RunBatches:
             await asyncio.sleep(self._lease / 2)
             await self._database.single("UPDATE actum_batches SET heard = now() WHERE key = ? RETURNING key", key)
 
-    async def _refused(self, key: str, error: ModelError) -> None:
+    async def _fail(self, key: str, error: ModelError) -> None:
         """Handle a failed batch: its requests are made again if the failure may pass; else their runs get the error."""
         lost = " AND due <= now()" if error.retryable else ""
         async with self._database.transaction() as within:
@@ -253,7 +253,7 @@ class RunBatches:
             try:
                 results = await batching.results(now)
             except BatchFailed as error:
-                await self._refused(key, error)
+                await self._fail(key, error)
             else:
                 await self._collect(key, results)
         elif now != handle:

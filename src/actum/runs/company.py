@@ -43,7 +43,7 @@ class Claimed:
     asked: float
 
 
-def _given_up(snapshot: Snapshot, missing: Sequence[str]) -> NotCarried:
+def _not_carried(snapshot: Snapshot, missing: Sequence[str]) -> NotCarried:
     """The error of a run that no worker could carry out."""
     waited = snapshot.time - (snapshot.row.uncarried or snapshot.time)
     return NotCarried(
@@ -105,14 +105,14 @@ class Company:
         snapshot = await self._store.look(run)
         if snapshot is None or snapshot.row.is_over or snapshot.row.tag not in {None, *self._tags}:
             return None
-        prepared = await self._carrier.prepared(snapshot)
+        prepared = await self._carrier.prepare(snapshot)
         if isinstance(prepared, Unprepared) and prepared.missing:
             if await self._put_off(snapshot, prepared.missing):
                 return None
-            prepared = replace(prepared, error=_given_up(snapshot, prepared.missing))
+            prepared = replace(prepared, error=_not_carried(snapshot, prepared.missing))
         needs = prepared.needs if isinstance(prepared, Prepared) else None
         asked = time.monotonic()
-        row = await self._claimed(run, None if needs is None else needs.to_dict())
+        row = await self._claim(run, None if needs is None else needs.to_dict())
         return None if row is None else Claimed(row, prepared, asked)
 
     async def leave_to_others(self, claimed: Claimed, away: ServersAway) -> Ending | None:
@@ -120,7 +120,7 @@ class Company:
         snapshot, missing = claimed.prepared.snapshot, [away.message]
         if await self._put_off(snapshot, missing, claimed.row.lease):
             return None
-        return Ending(state="failed", error=_given_up(snapshot, missing).to_dict(), about=claimed.row.about)
+        return Ending(state="failed", error=_not_carried(snapshot, missing).to_dict(), about=claimed.row.about)
 
     async def _put_off(self, snapshot: Snapshot, missing: Sequence[str], lease: int | None = None) -> bool:
         """Leave a run to a worker that has what is missing here; return whether it may wait any longer.
@@ -140,9 +140,9 @@ class Company:
         await self._leases.put_off(row.id, self._worker, kept_lacks(missing, since), pause, lease)
         return True
 
-    async def _claimed(self, run: str, needs: JsonObject | None) -> Row | None:
+    async def _claim(self, run: str, needs: JsonObject | None) -> Row | None:
         while self._suspect is not None and self._suspect != run and not self.is_closed:
-            await self._changed()
+            await self._wait_for_change()
         if self.is_closed:
             await self._leases.defer(run, 0.0)
             return None
@@ -173,7 +173,7 @@ class Company:
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, _LONGEST - waits)):
                     while (self._carried or self._claiming) and not self.is_closed:
-                        await self._changed()
+                        await self._wait_for_change()
             if self.is_closed:
                 await self._leases.defer(run, 0.0)
             else:
@@ -183,7 +183,7 @@ class Company:
             if row is None:
                 self.clear(run)
 
-    async def _changed(self) -> None:
+    async def _wait_for_change(self) -> None:
         self._left.clear()
         await self._left.wait()
 

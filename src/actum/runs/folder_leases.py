@@ -31,7 +31,7 @@ class OpenRuns:
         self._files = files
         self._open: dict[str, KeptRun] = {}
 
-    def _opened(self, run: str) -> Row | None:
+    def _open_run(self, run: str) -> Row | None:
         """Open a run that is to be carried; None if it no longer is, or another process has it."""
         kept = KeptRun.open(self._files.path(run), by_hand=False)
         try:
@@ -132,7 +132,7 @@ class FolderLeases(OpenRuns):
         if before.state == "running" and before.worker != worker:
             with suppress(RunError):  # damage is reported when the run is opened
                 history = self._files.history(run)
-        row = self._opened(run)
+        row = self._open_run(run)
         if row is None:
             return None
         attempts = (0 if has_progress else row.attempts) + int(not is_beside)
@@ -162,7 +162,7 @@ class FolderLeases(OpenRuns):
             row = self._files.row(run)
             if row is None or row.uncarried is None or row.state != "queued" or run in self._open:
                 return None
-            return None if self._opened(run) is None else self._let_go(run, needs={}, lacks=None)
+            return None if self._open_run(run) is None else self._let_go(run, needs={}, lacks=None)
 
         return await self._push_after(let_go)
 

@@ -26,7 +26,7 @@ def as_text(value: Any, name: str, *, most: int = _LONGEST_TEXT, least: int = 0)
         RunError: it isn't one.
     """
     words = f"a text of {least} to {most} characters without NUL"
-    return _judged(value, name, Accepted(words, lambda text: _is_kept_text(text) and least <= len(text) <= most))
+    return _check(value, name, Accepted(words, lambda text: _is_kept_text(text) and least <= len(text) <= most))
 
 
 def as_whole(value: Any, name: str, *, least: int = -_LARGEST, most: int = _LARGEST) -> int:
@@ -36,7 +36,7 @@ def as_whole(value: Any, name: str, *, least: int = -_LARGEST, most: int = _LARG
         RunError: it isn't one.
     """
     words = f"a whole number from {least} to {most}"
-    return _judged(value, name, Accepted(words, lambda number: is_whole_within(number, least, most)))
+    return _check(value, name, Accepted(words, lambda number: is_whole_within(number, least, most)))
 
 
 def as_number(value: Any, name: str, *, least: float = 0.0, most: float = LONGEST) -> float:
@@ -46,7 +46,7 @@ def as_number(value: Any, name: str, *, least: float = 0.0, most: float = LONGES
         RunError: it isn't one.
     """
     words = f"a number from {least:.15g} to {most:.15g}"
-    return _judged(value, name, Accepted(words, lambda number: is_number_within(number, least, most)))
+    return _check(value, name, Accepted(words, lambda number: is_number_within(number, least, most)))
 
 
 def as_moment(value: Any, name: str) -> float:
@@ -55,7 +55,7 @@ def as_moment(value: Any, name: str) -> float:
     Raises:
         RunError: it isn't one.
     """
-    if _judged(value, name, _WITH_ZONE).year > _LAST_YEAR:
+    if _check(value, name, _WITH_ZONE).year > _LAST_YEAR:
         raise RunError(f"{name} must not be later than the year {_LAST_YEAR}, not {shown_value(value)}")
     return value.timestamp()
 
@@ -66,7 +66,7 @@ def as_choice(value: Any, name: str, choices: Collection[str]) -> Any:
     Raises:
         RunError: it is none of them.
     """
-    return _judged(value, name, choice(f"one of {', '.join(choices)}", *choices))
+    return _check(value, name, choice(f"one of {', '.join(choices)}", *choices))
 
 
 def as_json_value(value: Any, name: str) -> Json:
@@ -87,7 +87,7 @@ def as_members(value: Any, name: str) -> JsonObject:
     Raises:
         RunError: it isn't one.
     """
-    members: Any = as_json_value(_judged(value, name, OBJECT), name)
+    members: Any = as_json_value(_check(value, name, OBJECT), name)
     return members
 
 
@@ -103,7 +103,7 @@ def as_several(value: Any, name: str) -> list[Any]:
     return members
 
 
-def _judged(value: Any, name: str, accepted: Accepted) -> Any:
+def _check(value: Any, name: str, accepted: Accepted) -> Any:
     if not accepted.takes(value):
         raise RunError(f"{name} is {accepted.words}, not {shown_value(value)}")
     return value

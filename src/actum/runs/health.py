@@ -35,7 +35,7 @@ Answer: TypeAlias = Callable[[bytes, bytes], tuple[int, str, bytes]]
 @asynccontextmanager
 async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGenerator[int]:
     """Serve the health of a worker, on a port as `answering`."""
-    async with answering(partial(_judged, worker), "health", port, host) as bound:
+    async with answering(partial(_answer, worker), "health", port, host) as bound:
         yield bound
 
 
@@ -77,7 +77,7 @@ def _is_own_name(named: bytes, host: str) -> bool:
         return False
 
 
-def _judged(worker: Worker, method: bytes, path: bytes) -> tuple[int, str, bytes]:
+def _answer(worker: Worker, method: bytes, path: bytes) -> tuple[int, str, bytes]:
     about, status = worker.condition, 200 if path == b"/health" or worker.is_ready else 503
     if path == b"/ready":
         about = {name: about[name] for name in ("carried", "is_ready")}

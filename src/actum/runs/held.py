@@ -91,18 +91,18 @@ class RunCarrier:
     judges: bool = True
     """Whether the needs of a run are judged before it is carried out: other workers may have what is missing here."""
 
-    async def prepared(self, snapshot: Snapshot) -> Prepared | Unprepared:
+    async def prepare(self, snapshot: Snapshot) -> Prepared | Unprepared:
         """A run as it would be carried out here, or why it can't be.
 
         Raises:
             StoreUnavailable: the place can't be reached.
         """
         try:
-            idea, agent = await self._prepared(await self._outermost(snapshot.source))
+            idea, agent = await self._prepare(await self._root_source(snapshot.source))
             child = snapshot.source.child
             if not self.judges or (child is not None and child["lineage"]):  # its tools are those of other Ideas
                 return Prepared(snapshot=snapshot, idea=idea, agent=agent)
-            return await self._judged(snapshot, idea, agent)
+            return await self._judge(snapshot, idea, agent)
         except errors.StoreUnavailable:
             raise
         except ModuleMissing as error:
@@ -110,7 +110,7 @@ class RunCarrier:
         except Exception as error:  # the run fails with it, whoever's fault it is
             return Unprepared(snapshot=snapshot, error=error)
 
-    async def _judged(self, snapshot: Snapshot, idea: Idea, agent: Agent) -> Prepared | Unprepared:
+    async def _judge(self, snapshot: Snapshot, idea: Idea, agent: Agent) -> Prepared | Unprepared:
         row, source = snapshot.row, snapshot.source
         noted = None if row.needs is None else Needs.of(row.needs)
         own_idea, assembly = idea if source.child is None else submitted_idea(source), assembled(agent)
@@ -149,7 +149,7 @@ class RunCarrier:
                 )
             if isinstance(prepared, Unprepared):
                 raise prepared.error
-            return await self._carried(row, history, record, live, progress, prepared)
+            return await self._carry(row, history, record, live, progress, prepared)
         except (errors.Fenced, ServersAway):
             raise
         except errors.RequestWaits as error:
@@ -163,7 +163,7 @@ class RunCarrier:
             failure = errors.RunError(f"it failed from within: {type(error).__name__}").to_dict()
         return progress.ending("failed", error=failure)
 
-    async def _carried(
+    async def _carry(
         self,
         row: Row,
         history: RunHistory,
@@ -210,7 +210,7 @@ class RunCarrier:
         agent.plans = agent.plans if child is None else None  # a delegate's task isn't one of the agent's
         return streamed(agent, context, schema, record=record, budget=budget, lineage=lineage)
 
-    async def _outermost(self, source: Submission) -> Submission:
+    async def _root_source(self, source: Submission) -> Submission:
         """The submission at the root: its agent is that of all its descendants."""
         if source.child is None:
             return source
@@ -219,7 +219,7 @@ class RunCarrier:
             raise errors.RunError(f"run {source.id}: the run that it is a part of is gone")
         return root
 
-    async def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
+    async def _prepare(self, source: Submission) -> tuple[Idea, Agent]:
         """The Idea of a run, and the agent that runs it."""
         idea = await asyncio.to_thread(submitted_idea, source)
         self._check_origin(source)
@@ -235,7 +235,7 @@ class RunCarrier:
         source = await self.store.source(run)
         if source is None:
             raise errors.RunError(f"run {run} is gone")
-        _, agent = await self._prepared(await self._outermost(source))
+        _, agent = await self._prepare(await self._root_source(source))
         model = assembled(agent).model
         named = None if model is None else next((link for link in chain_of(model) if link.name == name), None)
         if named is None:

@@ -98,7 +98,7 @@ class KeptRun:
                 ended it for good.
         """
         path = own_path(path_given(path))
-        return cls(path, _loaded(path), RunLog(path), by_hand)
+        return cls(path, _load(path), RunLog(path), by_hand)
 
     def __enter__(self) -> KeptRun:
         self.log.__enter__()
@@ -122,7 +122,7 @@ class KeptRun:
 
     def _take_up(self) -> None:
         """Read the file, now that nobody else writes it, and add what it doesn't hold yet."""
-        self.idea = _loaded(self.path)
+        self.idea = _load(self.path)
         self.log.run = run_id(self.about)
         self.absorb()
         file = SentFile(self.path)
@@ -284,7 +284,7 @@ def _check_new(path: Path) -> None:
         raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
 
 
-def _loaded(path: Path) -> Idea:
+def _load(path: Path) -> Idea:
     """The Idea of a kept run.
 
     Raises:

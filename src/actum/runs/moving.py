@@ -49,7 +49,7 @@ async def moved_runs(source: Runs, target: Runs) -> int:
         raise RunError(f"run {running[0].id} is being carried out: stop the workers of its place before it is moved")
     moved = 0
     async for run in every_run(source):
-        values, entries, sent = await _copied(source, run)
+        values, entries, sent = await _values_of(source, run)
         async with store.database.transaction() as within:
             if await within.rows(_ADD, *values):
                 moved += 1
@@ -59,7 +59,7 @@ async def moved_runs(source: Runs, target: Runs) -> int:
     return moved
 
 
-async def _copied(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:
+async def _values_of(source: Runs, run: Run) -> tuple[list[Any], Sequence[Any], Sequence[Any]]:
     """The values of the tables' columns for a run, for its entries, and for its messages."""
     history = await source.store.history(run.id)
     if history is None:

@@ -92,7 +92,7 @@ async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]
         toolset = offered(context, registry, None if asked is None else [name for name in asked if name not in absent])
     except ActumError:
         return NeedsHere(Needs(), Needs(), missing)  # if nothing is missing, the run itself fails of this
-    planned = list(_planned(context))
+    planned = list(_planned_calls(context))
     is_asked = agent.model is not None
     for call in planned:
         missing += _missing_of(call, toolset, begun, is_asked=is_asked)
@@ -118,7 +118,7 @@ def _with_pinned(tools: Catalog, servers: Sequence[Path]) -> tuple[Catalog, tupl
     return registry, prefixes_of(servers)
 
 
-def _planned(context: Context) -> Iterator[JsonObject]:
+def _planned_calls(context: Context) -> Iterator[JsonObject]:
     """The calls that the plans of a context name."""
     for message in context:
         calls: Any = message.get("plan") if message.get("type") == "plan" else ()
@@ -131,7 +131,7 @@ def _unknown_code(context: Context, registry: Catalog) -> Iterator[str]:
     defined = [tool for index, message in enumerate(context) if message.get("type") == "tool"
                for tool in tools_of(message, index)]  # fmt: skip
     named = [name for tool in defined for name in (tool.choices("_activity") or [tool.fixed("_activity")])]
-    named += [call.get("_activity") for call in _planned(context)]
+    named += [call.get("_activity") for call in _planned_calls(context)]
     yield from (name for name in named if isinstance(name, str) and name not in {"", ELSEWHERE, *known})
 
 

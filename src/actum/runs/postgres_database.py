@@ -95,7 +95,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
         """A transaction on a connection of its own; statements without an answer are sent with the next one."""
-        with self.judged():
+        with self.translating_errors():
             pool = await self.pool()
             async with (
                 pool.connection(timeout=_PATIENCE + _TRIPS * self.round_trip) as connection,
@@ -115,11 +115,11 @@ class PostgresDatabase:
 
         The smoothed time that statements take is noted in `round_trip`, in seconds.
         """
-        with self.judged():
+        with self.translating_errors():
             async with self._single:
                 connection = self._alone
                 if connection is None or not _is_open(connection):
-                    connection = self._alone = await self._connected()
+                    connection = self._alone = await self._connect()
                 asked, limit = time.monotonic(), _PATIENCE + _TRIPS * self.round_trip
                 try:
                     async with asyncio.timeout(limit):
@@ -130,7 +130,7 @@ class PostgresDatabase:
                 took = time.monotonic() - asked
                 self.round_trip += (took - self.round_trip) * (_WEIGHT if self.round_trip else 1.0)
 
-    async def _connected(self) -> AsyncConnection[Any]:
+    async def _connect(self) -> AsyncConnection[Any]:
         """A new autocommitting connection."""
         import psycopg
 
@@ -141,7 +141,7 @@ class PostgresDatabase:
         )
 
     @contextmanager
-    def judged(self) -> Generator[None]:
+    def translating_errors(self) -> Generator[None]:
         """Raise errors of the driver in the block as ours.
 
         Raises:
@@ -170,10 +170,10 @@ class PostgresDatabase:
         """The connections, opened when they are first asked for; raises as the driver does."""
         async with self._opening:
             if self._pool is None:
-                self._pool = await self._opened()
+                self._pool = await self._open_pool()
         return self._pool
 
-    async def _opened(self) -> AsyncConnectionPool[Any]:
+    async def _open_pool(self) -> AsyncConnectionPool[Any]:
         import psycopg
         from psycopg_pool import AsyncConnectionPool
 
@@ -188,8 +188,8 @@ class PostgresDatabase:
             max_size=_MOST_CONNECTIONS,
             open=False,
             timeout=_PATIENCE,
-            configure=_configured,
-            check=_checked,
+            configure=_configure,
+            check=_check,
             name="actum",
         )
         await pool.open()
@@ -241,14 +241,14 @@ class PostgresDatabase:
             await pool.close()
 
 
-async def _configured(connection: AsyncConnection[Any]) -> None:
+async def _configure(connection: AsyncConnection[Any]) -> None:
     """Have the server end transactions that stand still, such as those of a paused machine."""
     await connection.set_autocommit(True)
     await connection.execute(_sql(f"SET idle_in_transaction_session_timeout = '{_STANDSTILL}s'"))
     await connection.set_autocommit(False)
 
 
-async def _checked(connection: AsyncConnection[Any]) -> None:
+async def _check(connection: AsyncConnection[Any]) -> None:
     """Check a connection before use by what has arrived on it: asking the server would take a round trip."""
     if not _is_open(connection):
         from psycopg import OperationalError

@@ -53,7 +53,7 @@ async def provided(
     Raises:
         RunError: there is no factory of that name, or it has failed.
     """
-    factory = _chosen(factories, idea, agent, row.id)
+    factory = _choose(factories, idea, agent, row.id)
     if factory is None:
         yield None
         return
@@ -69,7 +69,7 @@ async def provided(
         yield deps
 
 
-def _chosen(factories: Mapping[str, Factory], idea: Idea, agent: Agent | None, run: str) -> Factory | None:
+def _choose(factories: Mapping[str, Factory], idea: Idea, agent: Agent | None, run: str) -> Factory | None:
     name = None if is_url(idea.context.origin) else idea.config.get("deps")
     if name is not None:
         if name not in factories:

@@ -298,10 +298,10 @@ def name_in(meta: Any) -> str:
 
 def sought(id: str, name: str) -> str:
     """The text by which a run of this id and name is found, folded here because each database folds in its own way."""
-    return f"{_folded(id)}\n{_folded(name)[:_LONGEST_SOUGHT]}"
+    return f"{_fold(id)}\n{_fold(name)[:_LONGEST_SOUGHT]}"
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """A text without what doesn't count in a search: the case of letters, and how accents are composed."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
@@ -330,7 +330,7 @@ class RunPage:
         most = given.as_whole(most, "`most`", least=0)
         if not isinstance(find, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError(f"what is to be found is a text, not a {type(find).__name__}")
-        text = _folded(legible(find).strip().replace("\0", ""))
+        text = _fold(legible(find).strip().replace("\0", ""))
         if len(text) > _LONGEST_SOUGHT:
             return None
         if text in get_args(State):

@@ -95,7 +95,7 @@ class Schedules:
         cron = Cron(schedule.cron, schedule.zone)
         async with self._store.database.transaction() as within:
             now = await time_of(within)
-            before = await self._at(within, schedule.name)
+            before = await self._find(within, schedule.name)
             if before is not None and (before.cron, before.zone) == (schedule.cron, schedule.zone):
                 new = replace(schedule, dealt=before.dealt, comes=before.comes, is_paused=before.is_paused)
             else:
@@ -105,7 +105,7 @@ class Schedules:
             await within.rows(
                 f"INSERT INTO actum_schedules ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
                 f"ON CONFLICT (name) DO UPDATE SET {_ANEW} RETURNING name",
-                *_row(new),
+                *_values(new),
             )
         return new
 
@@ -116,12 +116,12 @@ class Schedules:
             RunError: there is none.
         """
         async with self._store.database.transaction() as within:
-            return _existing(await self._at(within, check_id(name)), name)
+            return _existing(await self._find(within, check_id(name)), name)
 
     async def list(self) -> Sequence[Schedule]:
         """All of them, by name."""
         rows = await self._store.database.single(f"SELECT {_COLUMNS} FROM actum_schedules ORDER BY name")
-        return [_schedule(values) for values in rows]
+        return [_schedule_from(values) for values in rows]
 
     async def remove(self, name: str) -> None:
         """End a schedule; the runs that it has submitted stay.
@@ -139,7 +139,7 @@ class Schedules:
         Raises:
             RunError: there is none of this name.
         """
-        await self._turn(name, is_paused=True)
+        await self._set_paused(name, is_paused=True)
 
     async def go_on(self, name: str) -> None:
         """Go on with one that was paused, from now on.
@@ -147,12 +147,12 @@ class Schedules:
         Raises:
             RunError: there is none of this name.
         """
-        await self._turn(name, is_paused=False)
+        await self._set_paused(name, is_paused=False)
 
-    async def _turn(self, name: str, *, is_paused: bool) -> None:
+    async def _set_paused(self, name: str, *, is_paused: bool) -> None:
         async with self._store.database.transaction() as within:
             now = await time_of(within)
-            schedule = _existing(await self._at(within, check_id(name), self._store.database.update), name)
+            schedule = _existing(await self._find(within, check_id(name), self._store.database.update), name)
             if schedule.is_paused != is_paused:
                 comes = schedule.comes if is_paused else Cron(schedule.cron, schedule.zone).after(now)
                 await self._note(within, replace(schedule, is_paused=is_paused, dealt=now, comes=comes))
@@ -194,7 +194,7 @@ class Schedules:
             if not rows:
                 return False
             try:
-                schedule = _schedule(rows[0])
+                schedule = _schedule_from(rows[0])
                 due, comes = schedule.due(now), Cron(schedule.cron, schedule.zone).after(now)
             except RunError as error:
                 self._passed_over.add(rows[0][0])
@@ -215,9 +215,9 @@ class Schedules:
         )
 
     @staticmethod
-    async def _at(within: Transaction, name: str, locked: str = "") -> Schedule | None:
+    async def _find(within: Transaction, name: str, locked: str = "") -> Schedule | None:
         rows = await within.rows(f"SELECT {_COLUMNS} FROM actum_schedules WHERE name = ?{locked}", name)
-        return _schedule(rows[0]) if rows else None
+        return _schedule_from(rows[0]) if rows else None
 
 
 def _check(schedule: Schedule) -> None:
@@ -231,13 +231,13 @@ def _check(schedule: Schedule) -> None:
     given.as_text(schedule.zone, "a time zone", least=1)
 
 
-def _row(schedule: Schedule) -> list[Any]:
+def _values(schedule: Schedule) -> list[Any]:
     policy = {name: getattr(schedule, name) for name in _POLICY}
     times = [schedule.dealt, schedule.comes, int(schedule.is_paused)]
     return [schedule.name, schedule.cron, schedule.zone, encode(policy), encode(asdict(schedule.run)), *times]
 
 
-def _schedule(values: Sequence[Any]) -> Schedule:
+def _schedule_from(values: Sequence[Any]) -> Schedule:
     name, cron, zone, policy, run, dealt, comes, is_paused = values
     members: JsonObject = kept_object(run)
     names = {field.name for field in fields(Submission)}  # a newer Actum may have written more

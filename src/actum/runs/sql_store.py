@@ -48,20 +48,20 @@ class SqlStore(SqlDeliveries):
         """
         async with transaction_in(self.database, within) as transaction:
             secret = self._secret or await sql_rows.secret_of(transaction)
-            row = await self._added(transaction, keyed_by(secret, run), lease)
+            row = await self._add(transaction, keyed_by(secret, run), lease)
         self._secret = secret if within is None else self._secret  # it is settled once that is committed
         return row
 
-    async def _added(self, within: Transaction, run: Submission, lease: int | None) -> Row:
+    async def _add(self, within: Transaction, run: Submission, lease: int | None) -> Row:
         name = name_in(run.idea.get("meta"))
         if run.parent is not None and lease is not None:
             await self.check_lease(within, run.parent, lease)
         is_new = bool(await within.rows(_ADD, *sql_rows.source_values(run), name, sought(run.id, name)))
         row = await sql_rows.row_at(within, run.id)
         assert row is not None
-        return await self._admitted(within, row) if is_new else row
+        return await self._admit(within, row) if is_new else row
 
-    async def _admitted(self, within: Transaction, row: Row) -> Row:
+    async def _admit(self, within: Transaction, row: Row) -> Row:
         """Have a new run delivered, as soon as its tenant's limit allows."""
         limit = await self.admission.locked(within, row.id)
         if limit is None or (row.at is not None and row.at > row.created):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
-from ..storage.sqlite_files import is_lasting, opened, sqlite_message, transaction
+from ..storage.sqlite_files import is_lasting, open_database, sqlite_message, transaction
 from .database import Transaction
 from .live.channel import Channel
 from .live.sockets import MachineChannel
@@ -91,15 +91,15 @@ class SqliteDatabase:
             transaction: SqliteTransaction | None = None
             is_ending = False
             try:
-                transaction = SqliteTransaction(self, await self.on_thread(self._begun))
+                transaction = SqliteTransaction(self, await self.on_thread(self._begin))
                 _HEARD.set((id(self), self._writes))
                 yield transaction
                 is_ending = True
-                await self.on_thread(self._committed)
+                await self.on_thread(self._commit)
             except BaseException as error:
                 # If it was cancelled while it began or ended, the thread does that all the same, and this after it.
                 # It is handed over at once: a task cancelled again and again, as by scopes of anyio, gets no further.
-                undoing = asyncio.get_running_loop().run_in_executor(self._thread, self._rolled_back)
+                undoing = asyncio.get_running_loop().run_in_executor(self._thread, self._roll_back)
                 is_undone = await asyncio.shield(undoing)
                 if transaction is not None and is_ending and not is_undone:
                     self._tell(transaction)
@@ -113,18 +113,18 @@ class SqliteDatabase:
         async with self.transaction() as within:
             return await within.rows(statement, *values)
 
-    def _begun(self) -> sqlite3.Connection:
+    def _begin(self) -> sqlite3.Connection:
         if self._open is None:
-            self._open = self._opened()
+            self._open = self._connect()
         self._open.execute("BEGIN IMMEDIATE")
         self._time = self._clock()
         return self._open
 
-    def _committed(self) -> None:
+    def _commit(self) -> None:
         if self._open is not None:
             self._open.execute("COMMIT")
 
-    def _rolled_back(self) -> bool:
+    def _roll_back(self) -> bool:
         """Roll back; return whether there was anything to."""
         if self._open is None or not self._open.in_transaction:
             return False
@@ -168,8 +168,8 @@ class SqliteDatabase:
                 await self.on_thread(database.close)
         self._thread.shutdown()
 
-    def _opened(self) -> sqlite3.Connection:
-        database = opened(self._path, "runs", RunError, self._migrate)
+    def _connect(self) -> sqlite3.Connection:
+        database = open_database(self._path, "runs", RunError, self._migrate)
         database.create_function("now", 0, lambda: self._time)
         return database
 

@@ -53,7 +53,7 @@ _PAGE = 500
 """How many runs the reconciler looks at in one go."""
 
 
-def _slots(queues: Mapping[str, int]) -> dict[str, int]:
+def _checked_slots(queues: Mapping[str, int]) -> dict[str, int]:
     """The slots of queues, checked."""
     if not isinstance(queues, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
         raise RunError("the queues of a worker are named with the slots of each: {'runs': 50}")
@@ -111,7 +111,7 @@ class Worker:
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
         self._gate = Pacing(runs.store.database)
-        self._queues = _slots(queues or QUEUES)
+        self._queues = _checked_slots(queues or QUEUES)
         self._tags = sorted({check_tag(tag) for tag in given.as_several(tags, "the tags of a worker")})
         self._keep = checked_days(keep or {})
         self._lease = Lease(given.as_number(lease, "the lease of a worker", least=0.01))
@@ -184,7 +184,7 @@ class Worker:
                     self._look_after(lambda: sweep_runs(self._store, self._keep), lambda: _SWEEPS),
                     self._look_after(self._batches.look, lambda: self._lease.announced),
                     self._look_after(self._store.review, lambda: self._lease.announced),
-                    self._drained(),
+                    self._end_drain(),
                 )
                 beside = [tasks.create_task(work) for work in works]
                 try:
@@ -349,7 +349,7 @@ class Worker:
 
     # Stopping
 
-    async def _drained(self) -> None:
+    async def _end_drain(self) -> None:
         """Let go of the runs that haven't ended when the time to drain is over."""
         await self._stop.wait()
         await asyncio.sleep(self._drain)

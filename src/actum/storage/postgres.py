@@ -47,13 +47,13 @@ class PostgresStore(DatabaseStore):
         self._open: AsyncConnection[Any] | None = None
         self._lock = asyncio.Lock()
 
-    async def _done(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
-        async with self._connected() as database:
+    async def _execute(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
+        async with self._connection() as database:
             if not writes:
-                return await _carried(database, steps)
+                return await _run_steps(database, steps)
             async with database.transaction():
                 await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-                return await _carried(database, steps)
+                return await _run_steps(database, steps)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -62,7 +62,7 @@ class PostgresStore(DatabaseStore):
             self._open = None
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[AsyncConnection[Any]]:
+    async def _connection(self) -> AsyncGenerator[AsyncConnection[Any]]:
         try:
             import psycopg
         except ImportError:
@@ -70,14 +70,14 @@ class PostgresStore(DatabaseStore):
         async with self._lock:
             try:
                 if self._open is None:
-                    self._open = await self._opened()
+                    self._open = await self._connect()
                 yield self._open
             except psycopg.Error as error:
                 if self._open is not None and self._open.broken:
                     self._open = None
                 raise IdeaError(f"the store in PostgreSQL: {postgres_message(error, self._url)}") from error
 
-    async def _opened(self) -> AsyncConnection[Any]:
+    async def _connect(self) -> AsyncConnection[Any]:
         import psycopg
 
         if not is_postgres_url(self._url):
@@ -124,7 +124,7 @@ async def _fetch_row(database: AsyncConnection[Any], query: str, values: Sequenc
     return await (await database.execute(_sql(query), values)).fetchone()
 
 
-async def _carried(database: AsyncConnection[Any], steps: rows.Steps[T]) -> T:
+async def _run_steps(database: AsyncConnection[Any], steps: rows.Steps[T]) -> T:
     try:
         query, values = next(steps)
         while True:

@@ -196,24 +196,24 @@ class DatabaseStore(ABC):
 
     async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
         """Append to a line whose end is `after`; None if it has another end."""
-        return await self._done(appending(draft, after), writes=True)
+        return await self._execute(appending(draft, after), writes=True)
 
     async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line."""
-        return await self._done(latest(line, version, at))
+        return await self._execute(latest(line, version, at))
 
     async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
-        return await self._done(page_of_line(line, before, most))
+        return await self._execute(page_of_line(line, before, most))
 
     async def lines(self) -> list[Line]:
         """The lines of all Ideas."""
-        return await self._done(all_lines())
+        return await self._execute(all_lines())
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
-        return await self._done(content(digest))
+        return await self._execute(content(digest))
 
     @abstractmethod
-    async def _done(self, steps: Steps[T], *, writes: bool = False) -> T:
+    async def _execute(self, steps: Steps[T], *, writes: bool = False) -> T:
         """Carry out queries, with `writes` in an exclusive transaction; return their result."""

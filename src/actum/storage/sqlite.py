@@ -13,7 +13,7 @@ from typing import TypeVar
 from ..errors import IdeaError
 from . import rows
 from .rows import DatabaseStore
-from .sqlite_files import opened, sqlite_message, transaction
+from .sqlite_files import open_database, sqlite_message, transaction
 
 T = TypeVar("T")
 
@@ -33,18 +33,18 @@ class SqliteStore(DatabaseStore):
             self._open = None
         self._thread.shutdown(wait=False)
 
-    async def _done(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
+    async def _execute(self, steps: rows.Steps[T], *, writes: bool = False) -> T:
         def run() -> T:
-            with self._translated():
+            with self._translating_errors():
                 if self._open is None:
-                    self._open = opened(self._path, "Ideas", IdeaError, self._make)
+                    self._open = open_database(self._path, "Ideas", IdeaError, self._make)
                 with transaction(self._open) if writes else nullcontext():
-                    return _carried(self._open, steps)
+                    return _run_steps(self._open, steps)
 
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, run))
 
     @contextmanager
-    def _translated(self) -> Generator[None]:
+    def _translating_errors(self) -> Generator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -66,7 +66,7 @@ def _version_of(database: sqlite3.Connection) -> int:
     return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _carried(database: sqlite3.Connection, steps: rows.Steps[T]) -> T:
+def _run_steps(database: sqlite3.Connection, steps: rows.Steps[T]) -> T:
     try:
         query = next(steps)
         while True:

@@ -33,7 +33,7 @@ _PATIENCE = 60.0
 _LASTING = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 
 
-def strange(path: str | Path, kind: Kind) -> str | None:
+def mismatch(path: str | Path, kind: Kind) -> str | None:
     """Why a file isn't a store of a kind; None where it is one, or may become one.
 
     Raises:
@@ -43,14 +43,14 @@ def strange(path: str | Path, kind: Kind) -> str | None:
         return f"a folder, where a store of {kind} in SQLite would be a file"
     if not os.path.exists(path) or not os.path.getsize(path):
         return None
-    columns, is_begun = _looked(path)
+    columns, is_begun = _columns_of(path)
     other = next((name for name, marks in _MARKS.items() if is_begun and marks <= columns), None)
     if other == kind or not (is_begun or columns):
         return None
     return f"{'a database' if other is None else f'a store of {other}'}, but not a store of {kind}"
 
 
-def opened(
+def open_database(
     path: str | Path, kind: Kind, error: type[ActumError], make: Callable[[sqlite3.Connection], object]
 ) -> sqlite3.Connection:
     """A connection to a file of a kind, or to memory; `make` adds the tables that it lacks.
@@ -61,9 +61,9 @@ def opened(
     """
     if str(path) != ":memory:":
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        if (complaint := strange(path, kind)) is not None:
+        if (complaint := mismatch(path, kind)) is not None:
             raise error(f"{path}: {complaint}")
-    database = connected(path)
+    database = connect(path)
     try:
         make(database)
         database.execute("PRAGMA synchronous = NORMAL")
@@ -85,7 +85,7 @@ def transaction(database: sqlite3.Connection) -> Generator[None]:
     database.execute("COMMIT")
 
 
-def connected(path: str | Path) -> sqlite3.Connection:
+def connect(path: str | Path) -> sqlite3.Connection:
     """A connection to a file in WAL mode, whose readers and writers don't block each other; for any thread.
 
     Raises:
@@ -124,7 +124,7 @@ def _code(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _looked(path: str | Path) -> tuple[set[str], bool]:
+def _columns_of(path: str | Path) -> tuple[set[str], bool]:
     """The columns of a file, and whether it has a version, both at one moment."""
     url = Path(path).absolute().as_uri()
     while True:

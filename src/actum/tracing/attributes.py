@@ -51,12 +51,12 @@ class SpanBegun(NamedTuple):
 
 def span_begun(begun: spans.Beginning) -> SpanBegun:
     """The name of a span, and its attributes as it begins."""
-    named = _begun(begun)
+    named = _describe(begun)
     marks = {"actum.run.id": begun.run, "actum.place": "" if begun.place is None else str(begun.place)}
     return named._replace(attributes=_without_empty({**named.attributes, **marks}))
 
 
-def _begun(begun: spans.Beginning) -> SpanBegun:
+def _describe(begun: spans.Beginning) -> SpanBegun:
     match begun:
         case spans.RunBegun():
             provider, model = provider_and_model(begun.model) if begun.model else ("", "")

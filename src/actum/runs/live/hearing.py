@@ -95,7 +95,7 @@ class Hearing:
         while self._waiting:
             item = self._waiting.popleft()
             if item["lease"] == self._lease and item["seq"] < seq:
-                yield from self._shown(item)
+                yield from self._events_of(item)
             elif item["lease"] >= self._lease:
                 later.append(item)  # one of an older lease is dropped
         self._waiting.extend(later)
@@ -125,7 +125,7 @@ class Hearing:
                 self._lengths[key] = len(text)
                 yield as_json(TextDelta(member=member, text=rest, at=time.time()))
 
-    def _shown(self, item: JsonObject) -> Iterator[JsonObject]:
+    def _events_of(self, item: JsonObject) -> Iterator[JsonObject]:
         event: Any = item["event"]
         stream, epoch = item["key"][0], item["epoch"]
         if stream == _OWN and self._is_complete:
@@ -139,12 +139,12 @@ class Hearing:
         if "from" in item:
             if is_new:  # the event of its beginning was lost
                 yield as_json(_begun(event))
-            yield from self._grown(tuple(item["key"]), item["from"], event)
+            yield from self._new_text(tuple(item["key"]), item["from"], event)
         elif item["n"] > self._number:
             self._number = item["n"]
             yield event
 
-    def _grown(self, key: tuple[str, ...], start: int, event: JsonObject) -> Iterator[JsonObject]:
+    def _new_text(self, key: tuple[str, ...], start: int, event: JsonObject) -> Iterator[JsonObject]:
         length, text = self._lengths.get(key, 0), event["text"]
         if start > length:
             self._is_behind = True  # a message was lost

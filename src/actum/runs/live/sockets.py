@@ -86,11 +86,11 @@ class _SocketStation:
                 if path.rpartition("/")[2] == self._own:
                     continue
                 line = self._lines.get(path)
-                line = await self._connected(path) if line is None or line.is_closing() else line
+                line = await self._connect(path) if line is None or line.is_closing() else line
                 if line is not None and line.transport.get_write_buffer_size() < _MOST_WAITING:
                     line.write(text)
 
-    async def _connected(self, path: str) -> asyncio.StreamWriter | None:
+    async def _connect(self, path: str) -> asyncio.StreamWriter | None:
         """A connection to a socket. One that nobody serves any more is deleted."""
         try:
             _, line = await asyncio.open_unix_connection(path)

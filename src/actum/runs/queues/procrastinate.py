@@ -88,7 +88,7 @@ class ProcrastinateQueue:
                 schedule_at=None if delivery.at is None else datetime.fromtimestamp(delivery.at, UTC),
                 connection=transaction.connection,
             )
-            with _unwrapped():
+            with _unwrapping_errors():
                 await task.defer_async(run=delivery.run)
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
@@ -102,9 +102,9 @@ class ProcrastinateQueue:
         """Take deliveries until `stop` is set and all have ended."""
         names = {queue: lanes(queue, tags) for queue in slots}
         come = asyncio.Event()
-        with self._database.judged():
+        with self._database.translating_errors():
             pool = await self._database.pool()
-        with _judged():
+        with _translating_errors():
             one_by_one: Any = _OneByOne(self._database, pool)
             async with _app().open_async(one_by_one) as app:
                 jobs = app.job_manager
@@ -140,7 +140,7 @@ class ProcrastinateQueue:
                 finally:
                     # Before Python 3.12, the `wait_for` in it may miss a cancellation when a notice comes.
                     await all_ended(listening, again=_GLANCE)
-                    with suppress(StoreUnavailable), _judged():
+                    with suppress(StoreUnavailable), _translating_errors():
                         await jobs.unregister_worker(worker)
                         await desk.put_back(self._database)
 
@@ -188,7 +188,7 @@ class _Desk:
         try:
             if self._is_unsure:
                 await self._give_back()
-            with _judged():
+            with _translating_errors():
                 job = await self._jobs.fetch_job(list(names), self._worker)
         except StoreUnavailable as error:
             if not self._is_unsure:
@@ -251,7 +251,7 @@ def _app() -> App:
 
 
 @contextmanager
-def _unwrapped() -> Generator[None]:
+def _unwrapping_errors() -> Generator[None]:
     """Raise the driver's own error instead of procrastinate's: the transaction around it judges that."""
     from procrastinate.exceptions import ConnectorException
 
@@ -262,7 +262,7 @@ def _unwrapped() -> Generator[None]:
 
 
 @contextmanager
-def _judged() -> Generator[None]:
+def _translating_errors() -> Generator[None]:
     """Raise procrastinate's errors as ours."""
     from procrastinate.exceptions import ConnectorException
 
