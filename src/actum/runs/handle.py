@@ -1,4 +1,4 @@
-"""`Run`: the handle on a run that is kept: how far it is, what it has left, decisions on it, and where it goes on."""
+"""`Run`: the handle on one run: its row, what it has left, decisions on it, and going on from it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ T = TypeVar("T")
 
 
 class Run:
-    """One run. `row` is how far it was when that was last looked at: by `refresh`, `follow` or `result`.
-
-    `Runs` makes them, of its `store`.
-    """
+    """One run, from `Runs`. `row` is how far it was at the last `refresh`, `follow` or `result`."""
 
     def __init__(self, store: RunStore, row: Row) -> None:
         self._store = store
@@ -57,14 +54,14 @@ class Run:
 
     @property
     def state(self) -> State:
-        """How far it was."""
+        """Its state, as `row` has it."""
         return self.row.state
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.state}>"
 
     async def refresh(self, *, wait: float = 0.0) -> Row:
-        """Look how far it is, at once or as soon as something of it may have changed.
+        """Look up how far it is, at once or as soon as that may have changed.
 
         Args:
             wait: for how many seconds to wait for that at most.
@@ -87,8 +84,8 @@ class Run:
         A `began` entry takes the place of all before it: the run goes on from there, perhaps elsewhere. So what was
         under way when a worker died is corrected, and never told twice.
 
-        With `live` also what no record holds, as it happens: pieces of text, progress, what is begun. Who comes late is
-        told the text so far. When another worker goes on, a `Retried` says that texts begin anew.
+        With `live` also what no record holds, as it happens: pieces of text, progress, what is begun. A late follower
+        gets the text so far. When another worker goes on, a `Retried` says that texts begin anew.
         """
         behind = given.as_whole(after, "the number of an entry", least=0, most=2**63 - 1)
         return (entries_and_live if live else entries_written)(self._store, self.id, self.refresh, behind)
@@ -132,12 +129,11 @@ class Run:
         raise error
 
     async def context(self) -> Context:
-        """The context that it has reached, fit to be resumed; that of its Idea if it hasn't begun."""
+        """The context that it has reached, ready to be resumed; that of its Idea if it hasn't begun."""
         return await self._record.context()
 
     async def pending(self) -> Sequence[Pending]:
-        """The calls of it that wait for a decision, with what each is about; those of its parts among
-        them, not those that were decided on already."""
+        """The calls that wait for a decision, with what each is about, those of its parts among them."""
         await self.refresh()
         return await self._decisions.pending()
 

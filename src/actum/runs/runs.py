@@ -1,4 +1,4 @@
-"""`Runs`: runs that outlive the process which has submitted them, in a database or a folder."""
+"""`Runs`: runs that outlive the process that submitted them, in a database or a folder."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from .submitting import Given, submission_of
 class Runs:
     """The runs that are kept in one place: `postgresql://…`, `sqlite:///runs.db` or `runs.db`, a folder, or `:memory:`.
 
-    The place is opened, and its tables are made, when it is first used. `async with` closes it. `queue` says in which
-    other way runs come to workers.
+    The place is opened, and its tables are made, when it is first used. `async with` closes it. `queue` replaces the
+    queue that delivers runs to workers.
 
     Raises:
         RunError: the URL names no place that keeps runs.
@@ -218,7 +218,7 @@ class Runs:
         await (await self.get(id)).signal(name, value, at=at)
 
     async def cancel(self, id: str) -> None:
-        """End a run for good: who works on it loses it. One that is over stays as it is.
+        """End a run for good: its worker loses it. One that is over stays as it is.
 
         Raises:
             RunError: there is no such run.
@@ -297,7 +297,7 @@ class Runs:
 async def run_in_file(file: str | Path) -> AsyncGenerator[Run]:
     """The run that is kept in a file: one of the folder that it lies in.
 
-    What it was sent stands in the file at the end of the block, if nobody has it and no worker is to go on with it.
+    At the end of the block the file takes up what the run was sent, unless a worker has it or is to go on with it.
 
     Raises:
         IdeaError: no run is kept there.
