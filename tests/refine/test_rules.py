@@ -1,0 +1,159 @@
+"""Rules of refining that no other file tests by themselves (refine.md R6, R11, R15)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Idea, Tools
+from actum.refine import Refined, refine
+from actum.refine.terms import KnownValue, Term, Terms, value_key
+
+from .test_refining import INPUT, PEOPLE, keep
+
+LANG = {
+    "type": "input",
+    "schema": {
+        "type": "object",
+        "properties": {"email": {"type": "string"}, "lang": {"type": "string"}},
+        "required": ["email"],
+    },
+}
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+async def greeted(folder: Path, langs: str, **more: Any) -> Refined:
+    """Runs that greet in the language that the input names, refined."""
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    def greet(email: str, lang: str) -> str:
+        """A greeting."""
+        return f"{lang} {email}"
+
+    asked: list[Any] = [LANG, "Greet the customer."]
+    runs: list[Path] = []
+    for email, lang in zip(PEOPLE, langs.split(), strict=False):
+        answers: list[Any] = [{"calls": [{"_tool": "greet", "email": email, "lang": lang}], "output": "†calls.0"}]
+        given = Idea(context=[*asked, {"type": "input", "input": {"lang": lang}}], schema={"type": "string"})
+        runs.append(await keep(folder, given, email, answers, tools))
+    return await refine(runs, idea=Idea(context=asked, schema={"type": "string"}), tools=tools, **more)
+
+
+@pytest.mark.rule("R11")
+async def test_what_never_varied_refers_to_nothing_unless_a_person_says_so(tmp_path: Path) -> None:
+    def lang(found: Refined) -> Any:
+        return next(call["lang"] for call in found.plan["plan"] if "_tool" in call)
+
+    varied = await greeted(made(tmp_path / "varied"), "en fr en de")
+    assert (lang(varied), varied.questions) == ("†input.lang", [])
+    same = await greeted(made(tmp_path / "same"), "en en en en")
+    assert [(question.leaf, question.value) for question in same.questions] == [("0.lang", "en")]
+    settled = await greeted(made(tmp_path / "settled"), "en en en en", confirm={"0.lang": "†input.lang"})
+    assert (lang(settled), settled.questions, settled.proof.holds) == ("†input.lang", [], True)
+
+
+@pytest.mark.rule("R11")
+def test_values_of_four_types_are_four_values() -> None:
+    assert len({value_key(value) for value in (1, 1.0, "1", True)}) == 4
+
+    def giving(values: list[Any]) -> list[Term]:
+        wanted = {value_key(values[0])}
+        return Terms([KnownValue("input.n", (1, 2, 3))], (), lambda _: False, wanted).giving(values, ())
+
+    assert [term.text for term in giving([1, 2, 3])] == ["†input.n"]
+    assert giving([1.0, 2.0, 3.0]) == giving(["1", "2", "3"]) == giving([True, 2, 3]) == []
+
+
+async def reminded(folder: Path, **more: Any) -> Refined:
+    """Runs that look a customer up, who is active in all of them, and remind him."""
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    def find(email: str) -> dict[str, str]:
+        """Find a customer."""
+        return {"id": PEOPLE[email]["id"], "code": PEOPLE[email]["id"]}
+
+    @tools.tool(effects="none")
+    def account(id: str) -> dict[str, str]:
+        """The account of a customer."""
+        return {"status": "active"}
+
+    @tools.tool
+    def remind(id: str) -> str:
+        """Remind him."""
+        return "done"
+
+    own = Idea(context=[INPUT, "Remind the customer."], schema={"type": "string"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:5]:
+        answers: list[Any] = [
+            {"calls": [{"_tool": "find", "email": email}], "output": None},
+            {"calls": [{"_tool": "account", "id": PEOPLE[email]["id"]}], "output": None},
+            {"calls": [{"_tool": "remind", "id": PEOPLE[email]["id"]}], "output": "†calls.0"},
+        ]
+        runs.append(await keep(folder, own, email, answers, tools))
+    return await refine(runs, idea=own, tools=tools, **more)
+
+
+@pytest.mark.rule("R6")
+@pytest.mark.parametrize("is_expected", [True, False])
+async def test_what_a_read_showed_in_all_runs_is_a_question_that_a_person_can_answer(
+    tmp_path: Path, is_expected: bool
+) -> None:
+    """The leaf is named by its call, whatever the plan expects before it."""
+    asked = await reminded(made(tmp_path / "asked"))
+    assert [(question.leaf, question.value) for question in asked.questions] == [("calls.1.status", "active")]
+    found = await reminded(made(tmp_path / "found"), **{"confirm" if is_expected else "ignore": ["calls.1.status"]})
+    assert not found.questions
+    assert ("status == 'active'" in json.dumps(found.plan)) is is_expected
+
+
+@pytest.mark.rule("R15")
+async def test_each_call_of_an_optional_block_expects_that_its_explanations_agree(tmp_path: Path) -> None:
+    owes = dict(zip("abcdefg", (250, 40, 101, 7, 600, 99, 180), strict=True))
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    def debt(email: str) -> dict[str, Any]:
+        """What a customer owes."""
+        return {
+            "owes": owes[email],
+            "name": f"{email}-1",
+            "alias": f"{email}-1",
+            "id": f"{email}2",
+            "code": f"{email}2",
+        }
+
+    @tools.tool
+    def call_up(name: str) -> str:
+        """Call a customer."""
+        return "called"
+
+    @tools.tool
+    def write_to(id: str) -> str:
+        """Write to a customer."""
+        return "written"
+
+    own = Idea(context=[INPUT, "Call and write to whoever owes more than 100."], schema={"type": "object"})
+    runs: list[Path] = []
+    for email, owed in owes.items():
+        calls = [{"_tool": "call_up", "name": f"{email}-1"}, {"_tool": "write_to", "id": f"{email}2"}]
+        answers: list[Any] = [
+            {"calls": [{"_tool": "debt", "email": email}], "output": None},
+            {"calls": calls if owed > 100 else [], "output": {"owes": owed}},
+        ]
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    found = await refine(runs, idea=own, tools=tools)
+    elements = found.plan["plan"]
+    for tool, agreeing in (("call_up", "name == †calls.0.alias"), ("write_to", "id == †calls.0.code")):
+        at = next(at for at, element in enumerate(elements) if element.get("_tool") == tool)
+        expected = f"not (†calls.0.owes > 100) or (†calls.0.{agreeing})"
+        assert any(expected in str(element.get("_expect")) for element in elements[:at]), elements
