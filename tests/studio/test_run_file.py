@@ -81,7 +81,7 @@ async def test_calls_are_drawn_inside_the_answer_that_they_start_in(tmp_path: Pa
     assert first.start is not None
     assert request.start <= first.start <= request.start + request.width
     each = next(bar for bar in line.bars if bar.place == "0.2")
-    assert each.many == 12
+    assert each.count == 12
     assert "12 items, 1 failed" in each.note
 
 
@@ -166,7 +166,7 @@ async def test_a_damaged_course_costs_its_bars_and_nothing_else(tmp_path: Path) 
 async def test_thousands_of_calls_are_few_bars_and_a_small_graph(tmp_path: Path) -> None:
     count = trials(10_000, least=1_000)
     run = Idea.load(many(tmp_path / "run.json", count))
-    assert [bar.many for bar in timeline_of(account_of(run, "run")).bars] == [1, count]
+    assert [bar.count for bar in timeline_of(account_of(run, "run")).bars] == [1, count]
     page = await run_page(run, "run")
     assert page.count('<details class="call done"') == count
     assert page.count("<rect") < 20

@@ -69,6 +69,6 @@ async def _static(request: Request) -> Response:
     if name not in _STATIC:
         return Response(status_code=404)
     is_stamped = f"{name}?{request.url.query}" == stamped(name)
-    kept = "private, max-age=31536000, immutable" if is_stamped else "no-cache"
-    headers = {"cache-control": kept, "x-content-type-options": "nosniff"}
+    cache_control = "private, max-age=31536000, immutable" if is_stamped else "no-cache"
+    headers = {"cache-control": cache_control, "x-content-type-options": "nosniff"}
     return Response(static(name), media_type=_STATIC[name], headers=headers)

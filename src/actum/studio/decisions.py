@@ -52,11 +52,11 @@ class DecisionPages:
         ruling = sent.get("do")
         if ruling not in ("approve", "deny"):
             raise IdeaError("the form says neither approve nor deny")
-        named = {name.removeprefix("call/"): text for name, text in sent.items() if name.startswith("call/")}
-        if not named:
+        seals = {name.removeprefix("call/"): text for name, text in sent.items() if name.startswith("call/")}
+        if not seals:
             raise IdeaError("the form names no call")
         reason = sent.get("reason") or "denied" if ruling == "deny" else ""
-        await self.studio.decide(run, named, ruling, reason)
+        await self.studio.decide(run, seals, ruling, reason)
         return elsewhere(f"/runs/{quote(run.id)}")
 
     async def signal(self, request: Request) -> Response:
@@ -78,31 +78,31 @@ class DecisionPages:
         if waiting is None:
             raise PartNotFound(f"no call waits at {of}")
         if request.method == "GET":
-            return self._editing(run, waiting, dict(Call(waiting.call).parameters))
+            return self._edit_page(run, waiting, dict(Call(waiting.call).parameters))
         sent = await posted(request)
-        schema = _takes(waiting)
-        what, value = sent.texts.get("do"), posted_value(schema, sent)
-        if what != "save":
-            return self._editing(run, waiting, value)
+        schema = _parameters_schema(waiting)
+        action, value = sent.texts.get("do"), posted_value(schema, sent)
+        if action != "save":
+            return self._edit_page(run, waiting, value)
         try:
-            given = self._unhidden(value, Call(waiting.call).parameters)
-            if problems := problems_of(schema, given):
-                said = "; ".join(f"{at.lstrip('/') or 'it'}: {one[0]}" for at, one in problems.items())
-                return self._editing(run, waiting, value, error=f"{of}: the tool doesn't take that: {said}")
-            await self.studio.decide(run, {of: sent.texts.get("call", "")}, "approve", parameters=given)
+            parameters = self._restored(value, Call(waiting.call).parameters)
+            if problems := problems_of(schema, parameters):
+                summary = "; ".join(f"{path.lstrip('/') or 'it'}: {messages[0]}" for path, messages in problems.items())
+                return self._edit_page(run, waiting, value, error=f"{of}: the tool doesn't take that: {summary}")
+            await self.studio.decide(run, {of: sent.texts.get("call", "")}, "approve", parameters=parameters)
         except ActumError as error:
-            return self._editing(run, waiting, value, error=error.message)
+            return self._edit_page(run, waiting, value, error=error.message)
         return elsewhere(f"/runs/{quote(run.id)}")
 
-    def _unhidden(self, value: Any, own: Mapping[str, Any]) -> JsonObject:
+    def _restored(self, value: Any, old: Mapping[str, Any]) -> JsonObject:
         """The values of a form, each as it is where what was shown of it was not changed."""
         if not is_object(value):
             return {}
         secrets = self.studio.secrets
-        return {name: unmasked(one, own[name], secrets) if name in own else one for name, one in value.items()}
+        return {name: unmasked(item, old[name], secrets) if name in old else item for name, item in value.items()}
 
-    def _editing(self, run: Run, waiting: Pending, value: Any, *, error: str = "") -> Response:
-        schema = _takes(waiting)
+    def _edit_page(self, run: Run, waiting: Pending, value: Any, *, error: str = "") -> Response:
+        schema = _parameters_schema(waiting)
         problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
         form = form_of(schema, value, problems)
         return page(self.studio, "edit.html", 422 if error else 200, run=run, waiting=waiting, form=form, error=error)
@@ -117,8 +117,8 @@ class DecisionPages:
         """Go on with a run that was cut, or in a new one from what one that failed or was cancelled has left."""
         run = await self.studio.runs.get(request.path_params["id"])
         if run.row.is_over:
-            own = id_of(await posted(request))
-            run = await run.again(None if own is None else _again_id(run, own))
+            form_id = id_of(await posted(request))
+            run = await run.again(None if form_id is None else _retry_id(run, form_id))
         else:
             await run.resume()
         return elsewhere(f"/runs/{quote(run.id)}")
@@ -129,40 +129,40 @@ class DecisionPages:
         at, idea = digits(request.path_params["number"]) or 0, await run.idea()
         messages = _before(idea, run.id, at)
         if request.method == "GET":
-            return self._forking(run, idea, at, messages)
+            return self._fork_page(run, idea, at, messages)
         sent, error = await posted(request), ""
         if sent.texts.get("do") == "fork":
             try:
-                changes, given = self._changes(sent.texts, messages), self._given(idea, sent)
-                own = await run.fork(at, input=given, changes=changes)
-                new = await self.studio.start(own, None, sent.texts.get("model", ""), id=id_of(sent))
+                changes, arguments = self._changes(sent.texts, messages), self._changed_input(idea, sent)
+                forked = await run.fork(at, input=arguments, changes=changes)
+                new = await self.studio.start(forked, None, sent.texts.get("model", ""), id=id_of(sent))
                 return elsewhere(f"/runs/{quote(new.id)}")
             except (ActumError, NotJson) as problem:
                 error = problem.message if isinstance(problem, ActumError) else str(problem)
-        return self._forking(run, idea, at, messages, sent, error)
+        return self._fork_page(run, idea, at, messages, sent, error)
 
     def _changes(self, texts: Mapping[str, str], messages: Sequence[tuple[int, str]]) -> dict[int, JsonObject | None]:
         changes: dict[int, JsonObject | None] = {}
         for index, text in messages:
-            given = texts.get(f"m{index}", text).replace("\r\n", "\n").strip()
-            if given in (text.strip(), masked(text, self.studio.secrets).strip()):
+            edited = texts.get(f"m{index}", text).replace("\r\n", "\n").strip()
+            if edited in (text.strip(), masked(text, self.studio.secrets).strip()):
                 continue
-            own = decode(text)
-            changes[index] = unmasked(_message(given, index), own, self.studio.secrets) if given else None
+            original = decode(text)
+            changes[index] = unmasked(_message(edited, index), original, self.studio.secrets) if edited else None
         return changes
 
-    def _given(self, idea: Idea, sent: Posted) -> JsonObject | None:
+    def _changed_input(self, idea: Idea, sent: Posted) -> JsonObject | None:
         """The input of a fork, None where it is as it was."""
-        schema, own = input_schema(idea.text.context), idea.context.get("†input")
+        schema, current = input_schema(idea.text.context), idea.context.get("†input")
         if not is_object(schema):
             return None
         value = posted_value(schema, sent)
         if not is_object(value):
             return None
-        given = self._unhidden(value, own if is_object(own) else {})
-        return None if given == own else given
+        edited = self._restored(value, current if is_object(current) else {})
+        return None if edited == current else edited
 
-    def _forking(
+    def _fork_page(
         self,
         run: Run,
         idea: Idea,
@@ -198,10 +198,10 @@ class DecisionPages:
         runs = [await self.studio.runs.get(name) for name in names]
         accounts = [await account_at(run) for run in runs]
         ideas = [without_secrets(await run.idea()) for run in runs]
-        found = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
-        assert isinstance(found, Comparison)
-        at, pages = page_of(request.query_params.get("page"), len(found.rows), _ROWS)
-        rows = found.rows[(at - 1) * _ROWS : at * _ROWS]
+        comparison = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
+        assert isinstance(comparison, Comparison)
+        at, pages = page_of(request.query_params.get("page"), len(comparison.rows), _ROWS)
+        rows = comparison.rows[(at - 1) * _ROWS : at * _ROWS]
         return page(
             self.studio,
             "compare.html",
@@ -211,7 +211,7 @@ class DecisionPages:
             marked=[_marked(row) for row in rows],
             page=at,
             pages=pages,
-            is_same=found.is_same,
+            is_same=comparison.is_same,
             requests=_paired(accounts[0], accounts[1]),
         )
 
@@ -224,7 +224,7 @@ def _marked(row: Row) -> tuple[Sequence[TextPiece], Sequence[TextPiece]]:
     return sides(shown_text(left.value, _MOST_MARKED), shown_text(right.value, _MOST_MARKED))
 
 
-def _takes(waiting: Pending) -> JsonObject:
+def _parameters_schema(waiting: Pending) -> JsonObject:
     """The schema of the parameters of a call that waits; that of values like its own where none is known."""
     if waiting.takes is not None:
         return waiting.takes
@@ -253,13 +253,13 @@ def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
     return [(index, editable_json(message)) for index, message in messages if message.get("type") not in fixed]
 
 
-def _again_id(run: Run, own: str) -> str:
+def _retry_id(run: Run, form_id: str) -> str:
     """The id of the run that goes on from another by a form."""
-    return hashlib.sha256(f"{run.id} {run.row.ended} {own}".encode()).hexdigest()[:24]
+    return hashlib.sha256(f"{run.id} {run.row.ended} {form_id}".encode()).hexdigest()[:24]
 
 
 def _paired(left: Account, right: Account) -> list[tuple[Any, Any]]:
     """The requests of two runs, side by side."""
-    sides = [[answer for answer in one.answers if answer.request is not None] for one in (left, right)]
+    sides = [[answer for answer in account.answers if answer.request is not None] for account in (left, right)]
     most = max(map(len, sides))
     return [tuple(side[at] if at < len(side) else None for side in sides) for at in range(min(most, 100))]  # pyright: ignore[reportReturnType] -- two sides

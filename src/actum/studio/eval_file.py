@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ..evals import Judgement, Report
-from .pages import alone
+from .pages import standalone_page
 
 Link: TypeAlias = "Callable[[str], str]"
 _WORDS = {"pass": "done", "fail": "failed", "broken": "failed", "unknown": "waiting"}
@@ -21,7 +21,7 @@ def eval_page(report: Report, title: str, link: Link) -> str:
     Raises:
         IdeaError: the extra `serve` is not installed.
     """
-    return alone("eval_file.html", title=title, **values_of(report, link))
+    return standalone_page("eval_file.html", title=title, **values_of(report, link))
 
 
 def values_of(report: Report, link: Link | None = None) -> dict[str, Any]:

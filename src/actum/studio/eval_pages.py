@@ -50,7 +50,7 @@ class EvalPages:
 
     async def show(self, request: Request) -> Response:
         """What one has found, and what its judges said, to agree with or not."""
-        key, folder, report = await self._found(request)
+        key, folder, report = await self._open(request)
         cases = list(dict.fromkeys(row.case for row in report.rows))
         at, pages = page_of(request.query_params.get("page"), len(cases), _CASES)
         values = values_of(report, str)
@@ -60,23 +60,23 @@ class EvalPages:
 
     async def label(self, request: Request) -> Response:
         """Note whether a person agrees with what a judge said of an output."""
-        key, folder, report = await self._found(request)
+        key, folder, report = await self._open(request)
         texts = (await posted(request)).texts
-        check, output, said = (texts.get(name, "") for name in ("check", "output", "label"))
-        row = next((one for one in _rows_of_judges(folder, report) if (one.check, one.output) == (check, output)), None)
-        if row is None or said not in {"agree", "disagree"}:
+        check, output, answer = (texts.get(name, "") for name in ("check", "output", "label"))
+        row = next((row for row in _judge_rows(folder, report) if (row.check, row.output) == (check, output)), None)
+        if row is None or answer not in {"agree", "disagree"}:
             raise PartNotFound("no judge of this eval has judged such an output")
-        told = {"case": row.case, "output": output, "pass": (row.state == "pass") == (said == "agree")}
-        await asyncio.to_thread(append_lines, labels_file(folder, check), [told])
+        label = {"case": row.case, "output": output, "pass": (row.state == "pass") == (answer == "agree")}
+        await asyncio.to_thread(append_lines, labels_file(folder, check), [label])
         return elsewhere(f"/evals/{key}#labels")
 
-    async def _found(self, request: Request) -> tuple[str, Path, Report]:
+    async def _open(self, request: Request) -> tuple[str, Path, Report]:
         key = request.path_params["key"]
         folder = await asyncio.to_thread(self.studio.shelf.eval, key)
         return key, folder, await asyncio.to_thread(kept_report, folder)
 
 
-def _rows_of_judges(folder: Path, report: Report) -> list[Judgement]:
+def _judge_rows(folder: Path, report: Report) -> list[Judgement]:
     """What judges said, of each output once."""
     judges: Any = noted_in(folder).get("judges")
     rows = [row for row in report.rows if is_list(judges) and row.check in judges and row.state in {"pass", "fail"}]
@@ -85,11 +85,11 @@ def _rows_of_judges(folder: Path, report: Report) -> list[Judgement]:
 
 def _judged(folder: Path, report: Report) -> list[Judged]:
     """What judges said that has no label yet, with the outputs, then what has one: as many as a page holds."""
-    rows = _rows_of_judges(folder, report)
-    known = {check: labels_beside(folder, check) for check in {row.check for row in rows}}
-    found = [Judged(row=row, output=None, label=known[row.check].get(str(row.output))) for row in rows]
-    shown = sorted(found, key=lambda one: one.label is not None)[:_LABELLED]
-    return [replace(one, output=_output(folder, one.row)) for one in shown]
+    rows = _judge_rows(folder, report)
+    labels = {check: labels_beside(folder, check) for check in {row.check for row in rows}}
+    judged = [Judged(row=row, output=None, label=labels[row.check].get(str(row.output))) for row in rows]
+    shown = sorted(judged, key=lambda item: item.label is not None)[:_LABELLED]
+    return [replace(item, output=_output(folder, item.row)) for item in shown]
 
 
 def _output(folder: Path, row: Judgement) -> Json:

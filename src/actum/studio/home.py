@@ -46,7 +46,7 @@ class Home:
         words = request.query_params.get("find", "")[:_MOST_WORDS]
         before = request.query_params.get("before")
         first = digits(request.query_params.get("ideas")) or 0
-        last = await self._known(before) if before else None
+        last = await self._run(before) if before else None
         runs = self.studio.runs
         rows, waiting, damaged, problem = list[Run](), list[Run](), list[str](), ""
         try:
@@ -65,11 +65,11 @@ class Home:
             ideas=ideas,
             next_ideas=first + _PAGE if first + _PAGE < count else None,
             runs=[RunLine(run=run, usage=_usage(run.row)) for run in rows[:_PAGE]],
-            waiting=[await self._asking(run) for run in waiting],
+            waiting=[await self._waiting_line(run) for run in waiting],
             more=rows[_PAGE - 1].id if len(rows) > _PAGE else None,
         )
 
-    async def _known(self, id: str) -> Run | None:
+    async def _run(self, id: str) -> Run | None:
         try:
             return await self.studio.runs.get(id)
         except ActumError:
@@ -79,14 +79,14 @@ class Home:
         """A page of the Ideas that fit: those of the shelf, then those of the store; and how many there are."""
         low = words.lower()
         listed = await asyncio.to_thread(self.studio.shelf.listed)
-        own = [one for one in listed if low in f"{one.key} {one.about}".lower()]
-        shown = own[first : first + _PAGE]
+        matching = [idea for idea in listed if low in f"{idea.key} {idea.about}".lower()]
+        shown = matching[first : first + _PAGE]
         if not self.studio.lists_store:
-            return shown, len(own)
-        stored, count = await self.studio.stored.listed(words, max(0, first - len(own)), _PAGE - len(shown))
-        return [*shown, *stored], len(own) + count
+            return shown, len(matching)
+        stored, count = await self.studio.stored.listed(words, max(0, first - len(matching)), _PAGE - len(shown))
+        return [*shown, *stored], len(matching) + count
 
-    async def _asking(self, run: Run) -> RunLine:
+    async def _waiting_line(self, run: Run) -> RunLine:
         """A run that waits, with the calls that it waits for."""
         try:
             return RunLine(run=run, usage=None, pending=await run.pending())
@@ -96,5 +96,5 @@ class Home:
 
 def _usage(row: Row) -> Usage | None:
     """What a run has cost; None while that isn't told."""
-    told = row.about.get("usage")
-    return None if told is None and not row.is_over else Usage.of(told)
+    usage = row.about.get("usage")
+    return None if usage is None and not row.is_over else Usage.of(usage)

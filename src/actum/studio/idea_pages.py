@@ -50,21 +50,21 @@ class IdeaPages:
         key = request.path_params["key"]
         idea = await self.studio.open(key)
         sent = await posted(request)
-        what, value = sent.texts.get("do", "run"), posted_value(_schema(idea), sent)
+        action, value = sent.texts.get("do", "run"), posted_value(_schema(idea), sent)
         try:
-            value = decode(sent.texts.get("raw", "").strip() or "{}") if what in {"run-json", "from-json"} else value
+            value = decode(sent.texts.get("raw", "").strip() or "{}") if action in {"run-json", "from-json"} else value
         except NotJson as error:
             return await self._page(key, idea, value, error=f"the JSON: {error}", raw=sent.texts["raw"])
-        if what not in {"run", "run-json"}:
+        if action not in {"run", "run-json"}:
             return await self._page(key, idea, value, is_part="only-fields" in sent.texts)
         try:
-            given: Any = {} if value is ABSENT else value
-            if not is_object(given):
+            arguments: Any = {} if value is ABSENT else value
+            if not is_object(arguments):
                 raise MessageError("the input must be a JSON object")
             files = sent.files.get(_FILES, [])
-            run = await self.studio.start(idea, given, sent.texts.get("model", ""), files, key, id_of(sent))
+            run = await self.studio.start(idea, arguments, sent.texts.get("model", ""), files, key, id_of(sent))
         except ActumError as error:
-            raw = sent.texts["raw"] if what == "run-json" else None
+            raw = sent.texts["raw"] if action == "run-json" else None
             return await self._page(key, idea, value, error=error.message, raw=raw, model=sent.texts.get("model", ""))
         return elsewhere(f"/runs/{quote(run.id)}")
 
@@ -86,7 +86,7 @@ class IdeaPages:
         return page_in_parts(
             self.studio,
             "idea.html",
-            _nothing if is_part else lambda: self._rest(key, idea),
+            _no_rest if is_part else lambda: self._rest(key, idea),
             422 if error else 200,
             key=key,
             address=quote(key),
@@ -110,7 +110,7 @@ class IdeaPages:
             base=BASE,
             problems=() if checked is None else checked.problems,
             forms=_forms(idea, key) if checked is None else checked.forms,
-            seen=await _seen(idea, key),
+            isolations=await _isolations(idea, key),
             versions=await self.studio.stored.versions(key if is_address(key) else idea.meta.get("path")),
         )
 
@@ -119,14 +119,14 @@ class IdeaPages:
         file = None if is_address(key) else self.studio.shelf.file(key)
         if file is None:
             return None
-        roots = [str(one) for one in self.studio.shelf.roots]
+        roots = [str(root) for root in self.studio.shelf.roots]
         try:
             return await asyncio.to_thread(check, file, roots=roots)
         except ActumError:
             return None
 
 
-async def _nothing() -> str:
+async def _no_rest() -> str:
     return ""
 
 
@@ -134,15 +134,15 @@ def first_value(idea: Idea) -> Any:
     """What the form of an Idea begins with: the values that its input has, and the defaults of its schema."""
     schema = _schema(idea)
     start = initial(Schemas(schema), schema)
-    own: Any = idea.context.get("†input")
-    if is_object(start) and is_object(own):
-        return {**start, **own}
-    return own if is_object(own) else start
+    current: Any = idea.context.get("†input")
+    if is_object(start) and is_object(current):
+        return {**start, **current}
+    return current if is_object(current) else start
 
 
 def _schema(idea: Idea) -> JsonObject:
-    found: Any = input_schema(idea.text.context)
-    return found if is_object(found) else {"type": "object", "description": "It says nothing of its input."}
+    schema: Any = input_schema(idea.text.context)
+    return schema if is_object(schema) else {"type": "object", "description": "It says nothing of its input."}
 
 
 def _forms(idea: Idea, key: str) -> Sequence[Form]:
@@ -153,18 +153,18 @@ def _forms(idea: Idea, key: str) -> Sequence[Form]:
         return ()
 
 
-async def _seen(idea: Idea, key: str) -> list[Isolation]:
+async def _isolations(idea: Idea, key: str) -> list[Isolation]:
     """What the delegates of an Idea would see, each as far as that is known before its call."""
-    found: list[Isolation] = []
+    isolations: list[Isolation] = []
     try:
         agent = ready(idea, key, code=Code.to_read(), model=None).agent()
         tools = offered(idea.context, agent.tools, agent.config.tools).tools
     except ActumError:
-        return found
+        return isolations
     for name, tool in tools.items():
         if tool.is_delegated:
             try:
-                found.append(await isolation(agent, idea.without_model(), name))
+                isolations.append(await isolation(agent, idea.without_model(), name))
             except ActumError:
                 continue
-    return found
+    return isolations

@@ -51,7 +51,7 @@ def stream(
 
     For a page that `stands`, since the run that it shows waits, nothing happens before that has changed.
     """
-    return EventStream(_frames(run, after, _Picture(run, link, secrets), secrets, stands=stands), closing)
+    return EventStream(_frames(run, after, _LivePage(run, link, secrets), secrets, stands=stands), closing)
 
 
 async def _is_beyond(run: Run, after: int) -> bool:
@@ -63,7 +63,7 @@ async def _is_beyond(run: Run, after: int) -> bool:
 
 
 async def _frames(
-    run: Run, after: int, picture: _Picture, secrets: Sequence[str], *, stands: bool
+    run: Run, after: int, page: _LivePage, secrets: Sequence[str], *, stands: bool
 ) -> AsyncGenerator[bytes]:
     yield _RETRY
     while stands and not await _is_beyond(run, after):
@@ -77,29 +77,29 @@ async def _frames(
             coming = coming or asyncio.ensure_future(anext(following, None))
             await asyncio.wait([coming], timeout=max(0.0, due - time.monotonic()) if is_new else None)
             if coming.done():
-                told, coming = coming.result(), None
-                if told is None:
+                item, coming = coming.result(), None
+                if item is None:
                     break
-                if isinstance(told, Entry):
-                    last = told.seq
+                if isinstance(item, Entry):
+                    last = item.seq
                     is_new = True
-                    if (text := shown_line(told.data)) is not None:
-                        lines.append({"seq": told.seq, "text": masked(text, secrets)})
-                elif (piece := _text(told.data)) is not None:
+                    if (text := shown_line(item.data)) is not None:
+                        lines.append({"seq": item.seq, "text": masked(text, secrets)})
+                elif (piece := _text(item.data)) is not None:
                     yield event_frame({**piece, "text": masked(piece["text"], secrets)}, event="text")
             if is_new and time.monotonic() >= due:
                 began = time.monotonic()
-                yield event_frame(await picture.change(lines), event="change", id=last)
+                yield event_frame(await page.change(lines), event="change", id=last)
                 lines, is_new = [], False
                 due = time.monotonic() + max(_LEAST, _SHARE * (time.monotonic() - began))
-        yield event_frame(await picture.change(lines), event="change", id=last)
+        yield event_frame(await page.change(lines), event="change", id=last)
         yield event_frame({"state": run.state}, event="end")
     finally:
         await all_ended(coming)
         await following.aclose()
 
 
-class _Picture:
+class _LivePage:
     """The parts of the page that change, as they are now."""
 
     def __init__(self, run: Run, link: Callable[[str], str], secrets: Sequence[str]) -> None:
@@ -107,13 +107,13 @@ class _Picture:
 
     async def change(self, lines: list[JsonObject]) -> JsonObject:
         """What is new, and the timeline."""
-        own: JsonObject = {"lines": lines, "state": self._run.state}
+        change: JsonObject = {"lines": lines, "state": self._run.state}
         with suppress(ActumError):
             idea = without_secrets(await self._run.idea())
-            own["html"] = await asyncio.to_thread(self._drawn, idea)
-        return own
+            change["html"] = await asyncio.to_thread(self._html, idea)
+        return change
 
-    def _drawn(self, idea: Idea) -> str:
+    def _html(self, idea: Idea) -> str:
         account = account_of(idea, self._run.id, time.time() if self._run.row.is_under_way else None)
         last = account.answers[-1] if account.answers else None
         graph = None if last is None else graph_with_values(account, last, self._link)

@@ -25,27 +25,27 @@ _BEGINNING, _MOST_FOLDED = 200, 10
 
 def shown_text(value: Any, most: int | None = MOST) -> str:
     """A value as it is read: a text as it is, anything else as JSON; its line breaks are its own."""
-    own = _written(value)
-    clipped = own if most is None or len(own) <= most else own[:most]
+    text = _as_text(value)
+    clipped = text if most is None or len(text) <= most else text[:most]
     shown = "\n".join(printable(line) for line in clipped.split("\n"))
-    return shown if len(clipped) == len(own) else f"{shown}\n… {len(own) - len(clipped):,} more characters"
+    return shown if len(clipped) == len(text) else f"{shown}\n… {len(text) - len(clipped):,} more characters"
 
 
-def are_shown(them: Iterable[Pending], most: int) -> bool:
+def are_shown(pending: Iterable[Pending], most: int) -> bool:
     """Whether so many characters of each value show calls that wait, and all that crosses with them, whole."""
-    return all(len(_written(value)) <= most for one in them for value in (one.call, *one.crossing))
+    return all(len(_as_text(value)) <= most for item in pending for value in (item.call, *item.crossing))
 
 
 def folded_call(call: JsonObject) -> str:
     """The parameters of a long call, the short ones first: of each long one the beginning, its length and a digest."""
     lines: list[str] = []
-    for name, text in sorted(((name, encode(value)) for name, value in call.items()), key=lambda one: len(one[1])):
+    for name, text in sorted(((name, encode(value)) for name, value in call.items()), key=lambda item: len(item[1])):
         lines.append(printable(f"{name}: {abridged(text, _BEGINNING)}"))
-    more = [f"… and {len(lines) - _MOST_FOLDED} more parameters"] if len(lines) > _MOST_FOLDED else []
-    return "\n".join([*lines[:_MOST_FOLDED], *more])
+    rest = [f"… and {len(lines) - _MOST_FOLDED} more parameters"] if len(lines) > _MOST_FOLDED else []
+    return "\n".join([*lines[:_MOST_FOLDED], *rest])
 
 
-def _written(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else folded(value)
 
 

@@ -12,8 +12,8 @@ def digits(text: str | None, longest: int = 6) -> int | None:
 
 def index_in(text: str | None, length: int) -> int | None:
     """A number as the index of something of this length; None where it isn't one."""
-    found = digits(text)
-    return found if found is not None and found < length else None
+    number = digits(text)
+    return number if number is not None and number < length else None
 
 
 def page_of(text: str | None, count: int, size: int) -> tuple[int, int]:

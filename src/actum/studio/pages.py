@@ -25,7 +25,7 @@ def _templates() -> Any:
     from .secrets import pending_seal
 
     loader = PackageLoader("actum.studio", "templates")
-    own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    env = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     filters: dict[str, Any] = {
         "text": notation.shown_text,
         "content": notation.element_text,
@@ -41,10 +41,10 @@ def _templates() -> Any:
         "money": notation.money,
         "when": notation.when,
     }
-    own.filters.update(filters)
-    shared: Any = own.globals
+    env.filters.update(filters)
+    shared: Any = env.globals
     shared["between"], shared["once"], shared["static"] = notation.between, lambda: token_hex(12), stamped
-    return own
+    return env
 
 
 def _plain(value: object) -> str:
@@ -60,7 +60,7 @@ def rendered(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(values)
 
 
-def alone(template: str, script: str | None = None, **values: Any) -> str:
+def standalone_page(template: str, script: str | None = None, **values: Any) -> str:
     """A page that is one file: its style and its script, one of ours by name, stand in it, and its policy lets nothing
     else in; no secret of this machine is shown.
 
@@ -69,9 +69,9 @@ def alone(template: str, script: str | None = None, **values: Any) -> str:
     """
     from .secrets import masked
 
-    own = {"style": static("studio.css"), "script": "" if script is None else static(script)}
-    digests = {f"{name}_hash": _digest_of(text) for name, text in own.items()}
-    return masked(rendered(template, **own, **digests, **values))
+    assets = {"style": static("studio.css"), "script": "" if script is None else static(script)}
+    digests = {f"{name}_hash": _digest_of(text) for name, text in assets.items()}
+    return masked(rendered(template, **assets, **digests, **values))
 
 
 def _digest_of(text: str) -> str:

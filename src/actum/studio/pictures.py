@@ -51,11 +51,11 @@ def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str]
 
 def _values(account: Account, answer: AnswerSeen, graph: PlanGraph) -> Iterator[tuple[int, str]]:
     """What went along the first edges; nothing where nothing is known of it."""
-    seen: set[tuple[int, str]] = set()
+    shown: set[tuple[int, str]] = set()
     for index, edge in enumerate(graph.edges[:_MOST_VALUES]):
-        if edge.kind != "read" or (edge.target, edge.reference) in seen:
+        if edge.kind != "read" or (edge.target, edge.reference) in shown:
             continue
-        seen.add((edge.target, edge.reference))
+        shown.add((edge.target, edge.reference))
         value = _value(account, answer, edge)
         if value is not MISSING:
             yield index, short(value, 26)
@@ -112,7 +112,7 @@ def _folded(graph: PlanGraph) -> PlanGraph:
         for group in range(len(groups))
     ]
     unique: dict[tuple[int, int, str], Edge] = {}
-    for one in graph.edges:
-        edge = Edge(into[one.source], into[one.target], one.reference, one.kind)
+    for old in graph.edges:
+        edge = Edge(into[old.source], into[old.target], old.reference, old.kind)
         unique.setdefault((edge.source, edge.target, edge.kind), edge)
     return PlanGraph(vertices, list(unique.values()))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_RUNS = 50
 _PLANS = "plans.db"
-_WAYS = ("confirm", "ignore")
+_DECISIONS = ("confirm", "ignore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +42,18 @@ class Settlement:
     @classmethod
     def of(cls, query: str) -> Settlement:
         """What an address says."""
-        held = parse_qs(query, max_num_fields=200)
-        return cls(**{way: tuple(dict.fromkeys(held.get(way, ()))) for way in _WAYS})
+        values = parse_qs(query, max_num_fields=200)
+        return cls(**{name: tuple(dict.fromkeys(values.get(name, ()))) for name in _DECISIONS})
 
-    def with_one(self, way: Literal["confirm", "ignore"], leaf: str) -> Settlement:
+    def with_leaf(self, decision: Literal["confirm", "ignore"], leaf: str) -> Settlement:
         """The same with one leaf more."""
-        own = {name: getattr(self, name) for name in _WAYS}
-        return Settlement(**{**own, way: (*own[way], leaf)})
+        leaves = {name: getattr(self, name) for name in _DECISIONS}
+        return Settlement(**{**leaves, decision: (*leaves[decision], leaf)})
 
     @property
     def query(self) -> str:
         """The same for an address."""
-        return urlencode([(way, leaf) for way in _WAYS for leaf in getattr(self, way)])
+        return urlencode([(name, leaf) for name in _DECISIONS for leaf in getattr(self, name)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,8 @@ class IdeaRuns:
     @property
     def shelved(self) -> ShelvedPlan | None:
         """The plan that the agent has of these requests."""
-        listed = [] if self.plans is None else self.plans.list()
-        return next((one for one in listed if one.family == self.family), None)
+        plans = [] if self.plans is None else self.plans.list()
+        return next((plan for plan in plans if plan.family == self.family), None)
 
     def refined(self, settled: Settlement) -> Refined:
         """What the runs come to: no module is imported, nobody asked and nothing called.
@@ -78,7 +78,7 @@ class IdeaRuns:
         Raises:
             RefineError: nothing could be derived.
         """
-        confirm = {leaf: text for leaf, _, text in (one.partition("=") for one in settled.confirm)}
+        confirm = {leaf: text for leaf, _, text in (choice.partition("=") for choice in settled.confirm)}
         return asyncio.run(refine(self.runs, idea=self.idea, confirm=confirm, ignore=settled.ignore, pinned=True))
 
 
@@ -91,38 +91,38 @@ class PlanPages:
     async def show(self, request: Request) -> Response:
         """What the runs come to, with what the address says to be settled."""
         key = request.path_params["key"]
-        known = await self._known(key)
-        return await self._page(key, known, Settlement.of(request.url.query))
+        idea_runs = await self._idea_runs(key)
+        return await self._page(key, idea_runs, Settlement.of(request.url.query))
 
     async def take(self, request: Request) -> Response:
         """A constant confirmed, a hash approved or put to rest, the function that the plan is."""
         key = request.path_params["key"]
-        known = await self._known(key)
+        idea_runs = await self._idea_runs(key)
         sent = (await posted(request)).texts
-        settled, what = Settlement.of(sent.get("settled", "")), sent.get("do", "")
-        if what in _WAYS:
-            return elsewhere(f"/plans/{quote(key)}?{settled.with_one(what, sent.get('leaf', '')).query}")  # pyright: ignore[reportArgumentType] -- is one of both
+        settled, action = Settlement.of(sent.get("settled", "")), sent.get("do", "")
+        if action in _DECISIONS:
+            return elsewhere(f"/plans/{quote(key)}?{settled.with_leaf(action, sent.get('leaf', '')).query}")  # pyright: ignore[reportArgumentType] -- is one of both
         try:
-            if what == "python":
+            if action == "python":
                 return await self._page(
-                    key, known, settled, python=await asyncio.to_thread(_python, known, settled, key)
+                    key, idea_runs, settled, python=await asyncio.to_thread(_python, idea_runs, settled, key)
                 )
-            await asyncio.to_thread(_decide, known, settled, what, sent.get("hash", ""), self._place)
+            await asyncio.to_thread(_decide, idea_runs, settled, action, sent.get("hash", ""), self._place)
         except ActumError as error:
-            return await self._page(key, known, settled, error=error.message)
+            return await self._page(key, idea_runs, settled, error=error.message)
         return elsewhere(f"/plans/{quote(key)}?{settled.query}")
 
     async def _page(
-        self, key: str, known: IdeaRuns, settled: Settlement, *, error: str = "", python: str = ""
+        self, key: str, idea_runs: IdeaRuns, settled: Settlement, *, error: str = "", python: str = ""
     ) -> Response:
-        found, problem = None, ""
+        refined, problem = None, ""
         try:
-            found = await asyncio.to_thread(known.refined, settled) if known.runs else None
+            refined = await asyncio.to_thread(idea_runs.refined, settled) if idea_runs.runs else None
         except RefineError as refused:
             problem = f"{refused.code}: {refused.message}"
         except ActumError as refused:
             problem = refused.message
-        left_out = Counter(found.left_out.values()) if found is not None else Counter[str]()
+        left_out = Counter(refined.left_out.values()) if refined is not None else Counter[str]()
         return page(
             self.studio,
             "plans.html",
@@ -130,32 +130,32 @@ class PlanPages:
             key=key,
             address=quote(key),
             settled=settled.query,
-            found=found,
+            refined=refined,
             left_out=left_out.most_common(),
-            names={name: f"run {number}" for number, name in enumerate(found.examples if found else (), 1)},
-            picture=await asyncio.to_thread(_picture, known.idea, found),
-            shelved=await asyncio.to_thread(lambda: known.shelved),
+            names={name: f"run {number}" for number, name in enumerate(refined.examples if refined else (), 1)},
+            picture=await asyncio.to_thread(_picture, idea_runs.idea, refined),
+            shelved=await asyncio.to_thread(lambda: idea_runs.shelved),
             is_kept=self._place is not None,
-            count=len(known.runs),
+            count=len(idea_runs.runs),
             error=error,
             problem=problem,
             python=python,
         )
 
-    async def _known(self, key: str) -> IdeaRuns:
+    async def _idea_runs(self, key: str) -> IdeaRuns:
         idea = await self.studio.open(key)
         messages = [message for message in idea.context.messages if message.get("type") != "plan"]
         context = Context.checked(messages, idea.context.data_kinds)
-        own = Idea(context=context, schema=idea.schema, config=idea.config, meta=idea.meta)
+        without_plan = Idea(context=context, schema=idea.schema, config=idea.config, meta=idea.meta)
         agent = ready(idea, key, code=Code.to_read(), model=None).agent()
         plans = Plans(self._place) if self._place is not None and self._place.is_file() else None
         reading = plans or Plans(_PLANS)
-        family = await reading.family(agent, own)
+        family = await reading.family(agent, without_plan)
         runs = [] if plans is None else await asyncio.to_thread(plans.examples, family)
         for run in await self.studio.runs.list(state="done", find=key, most=_MOST_RUNS):
             if run.row.name == key:
                 runs.append(await run.idea())
-        return IdeaRuns(idea=own, agent=agent, plans=plans, family=family, runs=runs[:_MOST_RUNS])
+        return IdeaRuns(idea=without_plan, agent=agent, plans=plans, family=family, runs=runs[:_MOST_RUNS])
 
     @property
     def _place(self) -> Path | None:
@@ -164,30 +164,30 @@ class PlanPages:
         return None if folder is None else folder / _PLANS
 
 
-def _decide(known: IdeaRuns, settled: Settlement, what: str, hash: str, place: Path | None) -> None:
+def _decide(idea_runs: IdeaRuns, settled: Settlement, action: str, hash: str, place: Path | None) -> None:
     """Approve a hash or let it rest, if it is still that of a plan here: another one is another decision.
 
     Raises:
         RefineError: it isn't, or the plan is open.
     """
-    if known.plans is not None and known.shelved is not None and known.shelved.hash == hash:
-        (known.plans.approve if what == "approve" else known.plans.rest)(hash)
+    if idea_runs.plans is not None and idea_runs.shelved is not None and idea_runs.shelved.hash == hash:
+        (idea_runs.plans.approve if action == "approve" else idea_runs.plans.rest)(hash)
         return
-    found = known.refined(settled)
-    if what != "approve" or found.hash != hash or place is None:
+    refined = idea_runs.refined(settled)
+    if action != "approve" or refined.hash != hash or place is None:
         raise RefineError("the plan is another one by now: look at it again", code="not_approved")
-    asyncio.run(Plans(place).put(known.agent, known.idea, known.family, found))
+    asyncio.run(Plans(place).put(idea_runs.agent, idea_runs.idea, idea_runs.family, refined))
 
 
-def _python(known: IdeaRuns, settled: Settlement, key: str) -> str:
-    name = "".join(one if one.isalnum() else "_" for one in Path(key).stem) or "plan"
-    found = known.refined(settled)
-    return asyncio.run(as_python(found, known.runs, f"{name}.py", idea=known.idea, pinned=True)).function
+def _python(idea_runs: IdeaRuns, settled: Settlement, key: str) -> str:
+    name = "".join(character if character.isalnum() else "_" for character in Path(key).stem) or "plan"
+    refined = idea_runs.refined(settled)
+    return asyncio.run(as_python(refined, idea_runs.runs, f"{name}.py", idea=idea_runs.idea, pinned=True)).function
 
 
-def _picture(idea: Idea, found: Refined | None) -> Markup | None:
+def _picture(idea: Idea, refined: Refined | None) -> Markup | None:
     """The graph of the plan."""
-    if found is None:
+    if refined is None:
         return None
-    context = Context.checked([*idea.context.messages, found.plan], idea.context.data_kinds)
+    context = Context.checked([*idea.context.messages, refined.plan], idea.context.data_kinds)
     return picture_of(graph_of(Idea(context=context, schema=idea.schema).without_model()))

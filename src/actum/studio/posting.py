@@ -51,11 +51,11 @@ def id_of(sent: Posted) -> str | None:
         return None
     files = [
         [name, file.name, file.media_type, hashlib.sha256(file.content).hexdigest()]
-        for name, held in sent.files.items()
-        for file in held
+        for name, uploads in sent.files.items()
+        for file in uploads
     ]
-    said = encode([dict(sent.texts), files], sort_keys=True)
-    return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:24]
+    text = encode([dict(sent.texts), files], sort_keys=True)
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:24]
 
 
 def parts_of(kind: str, body: bytes) -> Posted:
@@ -64,15 +64,16 @@ def parts_of(kind: str, body: bytes) -> Posted:
     Raises:
         MessageError: as for `posted`.
     """
-    found = _BOUNDARY.search(kind)
-    if found is None:
+    boundary = _BOUNDARY.search(kind)
+    if boundary is None:
         raise MessageError("the form names no boundary between its parts")
-    mark = b"\r\n--" + (found[1] or found[2]).encode("latin-1", "replace")
+    mark = b"\r\n--" + (boundary[1] or boundary[2]).encode("latin-1", "replace")
     texts: dict[str, str] = {}
     files: dict[str, list[Upload]] = {}
     for head, content in _parts(mark, b"\r\n" + body):
-        said = {key.lower(): _written(value) for key, value in _PARAMETER.findall(head.get("content-disposition", ""))}
-        name, file = said.get("name"), said.get("filename")
+        disposition = head.get("content-disposition", "")
+        parameters = {key.lower(): _unquoted(value) for key, value in _PARAMETER.findall(disposition)}
+        name, file = parameters.get("name"), parameters.get("filename")
         if name is None:
             continue
         if file is None:
@@ -98,7 +99,7 @@ def _parts(mark: bytes, body: bytes) -> Iterator[tuple[dict[str, str], bytes]]:
     raise _too_many()
 
 
-def _written(value: str) -> str:
+def _unquoted(value: str) -> str:
     """A name as it was before a browser made it fit between quotes."""
     return value.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 

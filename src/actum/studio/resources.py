@@ -68,22 +68,22 @@ class Studio:
         Raises:
             MessageError, IdeaError: the input doesn't fit, or it can't be run so.
         """
-        messages = [_message(one) for one in files]
+        messages = [_message(file) for file in files]
         context = idea.context.extended(messages) if messages else idea.context
         config = dict(idea.config)
-        own = replace(idea, context=context)
+        begun = replace(idea, context=context)
         if model == NO_MODEL:
             config.pop("model", None)
-            own = replace(own, context=own.without_model(), solution=None)
-            if not any(message.get("type") == "plan" for message in own.context):
+            begun = replace(begun, context=begun.without_model(), solution=None)
+            if not any(message.get("type") == "plan" for message in begun.context):
                 raise IdeaError("the Idea has no plan, so it needs a model")
         elif model:
             config["model"] = model
         meta = {**idea.meta, "path": idea.meta.get("path") or key} if key else idea.meta
-        if not idea.meta and not any(message.get("type") == "meta" for message in own.context):
+        if not idea.meta and not any(message.get("type") == "meta" for message in begun.context):
             config.setdefault("meta", False)  # its name is for the list of runs: the model is asked as elsewhere
-        with_input(own.context, None if input is None else dict(input))
-        return await self.runs.submit(replace(own, config=config, meta=meta), input=input, id=id)
+        with_input(begun.context, None if input is None else dict(input))
+        return await self.runs.submit(replace(begun, config=config, meta=meta), input=input, id=id)
 
     async def decide(
         self,
@@ -99,9 +99,9 @@ class Studio:
         `Run.decide_all`.
         """
 
-        def is_as_shown(one: Pending) -> bool:
-            is_part = ruling == "deny" and shown[one.of] == pending_seal(one, is_whole=False)
-            return is_part or shown[one.of] == pending_seal(one)
+        def is_as_shown(pending: Pending) -> bool:
+            is_part = ruling == "deny" and shown[pending.of] == pending_seal(pending, is_whole=False)
+            return is_part or shown[pending.of] == pending_seal(pending)
 
         await run.decide_all(
             list(shown),
@@ -114,12 +114,12 @@ class Studio:
 
     async def waiting(self, run: Run, of: str) -> Pending | None:
         """The call of a run that waits at a place."""
-        return next((one for one in await run.pending() if one.of == of), None)
+        return next((pending for pending in await run.pending() if pending.of == of), None)
 
 
 def _message(file: Upload) -> JsonObject:
     """A file that was sent as the message by which a model is shown it."""
     kind = file.media_type.partition("/")[0]
     data = base64.b64encode(file.content).decode()
-    own = {"type": kind if kind in {"image", "audio"} else "file", "data": data, "media_type": file.media_type}
-    return {**own, "name": file.name} if file.name else own
+    message = {"type": kind if kind in {"image", "audio"} else "file", "data": data, "media_type": file.media_type}
+    return {**message, "name": file.name} if file.name else message

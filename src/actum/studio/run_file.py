@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..app.idea import Idea
 from ..inspection.account import Account, AnswerSeen, account_of
-from .pages import alone
+from .pages import standalone_page
 from .pictures import graph_with_values
 from .secrets import without_secrets
 from .sent_requests import known_requests
@@ -24,7 +24,7 @@ async def run_page(run: Idea, name: str) -> str:
         IdeaError: no run is kept there, or the extra `serve` is not installed.
     """
     account = account_of(without_secrets(run), name)
-    sent = {one.number: one for one in await known_requests(run, name)}
+    sent = {request.number: request for request in await known_requests(run, name)}
     count = sum(len(answer.calls) for answer in account.answers)
 
     def link(place: str) -> str:
@@ -33,7 +33,7 @@ async def run_page(run: Idea, name: str) -> str:
     def graph(answer: AnswerSeen) -> object:
         return graph_with_values(account, answer, link)
 
-    return alone(
+    return standalone_page(
         "file.html",
         script="file.js",
         title=title_of(account),

@@ -34,7 +34,7 @@ _PAGE = 100
 """So many calls of an answer are on one page."""
 _MOST_ANSWERS = 25
 _LONGEST = 80_000
-_MOST_KNOWN = 12
+_MOST_CACHED = 12
 _MOST_LINES = 40
 T = TypeVar("T")
 
@@ -44,15 +44,15 @@ class RunPages:
     """The routes that only look."""
 
     studio: Studio
-    _known: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any])
+    _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any])
     """What was made of the runs that were looked at last, if they are over: nothing changes any more."""
 
     async def show(self, request: Request) -> Response:
         """The run as a whole."""
         run, account = await self._account(request)
-        last, lines = await self._once(run, "last", lambda: _last(self.studio.runs.store, run))
+        last, lines = await self._cached(run, "last", lambda: _last_lines(self.studio.runs.store, run))
         link = linker(run.id)
-        graphs = {one.number: graph_with_values(account, one, link) for one in account.answers[:_MOST_ANSWERS]}
+        graphs = {answer.number: graph_with_values(account, answer, link) for answer in account.answers[:_MOST_ANSWERS]}
         size = 0
         for number, drawn in list(graphs.items()):
             size += len(drawn or "")
@@ -97,7 +97,7 @@ class RunPages:
         """The calls of one answer, page by page."""
         run, account = await self._account(request)
         number = digits(request.path_params["number"]) or 0
-        answer = next((one for one in account.answers if one.number == number), None)
+        answer = next((answer for answer in account.answers if answer.number == number), None)
         if answer is None:
             raise PartNotFound(f"this run has no answer {number}")
         words = request.query_params.get("find", "")[:200]
@@ -121,13 +121,13 @@ class RunPages:
         """What the model was sent in one request."""
         run, account = await self._account(request)
         number = digits(request.path_params["number"]) or 0
-        sent = await self._once(run, "sent", lambda: _sent(run))
-        found = {one.number: one for one in sent}
-        answer = next((one for one in account.answers if one.request == number), None)
+        requests = await self._cached(run, "sent", lambda: _requests(run))
+        by_number = {sent.number: sent for sent in requests}
+        answer = next((answer for answer in account.answers if answer.request == number), None)
         if answer is None:
             raise PartNotFound(f"this run has no request {number}")
         return page(
-            self.studio, "request.html", run=run, title=title_of(account), answer=answer, sent=found.get(number)
+            self.studio, "request.html", run=run, title=title_of(account), answer=answer, sent=by_number.get(number)
         )
 
     async def file(self, request: Request) -> Response:
@@ -142,23 +142,23 @@ class RunPages:
 
     async def _account(self, request: Request) -> tuple[Run, Account]:
         run = await self._run(request)
-        return run, await self._once(run, "account", lambda: account_at(run))
+        return run, await self._cached(run, "account", lambda: account_at(run))
 
-    async def _once(self, run: Run, what: str, make: Callable[[], Awaitable[T]]) -> T:
+    async def _cached(self, run: Run, kind: str, make: Callable[[], Awaitable[T]]) -> T:
         """Something made of a run; once only if it is over."""
-        key = f"{what} {run.id} {run.row.created} {run.row.ended}"  # a file of that name may be another run by now
-        if run.row.is_over and key in self._known:
-            self._known.move_to_end(key)
-            return self._known[key]
-        made = await make()
+        key = f"{kind} {run.id} {run.row.created} {run.row.ended}"  # a file of that name may be another run by now
+        if run.row.is_over and key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
+        value = await make()
         if run.row.is_over:
-            self._known[key] = made
-            while len(self._known) > _MOST_KNOWN:
-                self._known.popitem(last=False)
-        return made
+            self._cache[key] = value
+            while len(self._cache) > _MOST_CACHED:
+                self._cache.popitem(last=False)
+        return value
 
 
-async def _sent(run: Run) -> Sequence[RequestSent]:
+async def _requests(run: Run) -> Sequence[RequestSent]:
     return await known_requests(await run.idea(), run.id)
 
 
@@ -175,7 +175,7 @@ def linker(id: str) -> Callable[[str], str]:
     return lambda place: f"{base}{quote(place)}"
 
 
-async def _last(store: RunStore, run: Run) -> tuple[int, list[tuple[int, str]]]:
+async def _last_lines(store: RunStore, run: Run) -> tuple[int, list[tuple[int, str]]]:
     """The number of the last entry of a run's record, and the last that it says to a person."""
     seq, lines = 0, list[tuple[int, str]]()
     while entries := await store.entries(run.id, seq):

@@ -20,9 +20,9 @@ from ..sources.environment import secrets_of
 MARK = "•••"
 
 
-def masked(text: str, more: Iterable[str] = ()) -> str:
+def masked(text: str, extra: Iterable[str] = ()) -> str:
     """A text without the secrets, and without more that are named."""
-    for secret in [*secrets_of(), *more]:
+    for secret in [*secrets_of(), *extra]:
         written = json.dumps(secret, ensure_ascii=False)[1:-1]
         forms = {secret, written, str(escape(secret)), str(escape(written))}
         for form in forms | {html.escape(secret, quote=False), html.escape(written, quote=False)}:
@@ -36,8 +36,8 @@ def without_secrets(run: Idea) -> Idea:
     if not secrets_of():
         return run
     text = write_idea(run.text)
-    own = masked(text)
-    return run if own == text else Idea.read(own, "the run", run.context.origin)
+    shown = masked(text)
+    return run if shown == text else Idea.read(shown, "the run", run.context.origin)
 
 
 def seal(value: Any) -> str:
@@ -48,27 +48,27 @@ def seal(value: Any) -> str:
     return hmac.new("\0".join(secrets_of()).encode(), encode(value, sort_keys=True).encode(), "sha256").hexdigest()
 
 
-def pending_seal(one: Pending, *, is_whole: bool = True) -> str:
+def pending_seal(pending: Pending, *, is_whole: bool = True) -> str:
     """The seal of a call that waits and what crosses with it, as a form of a page that shows all of it sends it.
 
     One that shows a part sends another, which can't approve it.
     """
-    own = one.call if not one.crossing else [one.call, *one.crossing]
-    return seal(own if is_whole else {"part": own})
+    content = pending.call if not pending.crossing else [pending.call, *pending.crossing]
+    return seal(content if is_whole else {"part": content})
 
 
-def unmasked(sent: Any, own: Any, more: Iterable[str] = ()) -> Any:
+def unmasked(sent: Any, original: Any, extra: Iterable[str] = ()) -> Any:
     """What a form has sent of a value that a page has shown: the value itself where nothing was changed.
 
     Raises:
         IdeaError: it was changed beside something that is hidden, which would be lost.
     """
-    text = encode(own)
-    shown = masked(text, more)
+    text = encode(original)
+    shown = masked(text, extra)
     if shown == text or sent is None:
         return sent
     if sent == decode(shown):
-        return own
+        return original
     if MARK in encode(sent):
         raise IdeaError(f"what is hidden ({MARK}) would be lost: leave it all as it is, or write it anew")
     return sent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 from ..app.idea import Idea
@@ -48,41 +49,40 @@ class RequestSent:
     is_same_schema: bool = False
 
 
-async def requests_of(run: Idea, name: str) -> tuple[RequestSent, ...]:
+async def _requests_of(run: Idea, name: str) -> tuple[RequestSent, ...]:
     """Every request of a kept run, made again; no model is asked and no code is run.
 
     Raises:
         ActumError: its Idea has changed so much that they can't be made.
     """
     agent, ticks = retracer(run, name, Code.to_read())
-    found: list[RequestSent] = []
+    requests: list[RequestSent] = []
     before: Sequence[Any] = ()
     schema_before: JsonObject | None = None
-    async for one in replayed(agent, run.context, run.schema, ticks):
-        if one.sent is None:
-            found.append(RequestSent(number=one.number, is_known=False))
+    async for request in replayed(agent, run.context, run.schema, ticks):
+        if request.sent is None:
+            requests.append(RequestSent(number=request.number, is_known=False))
             continue
-        schema: JsonObject = one.sent.schema
-        shown = tuple(
-            _shown(message, before[at] if at < len(before) else None) for at, message in enumerate(one.sent.messages)
-        )
+        schema: JsonObject = request.sent.schema
+        pairs = zip(request.sent.messages, chain(before, repeat(None)), strict=False)
+        shown = tuple(_message_sent(message, old) for message, old in pairs)
         is_same = schema == schema_before
-        found.append(
-            RequestSent(number=one.number, is_known=True, messages=shown, schema=schema, is_same_schema=is_same)
+        requests.append(
+            RequestSent(number=request.number, is_known=True, messages=shown, schema=schema, is_same_schema=is_same)
         )
-        before, schema_before = one.sent.messages, schema
-    return tuple(found)
+        before, schema_before = request.sent.messages, schema
+    return tuple(requests)
 
 
 async def known_requests(run: Idea, name: str) -> tuple[RequestSent, ...]:
     """The same; none where they can no longer be made, which is no reason not to show the run."""
     try:
-        return await requests_of(run, name)
+        return await _requests_of(run, name)
     except (ActumError, ValueError):
         return ()
 
 
-def _shown(message: Any, before: Any) -> MessageSent:
+def _message_sent(message: Any, before: Any) -> MessageSent:
     text, role = _text(message), str(message["role"])
     older = None if before is None or before["role"] != message["role"] else _text(before)
     if older is None:
@@ -94,14 +94,14 @@ def _shown(message: Any, before: Any) -> MessageSent:
 
 def sides(left: str, right: str) -> tuple[list[TextPiece], list[TextPiece]]:
     """Two texts in pieces, each without what only the other has."""
-    found = pieces_of(left, right)
-    return [one for one in found if one.kind != "new"], [one for one in found if one.kind != "gone"]
+    pieces = pieces_of(left, right)
+    return [piece for piece in pieces if piece.kind != "new"], [piece for piece in pieces if piece.kind != "gone"]
 
 
 def pieces_of(older: str, text: str) -> list[TextPiece]:
     """What both begin with, what has gone, what is new, and what both end with: in one pass over each."""
-    start = _common(older, text)
-    end = min(_common(older[::-1], text[::-1]), len(older) - start, len(text) - start)
+    start = _common_start(older, text)
+    end = min(_common_start(older[::-1], text[::-1]), len(older) - start, len(text) - start)
     parts = [
         ("same", text[:start]),
         ("gone", older[start : len(older) - end]),
@@ -111,12 +111,12 @@ def pieces_of(older: str, text: str) -> list[TextPiece]:
     return [TextPiece(kind=kind, text=part[:_MOST_TEXT]) for kind, part in parts if part]
 
 
-def _common(one: str, other: str) -> int:
+def _common_start(text: str, older: str) -> int:
     """How many characters both begin with, found by halving: comparing is what is fast."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(older))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+        low, high = (middle, high) if text[low:middle] == older[low:middle] else (low, middle - 1)
     return low
 
 

@@ -24,7 +24,7 @@ _LONGEST = 200
 """How many characters of what an Idea is for a list has."""
 _SAYS = frozenset({"text", "system", "user"})
 _WORDS = ("text", "message")
-_PASSED_OVER = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
+_SKIPPED = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +56,20 @@ class Shelf:
 
     def listed(self) -> list[IdeaListed]:
         """The Ideas, by name. A JSON file that isn't an Idea is left out; one that can't be read says so."""
-        found = [listed_as(name, idea) for name, idea in self.named.items()]
+        ideas = [listed_as(name, idea) for name, idea in self.named.items()]
         for key, path in self._files():
             try:
                 idea = Idea.load(path)
             except IdeaError as error:
                 with suppress(OSError):  # which is gone, or isn't ours to read
-                    if _means_to_be(path):
-                        found.append(IdeaListed(key=key, problem=error.message))
+                    if _looks_like_idea(path):
+                        ideas.append(IdeaListed(key=key, problem=error.message))
                 continue
             except (ActumError, OSError):
                 continue
             if RUN not in idea.meta:
-                found.append(listed_as(key, idea))
-        return found
+                ideas.append(listed_as(key, idea))
+        return ideas
 
     def open(self, key: str) -> Idea:
         """The Idea of a name of the list.
@@ -79,23 +79,23 @@ class Shelf:
         """
         if key in self.named:
             return self.named[key]
-        path = next((path for own, path in self._files() if own == key), None)
+        path = next((path for name, path in self._files() if name == key), None)
         if path is None:
             raise IdeaNotFound(f"the Idea {key} wasn't found")
         return Idea.load(path)
 
     def file(self, key: str) -> Path | None:
         """The file of an Idea, None for one that is served under a name."""
-        return None if key in self.named else next((path for own, path in self._files() if own == key), None)
+        return None if key in self.named else next((path for name, path in self._files() if name == key), None)
 
     def evals(self) -> list[EvalListed]:
         """The folders of evals below the folder, those that were saved last first."""
-        found = [
+        evals = [
             EvalListed(key=key.rstrip("/"), folder=here, at=(here / EVAL).stat().st_mtime)
-            for here, key, names in self._walked(_PASSED_OVER - {"out"})
+            for here, key, names in self._walk(_SKIPPED - {"out"})
             if key and EVAL in names and _is_own_file(here / EVAL)
         ]
-        return sorted(found, key=lambda one: (-one.at, one.key))
+        return sorted(evals, key=lambda found: (-found.at, found.key))
 
     def eval(self, key: str) -> Path:
         """The folder of an eval of that list.
@@ -103,10 +103,10 @@ class Shelf:
         Raises:
             IdeaError: there is none.
         """
-        found = next((one.folder for one in self.evals() if one.key == key), None)
-        if found is None:
+        folder = next((item.folder for item in self.evals() if item.key == key), None)
+        if folder is None:
             raise IdeaNotFound(f"the eval {key} wasn't found")
-        return found
+        return folder
 
     @property
     def roots(self) -> Sequence[Path]:
@@ -116,7 +116,7 @@ class Shelf:
     def _files(self) -> Iterator[tuple[str, Path]]:
         """The files that may be Ideas, by their paths below the folder; no link is followed out of it."""
         count = 0
-        for here, key, names in self._walked(_PASSED_OVER):
+        for here, key, names in self._walk(_SKIPPED):
             for name in sorted(names):
                 path = here / name
                 if not name.endswith(_SUFFIXES) or not _is_own_file(path):
@@ -126,27 +126,27 @@ class Shelf:
                     return
                 yield f"{key}{name}", path
 
-    def _walked(self, passed_over: Collection[str]) -> Iterator[tuple[Path, str, Sequence[str]]]:
+    def _walk(self, skipped: Collection[str]) -> Iterator[tuple[Path, str, Sequence[str]]]:
         """Each folder, what names of its files begin with, and the names in it; no link is followed."""
         for at, folders, names in os.walk(self.folder) if self.folder is not None else ():
             here = Path(at)
             parts = here.relative_to(self.folder or here).parts
             folders[:] = sorted(
-                one for one in folders if one[0] != "." and one not in passed_over and len(parts) < _MOST_DEPTH
+                folder for folder in folders if folder[0] != "." and folder not in skipped and len(parts) < _MOST_DEPTH
             )
-            yield here, "".join(f"{one}/" for one in parts), names
+            yield here, "".join(f"{part}/" for part in parts), names
 
 
 def _is_own_file(path: Path) -> bool:
     """Whether there is a plain file that isn't too large; a pipe, say, would never end."""
     try:
-        own = path.lstat()
+        status = path.lstat()
     except OSError:  # it went while the folder was read
         return False
-    return stat.S_ISREG(own.st_mode) and own.st_size <= _MOST_BYTES
+    return stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_BYTES
 
 
-def _means_to_be(path: Path) -> bool:
+def _looks_like_idea(path: Path) -> bool:
     """Whether a file that can't be read as an Idea looks like one."""
     with path.open("rb") as file:
         return b'"context"' in file.read(4_096)
@@ -154,15 +154,15 @@ def _means_to_be(path: Path) -> bool:
 
 def listed_as(key: str, idea: Idea, version: str | None = None) -> IdeaListed:
     """An Idea as it is listed; `version` is what it says of itself where nothing else is given."""
-    own = str(idea.meta.get("version", "")) if version is None else version
-    return IdeaListed(key=key, about=clip(description_of(idea), _LONGEST), version=own, has_plan=_has_plan(idea))
+    shown = str(idea.meta.get("version", "")) if version is None else version
+    return IdeaListed(key=key, about=clip(description_of(idea), _LONGEST), version=shown, has_plan=_has_plan(idea))
 
 
 def description_of(idea: SavedIdea) -> str:
     """What an Idea is for: its own description, else the first that it says to the model; empty if it says nothing."""
-    own = idea.meta.get("description")
-    said = [own, *(message.get(key) for message in idea.context if message.get("type") in _SAYS for key in _WORDS)]
-    return next((text.strip() for text in said if isinstance(text, str) and text.strip()), "")
+    description = idea.meta.get("description")
+    texts = (message.get(key) for message in idea.context if message.get("type") in _SAYS for key in _WORDS)
+    return next((text.strip() for text in (description, *texts) if isinstance(text, str) and text.strip()), "")
 
 
 def _has_plan(idea: Idea) -> bool:

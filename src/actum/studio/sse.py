@@ -52,13 +52,13 @@ async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, paus
                 await asyncio.wait([coming, closed], timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             if coming.done():
                 try:
-                    found, coming = coming.result(), None
+                    frame, coming = coming.result(), None
                 except ActumError as error:  # who comes back goes on where it broke off, or is told why it can't
                     _LOG.warning("a stream ends early: %s", error)
                     return
-                if found is None:
+                if frame is None:
                     return
-                yield found
+                yield frame
             elif is_last:
                 return
             elif not closing.is_set():

@@ -38,20 +38,20 @@ class Stored:
 
         There is one of each, on the main branch where it is there.
         """
-        if not self._is_there:
+        if not self._exists:
             return (), 0
         async with self._library() as library:
             lines = await library.store.lines()
             keys = [key for key in _keys(lines) if words.lower() in key.lower()]
-            found: list[IdeaListed] = []
+            ideas: list[IdeaListed] = []
             for key in keys[start : start + most]:
                 try:
                     entry, text = await library.load(parse_address(key))
-                    own = Idea.read(write_idea(text), key)
-                    found.append(listed_as(key, own, str(entry.version)))
+                    idea = Idea.read(write_idea(text), key)
+                    ideas.append(listed_as(key, idea, str(entry.version)))
                 except ActumError as error:
-                    found.append(IdeaListed(key=key, problem=error.message))
-        return found, len(keys)
+                    ideas.append(IdeaListed(key=key, problem=error.message))
+        return ideas, len(keys)
 
     async def open(self, key: str) -> Idea:
         """The Idea at an address.
@@ -60,7 +60,7 @@ class Stored:
             IdeaError: there is none, or it isn't one.
         """
         address = parse_address(key)
-        if not self._is_there:
+        if not self._exists:
             raise IdeaNotFound(f"{address} wasn't found: the store doesn't exist yet")
         async with self._library() as library:
             entry, text = await library.load(address)
@@ -68,7 +68,7 @@ class Stored:
 
     async def versions(self, path: object) -> Sequence[VersionListed]:
         """The last versions of the Idea that calls itself so, the newest first; none where the store has none."""
-        if not isinstance(path, str) or not self._is_there:
+        if not isinstance(path, str) or not self._exists:
             return ()
         try:
             address = parse_address(path if path.startswith(SCHEME) else f"{SCHEME}{path}")
@@ -78,7 +78,7 @@ class Stored:
             return ()
 
     @property
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         path = local_path(self.place)
         return path is None or path.exists()
 
@@ -102,8 +102,8 @@ def _keys(lines: Sequence[Line]) -> list[str]:
     for line in lines:
         branches.setdefault((line.domain, line.path), []).append(line.branch)
     return [
-        str(Address(domain=domain, path=path, branch=None if MAIN in on else on[0]))
-        for (domain, path), on in branches.items()
+        str(Address(domain=domain, path=path, branch=None if MAIN in branches_of else branches_of[0]))
+        for (domain, path), branches_of in branches.items()
     ]
 
 
@@ -111,8 +111,8 @@ async def _versions(library: Library, address: Address) -> Sequence[VersionListe
     latest = await library.find(address)
     entries = await library.store.entries(latest.line, latest.sequence + 1, _MOST_VERSIONS + 1)
     texts = [(await library.load(entry.address))[1] for entry in entries]
-    found: list[VersionListed] = []
+    versions: list[VersionListed] = []
     for at, entry in enumerate(entries[:_MOST_VERSIONS]):
         change = change_between(texts[at + 1], texts[at]) if at + 1 < len(texts) else None
-        found.append(VersionListed(address=str(entry.address), note=printable(entry.note or ""), change=change))
-    return found
+        versions.append(VersionListed(address=str(entry.address), note=printable(entry.note or ""), change=change))
+    return versions

@@ -14,7 +14,7 @@ from ..schema.json import encode
 from ..schema.quoting import printable
 from .notation import between, count, seconds
 
-_MANY = 24
+_MOST_SINGLE = 24
 """So many calls of one tool in a row are one bar."""
 _MOST_MARKS = 100
 """So many calls at most are marked along a bar as they arrived."""
@@ -40,9 +40,9 @@ class Bar:
     place: str = ""
     request: int | None = None
     note: str = ""
-    many: int = 1
+    count: int = 1
     marks: tuple[float, ...] = ()
-    said: int = 0
+    characters: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +71,14 @@ class _Drawing:
         if answer.request is not None:
             is_open = answer.tick is None or answer.tick.answer is None
             bar = self._request(answer.row, answer.request, 0, is_open=is_open)
-            said = sum(len(encode(call.authored)) for call in answer.calls) if is_open else 0
-            yield replace(bar, marks=tuple(self._marks(answer)), said=said)
+            characters = sum(len(encode(call.authored)) for call in answer.calls) if is_open else 0
+            yield replace(bar, marks=tuple(self._marks(answer)), characters=characters)
         elif answer.calls:
             yield Bar(kind="plan", label="Plan", state="done", note=f"{len(answer.calls):,} calls")
         for _, group in groupby(answer.calls, key=lambda call: (call.tool, call.kind)):
             calls = list(group)
-            if len(calls) > _MANY:
-                yield self._many(calls)
+            if len(calls) > _MOST_SINGLE:
+                yield self._group(calls)
                 continue
             for call in calls:
                 yield self._call(call.row, _label(call), call.state, place=call.place)
@@ -122,17 +122,17 @@ class _Drawing:
             arrived=self._from(row.arrived) if place else None,
             place=place,
             note=" · ".join(part for part in parts if part),
-            many=max(row.items, 1),
+            count=max(row.items, 1),
         )
 
     def _below(self, call: CallSeen) -> Iterator[Bar]:
         """The requests and calls of a call's delegate, each below what led there, in the order of their times."""
         begins = {row.call: row.began or row.arrived or 0.0 for row in call.calls}
-        lines = [(_way(row.call, begins, begins[row.call]), self._inner(row)) for row in call.calls]
+        lines = [(_path_of(row.call, begins, begins[row.call]), self._inner(row)) for row in call.calls]
         for number, row in enumerate(call.requests, 1):
-            way = [*_way(row.within, begins, begins.get(row.within, 0.0)), (row.began or 0.0, "")]
-            lines.append((way, self._request(row, number, _depth(row.within) + 1)))
-        lines.sort(key=lambda one: one[0])
+            path = [*_path_of(row.within, begins, begins.get(row.within, 0.0)), (row.began or 0.0, "")]
+            lines.append((path, self._request(row, number, _depth(row.within) + 1)))
+        lines.sort(key=lambda line: line[0])
         for _, bar in lines[:_MOST_BELOW]:
             yield bar
         if len(lines) > _MOST_BELOW:
@@ -141,13 +141,13 @@ class _Drawing:
     def _inner(self, row: CallRow) -> Bar:
         return self._call(row, f"{row.call.rpartition('/')[2]} {printable(row.tool)}", row.state, _depth(row.call))
 
-    def _many(self, calls: Sequence[CallSeen]) -> Bar:
+    def _group(self, calls: Sequence[CallSeen]) -> Bar:
         begins = [call.row.began for call in calls if call.row.began is not None]
         ends = [call.row.ended for call in calls if call.row.ended is not None]
         began, ended = min(begins, default=None), max(ends, default=None)
         states = {call.state for call in calls}
         failed = sum(call.state == "failed" for call in calls)
-        worst = next((one for one in ("failed", "waiting", "open") if one in states), "done")
+        worst = next((state for state in ("failed", "waiting", "open") if state in states), "done")
         note = seconds(between(began, ended)) + (f" · {failed:,} failed" if failed else "")
         return Bar(
             kind="call",
@@ -157,7 +157,7 @@ class _Drawing:
             start=self._from(began),
             width=between(began, ended) or 0.0,
             note=note,
-            many=len(calls),
+            count=len(calls),
         )
 
     def _width(self, began: float | None, ended: float | None, state: str) -> float:
@@ -172,11 +172,11 @@ def _label(call: CallSeen) -> str:
     return f"{call.place} {'computed' if call.kind == 'computed' else short(call.tool, 60).strip(chr(34))}"
 
 
-def _way(place: str, begins: Mapping[str, float], own: float) -> list[tuple[float, str]]:
+def _path_of(place: str, begins: Mapping[str, float], own_start: float) -> list[tuple[float, str]]:
     """The calls that lead to a place, each with when it began: by this the lines below a call are in order."""
     steps = place.split("/")
     above = ["/".join(steps[: count + 1]) for count in range(len(steps) - 1)]
-    return [*((begins.get(one, 0.0), one) for one in above), (own, place)]
+    return [*((begins.get(place_above, 0.0), place_above) for place_above in above), (own_start, place)]
 
 
 def _depth(place: str) -> int:

@@ -26,7 +26,7 @@ ABSENT: Final = Absent()
 MOST_DEPTH = 12
 """How deep fields nest; what lies deeper is shown as JSON."""
 _MOST_VARIANTS = 200
-_MOST_BEGUN = 500
+_MOST_INITIAL = 500
 """So many parts at most has a value that nobody has filled in yet."""
 _DATA = {"base64", "base64url"}
 
@@ -65,7 +65,7 @@ class FormField:
     @property
     def id(self) -> str:
         """What labels refer to it by."""
-        return "f" + "".join(one if one.isalnum() else f"_{ord(one):x}_" for one in self.name)
+        return "f" + "".join(character if character.isalnum() else f"_{ord(character):x}_" for character in self.name)
 
     @property
     def is_absent(self) -> bool:
@@ -81,13 +81,13 @@ class Schemas:
 
     def of(self, schema: Any) -> JsonObject:
         """A schema with its reference followed and its `allOf` taken together, as far as fields can show that."""
-        own = followed(schema, self._root)
-        parts: Any = own.get("allOf")
+        schema = followed(schema, self._root)
+        parts: Any = schema.get("allOf")
         if not is_list(parts) or not parts:
-            return own
-        whole: JsonObject = {key: value for key, value in own.items() if key != "allOf"}
+            return schema
+        whole: JsonObject = {key: value for key, value in schema.items() if key != "allOf"}
         for part in parts:
-            whole = _together(whole, followed(part, self._root))
+            whole = _merged(whole, followed(part, self._root))
         return whole
 
     def accepts(self, schema: JsonObject, value: Any) -> bool:
@@ -100,36 +100,36 @@ class Schemas:
 
     def variants(self, schema: JsonObject) -> list[JsonObject]:
         """The schemas that a value may have one of, those of a union in a union among them; empty where it is one."""
-        found, waiting = list[JsonObject](), self._options(schema)[::-1]
+        variants, waiting = list[JsonObject](), self._options(schema)[::-1]
         for _ in range(_MOST_VARIANTS):
             if not waiting:
-                return found
-            one = waiting.pop()
-            inner = self._options(one)
+                return variants
+            variant = waiting.pop()
+            inner = self._options(variant)
             waiting += inner[::-1]
-            found += [] if inner else [one]
+            variants += [] if inner else [variant]
         return []  # it leads to itself, or to more than anybody would choose from: it is shown as JSON
 
     def _options(self, schema: JsonObject) -> list[JsonObject]:
         """What a schema itself says that a value may be, with what it says of all of them."""
         for key in ("anyOf", "oneOf"):
-            found: Any = schema.get(key)
-            if is_list(found) and found:
+            options: Any = schema.get(key)
+            if is_list(options) and options:
                 rest = {name: value for name, value in schema.items() if name not in {key, "title", "default"}}
-                return [_together(rest, self.of(one)) for one in found]
+                return [_merged(rest, self.of(option)) for option in options]
         types: Any = schema.get("type")
         if is_list(types) and len(types) > 1:
-            return [{**schema, "type": one} for one in types]
+            return [{**schema, "type": name} for name in types]
         return []
 
 
-def _together(one: JsonObject, other: JsonObject) -> JsonObject:
+def _merged(first: JsonObject, second: JsonObject) -> JsonObject:
     """Two schemas that both hold, as one."""
-    whole = {**one, **other}
+    whole = {**first, **second}
     for key in ("properties", "$defs"):
-        if is_object(mine := one.get(key)) and is_object(theirs := other.get(key)):
+        if is_object(mine := first.get(key)) and is_object(theirs := second.get(key)):
             whole[key] = {**mine, **theirs}
-    if is_list(mine := one.get("required")) and is_list(theirs := other.get("required")):
+    if is_list(mine := first.get("required")) and is_list(theirs := second.get("required")):
         whole["required"] = list(dict.fromkeys([*mine, *theirs]))
     return whole
 
@@ -140,21 +140,21 @@ def field_kind(schema: JsonObject) -> Kind:
         return "fixed"
     if is_list(schema.get("enum")):
         return "choice"
-    own: Any = schema.get("type")
-    if is_list(own):
-        own = own[0] if len(own) == 1 else None
-    if own == "object" or (own is None and is_object(schema.get("properties"))):
+    type_name: Any = schema.get("type")
+    if is_list(type_name):
+        type_name = type_name[0] if len(type_name) == 1 else None
+    if type_name == "object" or (type_name is None and is_object(schema.get("properties"))):
         return "object" if is_object(schema.get("properties")) and schema["properties"] else "json"
-    if own == "array":
+    if type_name == "array":
         return "list" if is_object(schema.get("items")) or is_list(schema.get("prefixItems")) else "json"
-    if own == "string":
-        return _of_string(schema)
-    if own == "null":
+    if type_name == "string":
+        return _string_kind(schema)
+    if type_name == "null":
         return "fixed"
-    return {"integer": "number", "number": "number", "boolean": "choice"}.get(str(own), "json")  # pyright: ignore[reportReturnType] -- all are kinds
+    return {"integer": "number", "number": "number", "boolean": "choice"}.get(str(type_name), "json")  # pyright: ignore[reportReturnType] -- all are kinds
 
 
-def _of_string(schema: JsonObject) -> Kind:
+def _string_kind(schema: JsonObject) -> Kind:
     if schema.get("contentEncoding") in _DATA or schema.get("format") == "binary":
         return "file"
     most: Any = schema.get("maxLength")
@@ -164,14 +164,14 @@ def _of_string(schema: JsonObject) -> Kind:
 
 def choices_of(schema: JsonObject) -> list[Any]:
     """The values of a choice."""
-    found: Any = schema.get("enum")
-    return list(found) if is_list(found) else [True, False]
+    values: Any = schema.get("enum")
+    return list(values) if is_list(values) else [True, False]
 
 
 def prefix_of(schema: JsonObject) -> list[Any]:
     """The schemas of the first items of a list, where each has its own."""
-    found: Any = schema.get("prefixItems")
-    return found if is_list(found) else []
+    prefix: Any = schema.get("prefixItems")
+    return prefix if is_list(prefix) else []
 
 
 def item_of(schema: JsonObject, at: int) -> Any:
@@ -183,33 +183,33 @@ def item_of(schema: JsonObject, at: int) -> Any:
 def first_of(variants: Sequence[JsonObject]) -> int:
     """The variant that a new value is of: the first; null before one with parts, which may hold the same once more."""
     if field_kind(variants[0]) in {"object", "list"}:
-        return next((at for at, one in enumerate(variants) if one.get("type") == "null"), 0)
+        return next((at for at, variant in enumerate(variants) if variant.get("type") == "null"), 0)
     return 0
 
 
 def initial(schemas: Schemas, schema: Any, depth: int = 0, left: Iterator[int] | None = None) -> Any:
     """What a new value begins as: its default, else what of it can't be otherwise; ABSENT where that is nothing."""
-    own = schemas.of(schema)
-    left = iter(range(_MOST_BEGUN)) if left is None else left
-    if "default" in own:
-        return own["default"]
+    schema = schemas.of(schema)
+    left = iter(range(_MOST_INITIAL)) if left is None else left
+    if "default" in schema:
+        return schema["default"]
     if depth >= MOST_DEPTH or next(left, None) is None:
         return ABSENT
-    variants = schemas.variants(own)
+    variants = schemas.variants(schema)
     if variants:
         return initial(schemas, variants[first_of(variants)], depth + 1, left)
-    kind = field_kind(own)
+    kind = field_kind(schema)
     if kind == "fixed":
-        return own.get("const")
+        return schema.get("const")
     if kind == "object":
-        required: Any = own.get("required", [])
-        asked = {name: schemas.of(part) for name, part in own["properties"].items()}
-        begun = {name: part for name, part in asked.items() if name in required or "default" in part}
-        parts = {name: initial(schemas, part, depth + 1, left) for name, part in begun.items()}
+        required: Any = schema.get("required", [])
+        properties = {name: schemas.of(part) for name, part in schema["properties"].items()}
+        filled = {name: part for name, part in properties.items() if name in required or "default" in part}
+        parts = {name: initial(schemas, part, depth + 1, left) for name, part in filled.items()}
         return {name: value for name, value in parts.items() if value is not ABSENT}
     if kind == "list":
-        least: Any = own.get("minItems", 0)
+        least: Any = schema.get("minItems", 0)
         count = min(least, 20) if isinstance(least, int) else 0
-        made = [initial(schemas, own.get("items", {}), depth + 1, left) for _ in range(count)]
-        return [None if one is ABSENT else one for one in made]
+        items = [initial(schemas, schema.get("items", {}), depth + 1, left) for _ in range(count)]
+        return [None if item is ABSENT else item for item in items]
     return ABSENT

@@ -52,48 +52,48 @@ class _Reading:
         return self._posted.texts.get(f"{letter}{pointer(path)}")
 
     def read(self, schema: Any, path: Path, *, is_required: bool) -> Any:
-        own = self._schemas.of(schema)
+        schema = self._schemas.of(schema)
         if path and self._do == f"drop:{pointer(path)}":
             return ABSENT
-        value = self._read(own, path, is_required=is_required)
-        return self._added(own, value) if path and self._do == f"add:{pointer(path)}" else value
+        value = self._read(schema, path, is_required=is_required)
+        return self._with_item(schema, value) if path and self._do == f"add:{pointer(path)}" else value
 
-    def _added(self, own: JsonObject, value: Any) -> Any:
+    def _with_item(self, schema: JsonObject, value: Any) -> Any:
         """The value of a field to which something was added: it begins, and a list has one item more."""
-        variants = self._schemas.variants(own)
-        if value is ABSENT and (value := initial(self._schemas, own)) is ABSENT:
-            value = _empty(variants[0] if variants else own)
+        variants = self._schemas.variants(schema)
+        if value is ABSENT and (value := initial(self._schemas, schema)) is ABSENT:
+            value = _empty(variants[0] if variants else schema)
         if not is_list(value):
             return value
-        own = next((one for one in variants if self._schemas.accepts(one, value)), own)
-        item = self._schemas.of(own.get("items", {}))
-        begun = initial(self._schemas, item)
-        return [*value, _empty(item) if begun is ABSENT else begun]
+        schema = next((variant for variant in variants if self._schemas.accepts(variant, value)), schema)
+        item = self._schemas.of(schema.get("items", {}))
+        start = initial(self._schemas, item)
+        return [*value, _empty(item) if start is ABSENT else start]
 
-    def _read(self, own: JsonObject, path: Path, *, is_required: bool) -> Any:
+    def _read(self, schema: JsonObject, path: Path, *, is_required: bool) -> Any:
         if (raw := self._text("j", path)) is not None or len(path) > MOST_DEPTH:
             return _json(raw or "")
-        variants = self._schemas.variants(own)
+        variants = self._schemas.variants(schema)
         if variants:
-            text, was = self._text("u", path), self._text("w", path)
+            text, before = self._text("u", path), self._text("w", path)
             chosen = index_in(text, len(variants))
             if chosen is None:
                 return ABSENT
             variant = variants[chosen]
-            if was is not None and was != text:  # another one was chosen: it begins anew
-                begun = initial(self._schemas, variant)
-                return {} if begun is ABSENT and field_kind(variant) == "object" else begun
+            if before is not None and before != text:  # another one was chosen: it begins anew
+                start = initial(self._schemas, variant)
+                return {} if start is ABSENT and field_kind(variant) == "object" else start
             return self._read(self._schemas.of(variant), path, is_required=True)
-        match field_kind(own):
+        match field_kind(schema):
             case "object":
-                return self._object(own, path, is_required=is_required)
+                return self._object(schema, path, is_required=is_required)
             case "list":
-                return self._list(own, path)
+                return self._list(schema, path)
             case "choice":
-                return self._choice(own, path)
+                return self._choice(schema, path)
             case "fixed":
                 is_there = is_required or self._text("p", path) is not None
-                return own.get("const") if is_there else ABSENT
+                return schema.get("const") if is_there else ABSENT
             case "file":
                 return self._file(path)
             case "number":
@@ -101,43 +101,43 @@ class _Reading:
             case "json":
                 return _json(self._text("v", path) or "")
             case _:
-                return self._words(path)
+                return self._plain_text(path)
 
-    def _object(self, own: JsonObject, path: Path, *, is_required: bool) -> Any:
+    def _object(self, schema: JsonObject, path: Path, *, is_required: bool) -> Any:
         if not is_required and self._text("p", path) is None:
             return ABSENT
-        required: Any = own.get("required", [])
+        required: Any = schema.get("required", [])
         extra = _json(self._text("x", path) or "{}")
-        found: JsonObject = dict(extra) if is_object(extra) else {}
-        for name, schema in own["properties"].items():
-            value = self.read(schema, (*path, name), is_required=name in required)
+        members: JsonObject = dict(extra) if is_object(extra) else {}
+        for name, part in schema["properties"].items():
+            value = self.read(part, (*path, name), is_required=name in required)
             if value is not ABSENT:
-                found[name] = value
-        return found
+                members[name] = value
+        return members
 
-    def _list(self, own: JsonObject, path: Path) -> Any:
+    def _list(self, schema: JsonObject, path: Path) -> Any:
         count = index_in(self._text("n", path), _MOST_ITEMS + 1)
         if count is None:
             return ABSENT
-        left = [at for at in range(count) if self._do != f"drop:{pointer((*path, at))}"]
-        found = [self.read(item_of(own, at), (*path, at), is_required=True) for at in left]
-        return [None if one is ABSENT else one for one in found]
+        kept = [at for at in range(count) if self._do != f"drop:{pointer((*path, at))}"]
+        items = [self.read(item_of(schema, at), (*path, at), is_required=True) for at in kept]
+        return [None if item is ABSENT else item for item in items]
 
-    def _choice(self, own: JsonObject, path: Path) -> Any:
-        options = choices_of(own)
+    def _choice(self, schema: JsonObject, path: Path) -> Any:
+        options = choices_of(schema)
         at = index_in(self._text("c", path), len(options))
         return ABSENT if at is None else options[at]
 
-    def _words(self, path: Path) -> Any:
+    def _plain_text(self, path: Path) -> Any:
         text = self._text("v", path)
         if text is None or (not text and self._text("e", path) is None):
             return ABSENT
         return text.replace("\r\n", "\n")
 
     def _file(self, path: Path) -> Any:
-        given = self._posted.files.get(f"f{pointer(path)}")
-        if given and given[0].content:
-            return base64.b64encode(given[0].content).decode()
+        uploads = self._posted.files.get(f"f{pointer(path)}")
+        if uploads and uploads[0].content:
+            return base64.b64encode(uploads[0].content).decode()
         return self._text("v", path) or ABSENT
 
 
