@@ -169,6 +169,35 @@ def test_looking_for_a_long_text_in_a_list_costs_its_characters() -> None:
     assert taken(100_000) > taken(10) + 10_000
 
 
+OF_CHARACTERS = [
+    *(f"†t.{name}()" for name in ("lower", "upper", "title", "capitalize", "casefold", "strip", "rstrip", "split")),
+    *("†t.lstrip('x')", "†t.split('b')", "†t.rsplit('b')", "†t.splitlines()", "†t.partition('z')", "'z'.join(†s)"),
+    *("†t.replace('a', 'xy')", "†t.find('zz')", "†t.count('a')", "†t.removeprefix('a')", "†t.removesuffix('c')"),
+    *("†t.zfill(5)", "†t.ljust(5)", "†t.rjust(5)", "†t.isdigit()", "†t.isalpha()", "str(†t)", "†t + 'a'", "'q' in †t"),
+    *("†t[1:]", "†t[::2]", "f'{†t}'"),
+]
+OF_ITEMS = [
+    *(f"{name}(†l)" for name in ("sum", "min", "max", "sorted", "any", "all", "str", "list", "reversed", "enumerate")),
+    *("†o.keys()", "†o.values()", "†o.items()", "†s.count('a')", "†s.index('z')", "one([†l])", "range(20_000)"),
+    *("zip(†l, †s)", "unique(†l)", "†l + †l", "†l[1:]", "'q' in †s", "[*†l]", "[x for x in †l]", "†t.startswith(†s)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "count", "least", "most"),
+    [(one, 100_000, 1 / 80, 1) for one in OF_CHARACTERS] + [(one, 20_000, 1 / 10, 12) for one in OF_ITEMS],
+)
+def test_what_reads_much_costs_steps_for_all_that_it_reads(
+    expression: str, count: int, least: float, most: float
+) -> None:
+    numbers = range(count)
+    values: dict[str, Any] = {"t": "ab c\n" * 20_000, "l": [*numbers], "s": ["ab"] * 19_999 + ["z"]}
+    values["o"] = {f"k{number}": number for number in range(20_000)}
+    run = RunAllowance(10**8)
+    fill(f"{{[{expression}, †no][0]}}", within=Allowance(run, steps=10**8, size=10**8), no=None, **values)
+    assert least * count <= 10**8 - run.left <= most * count
+
+
 def test_a_hundred_thousand_items_are_within_the_allowance() -> None:
     rows = [{"id": n, "sender": f"u{n % 7}", "at": f"2024-05-15T10:{n % 60:02d}:00"} for n in range(100_000)]
     assert (

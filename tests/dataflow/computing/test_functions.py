@@ -192,6 +192,53 @@ def test_what_it_refuses_is_told_with_what_is_taken(expression: str, told: str) 
     assert str(caught.value).startswith(f"{told}, at ")
 
 
+CUT_IT = "; cut it with .split() or [a:b]"
+LISTS = {"5": "a number", "None": "null", "True": "a boolean", "'a'": f"a text{CUT_IT}"}
+READ_IT = "; float(x) reads one from a text"
+COUNT_IT = "; count with sum(1 for x in … if …)"
+NUMBERS = {
+    "[1]": "a list",
+    "{'a': 1}": "an object",
+    "None": "null",
+    "'a'": f"a text{READ_IT}",
+    "True": f"a boolean{COUNT_IT}",
+}
+WHOLE = {"[1]": "a list", "{'a': 1}": "an object", "None": "null", "'a'": "a text", "True": "a boolean"}
+TIMES = {"[1]": "a list", "{'a': 1}": "an object", "None": "null", "5": "a number", "True": "a boolean"}
+TAKES: list[tuple[str, str, dict[str, str]]] = [
+    *((f"{name}(…)", f"{name}() takes a list", LISTS) for name in ("one", "next", "sum", "min", "max", "sorted")),
+    *((f"{name}(…)", f"{name}() takes a list", LISTS) for name in ("any", "all", "list", "reversed", "enumerate")),
+    *((f"{name}(…)", "unique() takes a list", LISTS) for name in ("unique", "set")),
+    *((one, "zip() takes a list", LISTS) for one in ("zip(…)", "zip([1], …)")),
+    *((f"{name}(…)", f"{name}() takes numbers", NUMBERS) for name in ("abs", "round")),
+    ("sum([1], …)", "sum() takes numbers", NUMBERS),
+    ("sum([1, …])", "sum() takes numbers", NUMBERS),
+    *((one, "range() takes a whole number", WHOLE) for one in ("range(…)", "range(1, …)", "range(1, 5, …)")),
+    ("enumerate([1], …)", "enumerate() takes a whole number", WHOLE),
+    ("round(1.5, …)", "round() takes a whole number", {key: one for key, one in WHOLE.items() if key != "None"}),
+    *((f"{name}(…)", f"{name}() takes a time such as 2024-05-15T12:00", TIMES) for name in ("shift", "weekday")),
+    ("minutes('2024-05-15', …)", "minutes() takes a time such as 2024-05-15T12:00", TIMES),
+    ("minutes(…, '2024-05-15')", "minutes() takes a time such as 2024-05-15T12:00", TIMES),
+    *(
+        (f"{name}(…)", f"{name}() takes a text or a number", {"[1]": "a list", "{'a': 1}": "an object", "None": "null"})
+        for name in ("int", "float")
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("written", "takes", "given"),
+    [(written, takes, given) for written, takes, kinds in TAKES for given in kinds.items()],
+)
+def test_a_function_that_is_given_another_kind_names_itself_and_both(
+    written: str, takes: str, given: tuple[str, str]
+) -> None:
+    expression = written.replace("…", given[0])
+    with pytest.raises(ComputingError) as caught:
+        compute(expression)
+    assert str(caught.value) == f"{takes}, not {given[1]}, at {expression}, in {{[{expression}, †unused][0]}}"
+
+
 def test_a_long_expression_is_told_by_its_beginning_and_the_place_in_it() -> None:
     expression = f"'a' + 1 + '{'b' * 200}'"
     with pytest.raises(ComputingError) as caught:
