@@ -229,6 +229,10 @@ def test_a_refusal_names_the_place_and_the_expression() -> None:
         "e.any[e.any]",
         "e.id is None",
         "sorted([e], key=lambda x: x.note)",
+        *("e.guests[None:2]", "e.guests[:None]", "e.guests[::None]", "e.title[None:]"),
+        *("e.title.find('x', None)", "e.title.split(None)", "e.title.split(None, 1)", "e.title.count('x', None, 3)"),
+        *("round(e.price, None)", "e.title.startswith(e.guests)", "e.title.endswith(('a', 'b'))"),
+        *("e.guests.index('x')", "e.seats.get('x', None)", "next(e.guests, None)", "max(e.guests, default=None)"),
     ],
 )
 def test_what_may_work_is_not_refused(expression: str) -> None:

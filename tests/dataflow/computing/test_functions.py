@@ -204,7 +204,9 @@ NUMBERS = {
     "True": f"a boolean{COUNT_IT}",
 }
 WHOLE = {"[1]": "a list", "{'a': 1}": "an object", "None": "null", "'a'": "a text", "True": "a boolean"}
+_BUT_NULL = {key: one for key, one in WHOLE.items() if key != "None"}
 TIMES = {"[1]": "a list", "{'a': 1}": "an object", "None": "null", "5": "a number", "True": "a boolean"}
+TEXTS = {"[1]": "a list", "{'a': 1}": "an object", "5": "a number", "True": "a boolean"}
 TAKES: list[tuple[str, str, dict[str, str]]] = [
     *((f"{name}(…)", f"{name}() takes a list", LISTS) for name in ("one", "next", "sum", "min", "max", "sorted")),
     *((f"{name}(…)", f"{name}() takes a list", LISTS) for name in ("any", "all", "list", "reversed", "enumerate")),
@@ -215,10 +217,24 @@ TAKES: list[tuple[str, str, dict[str, str]]] = [
     ("sum([1, …])", "sum() takes numbers", NUMBERS),
     *((one, "range() takes a whole number", WHOLE) for one in ("range(…)", "range(1, …)", "range(1, 5, …)")),
     ("enumerate([1], …)", "enumerate() takes a whole number", WHOLE),
-    ("round(1.5, …)", "round() takes a whole number", {key: one for key, one in WHOLE.items() if key != "None"}),
+    ("round(1.5, …)", "round() takes a whole number", _BUT_NULL),
     *((f"{name}(…)", f"{name}() takes a time such as 2024-05-15T12:00", TIMES) for name in ("shift", "weekday")),
     ("minutes('2024-05-15', …)", "minutes() takes a time such as 2024-05-15T12:00", TIMES),
     ("minutes(…, '2024-05-15')", "minutes() takes a time such as 2024-05-15T12:00", TIMES),
+    *(
+        (f"'ab'.{name}(…)", f".{name}() takes a text", TEXTS)
+        for name in ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "split", "rsplit", "partition")
+    ),
+    *((f"'ab'.{name}(…)", f".{name}() takes a text", TEXTS) for name in ("find", "count")),
+    *((f"'ab'.{name}([…])", f".{name}() takes a text", TEXTS) for name in ("startswith", "endswith")),
+    ("'ab'.replace(…, 'b')", ".replace() takes a text", TEXTS),
+    ("'ab'.replace('a', …)", ".replace() takes a text", TEXTS),
+    ("'ab'.join(…)", ".join() takes a list", LISTS),
+    *((f"'ab'.{name}(3, …)", f".{name}() takes a text", TEXTS) for name in ("ljust", "rjust")),
+    *((f"'ab'.{name}(…)", f".{name}() takes a whole number", WHOLE) for name in ("zfill", "ljust", "rjust")),
+    *((f"'ab'.{name}('a', …)", f".{name}() takes a whole number", WHOLE) for name in ("split", "rsplit")),
+    *((f"'ab'.{name}('a', …)", f".{name}() takes a whole number", _BUT_NULL) for name in ("find", "count")),
+    ("'ab'.replace('a', 'b', …)", ".replace() takes a whole number", _BUT_NULL),
     *(
         (f"{name}(…)", f"{name}() takes a text or a number", {"[1]": "a list", "{'a': 1}": "an object", "None": "null"})
         for name in ("int", "float")

@@ -102,10 +102,9 @@ class Endings:
 
     def land_all(self) -> None:
         """Let all write that wait for their turn: those before them don't write in this tick."""
-        for number in sorted(self._ground.graph.parked):
-            if number in self._ground.graph.parked:
-                self._ground.graph.landing.append(self._ground.graph.parked.pop(number))
-        while self._ground.graph.landing:
+        graph = self._ground.graph
+        graph.landing += [graph.parked.pop(number) for number in sorted(graph.parked)]
+        while graph.landing:
             self.land_next()
 
     def _fail_to_write(self, job: Job, error: ActumError, value: Any) -> None:
