@@ -47,7 +47,7 @@ async def answering(answer: Answer, name: str, port: int, host: str) -> AsyncGen
         RunError: the port can't be used for `name`.
     """
 
-    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -61,7 +61,7 @@ async def answering(answer: Answer, name: str, port: int, host: str) -> AsyncGen
             writer.close()
 
     try:
-        server = await asyncio.start_server(answered, host, port, limit=_LONGEST)
+        server = await asyncio.start_server(respond, host, port, limit=_LONGEST)
     except OSError as error:
         raise RunError(f"{name} can't be told on {host}:{port}: {error.strerror or error}") from None
     async with server:

@@ -222,14 +222,14 @@ class KeptRun:
         assembly = assembled(agent)
         budget = progress.begin(assembly.limits)
 
-        async def answered(context: Context) -> None:
+        async def save_answer(context: Context) -> None:
             if versions is not None:
                 so_far = replace(self.idea, context=context)
                 await versions.answered(so_far, len(progress.ticks), progress.ticks[-1])
 
         stream = streamed(agent, self.idea.context, self.idea.schema, record=self.log, budget=budget)
         try:
-            result = await progress.follow(stream, self.log, show or (lambda _: None), answered)
+            result = await progress.follow(stream, self.log, show or (lambda _: None), save_answer)
             ended = {"output": jsonable(result.output), "waiting": list(result.waiting)}
         finally:
             about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}

@@ -58,11 +58,11 @@ class RunProgress:
         stream: Stream,
         record: Callable[[JsonObject], None],
         show: Callable[[AnyEvent], None],
-        answered: Callable[[Context], Awaitable[None]] | None = None,
+        on_answer: Callable[[Context], Awaitable[None]] | None = None,
     ) -> Result[Any]:
         """Let a run go on to its end, and record what it asks, spends and does.
 
-        `show` is called with every event, `answered` with the context that the run has reached with each answer.
+        `show` is called with every event, `on_answer` with the context that the run has reached with each answer.
         """
         try:
             async with stream:
@@ -73,8 +73,8 @@ class RunProgress:
                         record(course_entry((), self.sums))
                     if event.depth == 0 and self._notes(event):
                         record(tick_entry(self.ticks))
-                        if answered is not None and self.ticks[-1].answer is not None:
-                            await answered(stream.context)
+                        if on_answer is not None and self.ticks[-1].answer is not None:
+                            await on_answer(stream.context)
                 return stream.result
         finally:
             self._take(stream)

@@ -66,7 +66,7 @@ class EmbeddedQueue:
             await within.each(statement, [(number, server) for number in gone])
             return gone
 
-        async def ended(number: int) -> None:
+        async def end(number: int) -> None:
             over.add(number)
             with suppress(StoreUnavailable):  # it is deleted with the next take
                 async with self._database.transaction() as within:
@@ -82,7 +82,7 @@ class EmbeddedQueue:
             await database.single(heard, ahead, server)
             lease.tell(ahead)
 
-        await Slots(slots, carry, take, ended, Heartbeat(self._database, beat, lease)).until(stop, wait)
+        await Slots(slots, carry, take, end, Heartbeat(self._database, beat, lease)).until(stop, wait)
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs with a delivery that is to be taken, or is carried by a worker that is alive."""

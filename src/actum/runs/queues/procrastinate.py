@@ -136,7 +136,7 @@ class ProcrastinateQueue:
                 try:
                     await desk.beat(self._database)
                     heartbeat = Heartbeat(self._database, desk.beat, lease)
-                    await Slots(slots, carry, take, desk.ended, heartbeat).until(stop, wait)
+                    await Slots(slots, carry, take, desk.end, heartbeat).until(stop, wait)
                 finally:
                     # Before Python 3.12, the `wait_for` in it may miss a cancellation when a notice comes.
                     await all_ended(listening, again=_GLANCE)
@@ -212,7 +212,7 @@ class _Desk:
         await self._database.single(_GIVE_BACK, TASK, self._worker, list(self._taken))
         self._is_unsure = False
 
-    async def ended(self, number: int) -> None:
+    async def end(self, number: int) -> None:
         """Delete a delivery that has ended."""
         try:
             await self._database.single(_END, number, self._worker)

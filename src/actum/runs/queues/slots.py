@@ -20,7 +20,7 @@ Take: TypeAlias = Callable[[str, int], Awaitable[Sequence[tuple[int, str]]]]
 class Slots:
     """Carries deliveries, at most `slots` of each queue at once.
 
-    `ended` is called with the number of each that has ended; `heartbeat` shows others that the rest is still carried.
+    `on_end` is called with the number of each that has ended; `heartbeat` shows others that the rest is still carried.
     """
 
     def __init__(
@@ -28,13 +28,13 @@ class Slots:
         slots: Mapping[str, int],
         carry: Carry,
         take: Take,
-        ended: Callable[[int], Awaitable[None]],
+        on_end: Callable[[int], Awaitable[None]],
         heartbeat: Heartbeat,
     ) -> None:
         self._slots = slots
         self._carry = carry
         self._take = take
-        self._ended = ended
+        self._on_end = on_end
         self._heartbeat = heartbeat
         self._busy: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,7 +80,7 @@ class Slots:
     async def _carry_delivery(self, queue: str, number: int, run: str) -> None:
         try:
             await self._carry(run)
-            await self._ended(number)
+            await self._on_end(number)
         finally:
             self._busy[queue] -= 1
             self._freed.set()
