@@ -26,7 +26,7 @@ class Transaction(Protocol):
         ...
 
     async def send(self, statement: str, *values: Any) -> None:
-        """Execute a statement whose rows nobody needs."""
+        """Execute a statement without rows."""
         ...
 
     async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -64,11 +64,11 @@ class Database(Protocol):
         ...
 
     async def changed(self, run: str, seconds: float) -> None:
-        """Wait until something of a run may have changed, no longer than so many seconds."""
+        """Wait until a run may have changed, no longer than so many seconds."""
         ...
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
-        """Tell those who wait for runs that these have changed, once the transaction is committed."""
+        """Wake those who wait for these runs, once the transaction is committed."""
         ...
 
     def twin(self) -> Database | None:

@@ -20,7 +20,7 @@ _MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a run's record, numbered from 1. `data` is what the run has told (see docs/runs.md)."""
+    """An entry of a run's record, numbered from 1. `data` is what the run recorded (see docs/runs.md)."""
 
     seq: int
     data: JsonObject
@@ -28,7 +28,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a run tells while it happens and no record holds: an event, as `actum run --json` prints it."""
+    """A live event of a run, which no record holds, as `actum run --json` prints it."""
 
     data: JsonObject
 

@@ -1,4 +1,4 @@
-"""Carrying out a run that is owned: from its row and record to what it comes to (L4, L6, L8)."""
+"""Carrying out a run that is owned: from its row and its record to its end, for now or for good (L4, L6, L8)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class RunCarrier:
     store: RunStore
     runner: Runner = None
     attempts: int = 10
-    """How many workers may be lost in a row, with nothing recorded, before nobody tries a run again."""
+    """How many workers may be lost with a run in a row, nothing recorded, before it fails."""
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
     batches: RunBatches | None = None
     """What puts requests into batches."""

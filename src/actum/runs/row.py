@@ -71,7 +71,7 @@ STANDING: Sequence[str] = tuple(member.name for member in fields(RunStanding))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission(RunStanding):
-    """What is to be run: an Idea as JSON, where its paths start from, its input, and how it stands among others."""
+    """What is to be run: an Idea as JSON, where its paths start from, its input, and where and when it runs."""
 
     id: str
     idea: JsonObject
@@ -107,13 +107,13 @@ class Loss:
     doing: str
 
     def __str__(self) -> str:
-        """In words, for whoever looks into it."""
+        """In words, for operators."""
         return f"{self.worker} (noticed at {datetime.fromtimestamp(self.time, UTC):%Y-%m-%dT%H:%M:%SZ}; {self.doing})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(RunStanding):
-    """How far a run is. `lease` counts who has owned it; `worker` is the name of who does."""
+    """How far a run is. `lease` counts its owners so far; `worker` is the name of the current one."""
 
     id: str
     state: State

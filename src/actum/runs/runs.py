@@ -84,7 +84,7 @@ class Runs:
         deps: str | None = None,
         batch: timedelta | None = None,
     ) -> Run:
-        """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
+        """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by any worker there is.
 
         Args:
             idea: an `Idea`, its JSON, or its file.
@@ -269,7 +269,7 @@ class Runs:
         most: int = 100,
         find: str = "",
     ) -> Sequence[Run]:
-        """A page of the runs, the newest first; of those that can't be read `damaged` tells.
+        """A page of the runs, the newest first; `damaged` lists those that can't be read.
 
         Args:
             state: only those in this state.

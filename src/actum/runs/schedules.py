@@ -46,7 +46,7 @@ class Schedule:
     most: int = 10
     """How many ticks that were missed are made up for by "all"."""
     grace: float = 60.0
-    """After how many seconds a tick that nobody has seen come is missed."""
+    """After how many seconds a tick that no worker has seen counts as missed."""
     jitter: float = 0.0
     """Up to how many seconds after its tick a run begins; how many is drawn for each tick, the same by every worker."""
     is_paused: bool = False

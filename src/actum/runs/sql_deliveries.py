@@ -79,6 +79,6 @@ async def history_at(within: Transaction, run: str, source: Submission | None = 
     source = source or await source_at(within, run)
     if source is None:
         return None
-    sent = await within.rows(_SENT, run)  # first: what is taken up meanwhile stands in the entries
+    sent = await within.rows(_SENT, run)  # first: what is taken up meanwhile is in the entries
     entries = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
     return RunHistory.of(source, numbered(entries), numbered(sent))

@@ -1,4 +1,4 @@
-"""Where the spans of runs go: to OpenTelemetry, and as records to stdlib `logging`. Nothing where nobody listens.
+"""Where the spans of runs go: to OpenTelemetry, and as records to stdlib `logging`; nowhere if nobody takes them.
 
-An adapter of the port `actum.spans`; nothing else of Actum knows OpenTelemetry. `listening` says who listens.
+An adapter of the port `actum.spans`; nothing else of Actum knows OpenTelemetry. `tracers` finds out who takes them.
 """

@@ -1,1 +1,1 @@
-"""What runs tell while it happens and no record holds: told by workers, carried by a channel, heard by followers."""
+"""Live events of runs, which no record holds: workers send them over a channel to those who follow a run."""
