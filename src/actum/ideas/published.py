@@ -77,15 +77,13 @@ def _key(key: Key) -> JsonObject:
     return {**schema, "description": key.about}
 
 
-_EACH: JsonObject = {"description": "The list for whose items it is made, one by one: a list, or a reference to one."}
-_WHEN: JsonObject = {
-    "type": ["string", "boolean"],
-    "description": "The condition: it is skipped where this comes to false.",
-}
-
-
-_ELSE: JsonObject = {
-    "description": "What it gives where it fails, or what an item gives where that does; †error is the kind of failure."
+_FLOW: JsonObject = {
+    EACH: {"description": "The list for whose items it is made, one by one: a list, or a reference to one."},
+    WHEN: {"type": ["string", "boolean"], "description": "The condition: it is skipped where this comes to false."},
+    ELSE: {
+        "description": "What it gives where it fails, or what an item gives where that does; †error is the kind of "
+        "failure."
+    },
 }
 
 
@@ -104,9 +102,7 @@ def _tool_call() -> JsonObject:
         "properties": {
             "_tool": {**_STRING, "description": META["_tool"]},
             **{name: {"description": words} for name, words in META.items() if name != "_tool"},
-            EACH: _EACH,
-            WHEN: _WHEN,
-            ELSE: _ELSE,
+            **_FLOW,
             WITH: {"type": "object", "description": "References alongside the literal parameters, by their paths."},
             VALUE: False,
         },
@@ -119,9 +115,7 @@ def _value() -> JsonObject:
         "description": "A value that is computed and has a number like the result of a call.",
         "properties": {
             VALUE: {"description": "A reference, a text with expressions in braces, or JSON with both."},
-            EACH: _EACH,
-            WHEN: _WHEN,
-            ELSE: _ELSE,
+            **_FLOW,
             "_tool": False,
         },
         "patternProperties": {"^_": True},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 from ..schema.json import JsonObject, encode
 from .kind import ROLE, Block, Key, Kind, View, of_origin
@@ -13,36 +14,31 @@ RAW = "raw"
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class _Words:
+    message: str
+    type: ClassVar[Literal["system", "user", "assistant"]]
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        return {"type": self.type, "message": self.message}
+
+
+class System(_Words):
     """Instructions."""
 
-    message: str
-
-    def to_dict(self) -> JsonObject:
-        """The message as JSON."""
-        return {"type": "system", "message": self.message}
+    type = "system"
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(_Words):
     """What the user said."""
 
-    message: str
-
-    def to_dict(self) -> JsonObject:
-        """The message as JSON."""
-        return {"type": "user", "message": self.message}
+    type = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class Assistant:
+class Assistant(_Words):
     """What the assistant said."""
 
-    message: str
-
-    def to_dict(self) -> JsonObject:
-        """The message as JSON."""
-        return {"type": "assistant", "message": self.message}
+    type = "assistant"
 
 
 def _show(message: JsonObject, _: View) -> Iterable[Block]:

@@ -141,36 +141,12 @@ class Memory:
 
 
 class Messages(Sequence[JsonObject]):
-    """The log of a context, read from `origin`: messages of these and the protocol's `kinds`; data of `data_kinds`."""
+    """The log of a context as a sequence, with what is known of it as a whole."""
 
     __slots__ = ("_data_kinds", "_messages", "_origin")
-
-    def __init__(
-        self,
-        messages: Iterable[Mapping[str, Any] | str] | str = (),
-        *,
-        kinds: Collection[str] = (),
-        data_kinds: Collection[str] = DATA_KINDS,
-        origin: str | None = None,
-    ) -> None:
-        if isinstance(messages, str):
-            messages = [messages]
-        self._data_kinds = frozenset(data_kinds) | DATA_KINDS
-        self._origin = origin
-        if isinstance(messages, Messages):
-            self._messages: tuple[JsonObject, ...] = messages._messages
-            self._origin = origin or messages._origin
-        else:
-            if isinstance(messages, Mapping) or not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
-                raise MessageError(f"a context is a text or a list of messages, not {messages!r}")
-            self._messages = tuple(
-                check_message(_as_message(item), index, kinds, self._data_kinds) for index, item in enumerate(messages)
-            )
-            if any(message.get("type") == "plan" for message in self._messages):
-                self._messages = read_plans(self._messages, self._data_kinds)
-            if is_url(origin):  # a context from outside can't choose where its paths start (D12)
-                for message in self._messages:
-                    message.pop(ORIGIN, None)
+    _data_kinds: frozenset[str]
+    _messages: tuple[JsonObject, ...]
+    _origin: str | None
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -226,7 +202,24 @@ class Context(Messages):
         data_kinds: Collection[str] = DATA_KINDS,
         origin: str | None = None,
     ) -> None:
-        super().__init__(messages, kinds=kinds, data_kinds=data_kinds, origin=origin)
+        if isinstance(messages, str):
+            messages = [messages]
+        self._data_kinds = frozenset(data_kinds) | DATA_KINDS
+        self._origin = origin
+        if isinstance(messages, Context):
+            self._messages = messages._messages
+            self._origin = origin or messages._origin
+        else:
+            if isinstance(messages, Mapping) or not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+                raise MessageError(f"a context is a text or a list of messages, not {messages!r}")
+            self._messages = tuple(
+                check_message(_as_message(item), index, kinds, self._data_kinds) for index, item in enumerate(messages)
+            )
+            if any(message.get("type") == "plan" for message in self._messages):
+                self._messages = read_plans(self._messages, self._data_kinds)
+            if is_url(origin):  # a context from outside can't choose where its paths start (D12)
+                for message in self._messages:
+                    message.pop(ORIGIN, None)
         self._memory: Memory | None = None
         self._instance: str | None = None
         self._key = ""

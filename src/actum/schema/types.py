@@ -314,9 +314,7 @@ def _item(alternative: List, index: int) -> Type | None:
 
 
 def _index(segment: Segment) -> int | None:
-    if isinstance(segment, int):
-        return segment
-    return index_of(segment)
+    return segment if isinstance(segment, int) else index_of(segment)
 
 
 def _complaint(alternatives: tuple[Alternative, ...], segment: Segment) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -30,25 +31,17 @@ Path: TypeAlias = tuple[str | int, ...]
 class Size:
     """What a schema holds, with the path where each count grew last."""
 
-    properties: int = 0
-    names: int = 0
-    enum_values: int = 0
-    optional: int = 0
-    unions: int = 0
-    large_enum: int = 0
-    depth: int = 0
+    within: SizeLimits
+    counts: Counter[str] = field(default_factory=Counter[str])
     at: dict[str, Path] = field(default_factory=dict[str, Path])
-    within: SizeLimits = field(default_factory=SizeLimits)
 
     def add(self, name: str, amount: int, path: Path) -> None:
         """Count, and keep the first path beyond the limit."""
-        value = getattr(self, name) + amount
-        setattr(self, name, value)
-        self.reach(name, value, path)
+        self.reach(name, self.counts[name] + amount, path)
 
     def reach(self, name: str, value: int, path: Path) -> None:
         """Note a value that is not summed up, but whose greatest counts."""
-        setattr(self, name, max(value, getattr(self, name)))
+        self.counts[name] = max(value, self.counts[name])
         most = getattr(self.within, name)
         if most is not None and value > most:
             self.at.setdefault(name, path)
@@ -77,7 +70,7 @@ def exceeded(schema: JsonObject, limits: SizeLimits) -> tuple[str, ...]:
     if limits.depth is not None:
         size.reach("depth", *_depth(schema))
     return tuple(
-        f"{'/'.join(map(str, ('#', *at)))}: {getattr(size, name)} {_WORDS[name]}, limit {getattr(limits, name)}"
+        f"{'/'.join(map(str, ('#', *at)))}: {size.counts[name]} {_WORDS[name]}, limit {getattr(limits, name)}"
         for name, at in size.at.items()
     )
 
