@@ -1,6 +1,6 @@
-"""Runs on another Actum server, over its HTTP API: begun once, followed through lost connections, cut with the caller.
+"""Runs on another Actum server, over HTTP: begun once, followed across lost connections, cancelled with the call.
 
-What it answers is from outside: nothing of it but an output, a state, counts and codes is used.
+Its answers are from outside: only an output, a state, counts and codes of them are used.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from .http_client import ServerSent
 
 SCHEMES = ("actum+https://", "actum+http://")
-"""What the address of an Idea that another server carries out begins with: `actum+https://HOST/NAME`."""
+"""The schemes in the address of an Idea that another server runs: `actum+https://HOST/NAME`."""
 _AGAIN, _LONGEST_PAUSE = 0.2, 5.0
-"""Seconds between two tries to reach the server."""
+"""The first and the longest pause in seconds before the server is asked again."""
 _PATIENCE = 60.0
-"""Seconds for which it may be away before the call fails."""
+"""Seconds for which the server may be away before the call fails."""
 _SILENCE = 45.0
-"""Seconds without a word, pings included, after which a connection is taken for lost."""
+"""Seconds without data, pings included, after which a connection counts as lost."""
 _FAREWELL = 5.0
-"""Seconds that a cancelled call takes to have its run cancelled, too."""
+"""Seconds that a cancelled call may take to cancel its run."""
 _MOST_BEGUN = 20
-"""How often a run that was cancelled by a former owner of the call is begun anew."""
+"""How often a run is begun anew that a former owner of the call cancelled."""
 _CODE = re.compile(r"[a-z][a-z_]{0,39}")
 _TO_THE_END = {"until": "over"}
 _UNSENT: Outcome = "not made"
@@ -40,12 +40,12 @@ _OVER = frozenset({"done", "failed", "cancelled"})
 
 
 class Away(Exception):
-    """The server can't be reached now, or says that it can't answer now."""
+    """The server can't answer now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRun:
-    """What a run on another server came to: its output, or the kind of its failure. `usage` is what it says of that."""
+    """The outcome of a run on another server: its output, or the code of its failure. `usage` is as the server says."""
 
     output: Any
     usage: JsonObject
@@ -67,7 +67,7 @@ class Remote:
         """The URL of the server.
 
         Raises:
-            DelegateForbidden: the address is none, or not safe: without encryption only hosts that are allowed.
+            DelegateForbidden: it isn't an address, or isn't safe: without encryption, only allowed hosts are called.
         """
         parts = urlsplit(self.address.removeprefix("actum+"))
         if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment or not self.name:
@@ -82,45 +82,45 @@ class Remote:
         return urlsplit(self.address).path.rstrip("/").rpartition("/")[2]
 
     async def interface(self) -> JsonObject:
-        """What the Idea takes and gives, as the server says."""
-        await self._judged()
-        return await self._asked("GET", f"/ideas/{quote(self.name, safe='')}")
+        """The Idea's interface, as the server describes it."""
+        await self._check_address()
+        return await self._request("GET", f"/ideas/{quote(self.name, safe='')}")
 
     async def run(
         self, key: str, body: JsonObject, *, traceparent: str = "", waits: Callable[[str], None] | None = None
     ) -> RemoteRun:
-        """Have the Idea run there, once for one key; `waits` is told the id of a run that waits for a decision.
+        """Run the Idea there, once for each key; `waits` receives the id of a run that waits for a decision.
 
-        Cancelled, it has the run cancelled, too. One that a former owner of the call has cancelled begins anew.
+        If this call is cancelled, so is the run. A run that a former owner of the call cancelled begins anew.
 
         Raises:
             DelegateError: the server can't be reached or refuses.
         """
-        await self._judged()
+        await self._check_address()
         for number in range(_MOST_BEGUN):
-            own = key if number == 0 else f"{key}-{number}"
+            run_id = key if number == 0 else f"{key}-{number}"
             headers = {"traceparent": traceparent} if traceparent else {}
-            begun = await self._asked("POST", "/runs", {**body, "idea": self.name, "id": own}, headers)
-            if begun.get("state") != "cancelled":
-                return await self._awaited(own, waits)
+            run = await self._request("POST", "/runs", {**body, "idea": self.name, "id": run_id}, headers)
+            if run.get("state") != "cancelled":
+                return await self._wait_for(run_id, waits)
         raise DelegateError("its runs are cancelled there again and again")
 
-    async def _judged(self) -> None:
-        """Refuse an address that may not be called, before it is tried again and again; raises as `run`."""
+    async def _check_address(self) -> None:
+        """Refuse an address that may not be called, before any retries; raises as `run`."""
         from .http_client import check_address
 
         await check_address(self.base, self.allow_hosts, trusts_written=False)
 
-    async def _awaited(self, run: str, waits: Callable[[str], None] | None) -> RemoteRun:
+    async def _wait_for(self, run: str, waits: Callable[[str], None] | None) -> RemoteRun:
         try:
-            row = await self._followed(run, waits)
+            row = await self._follow(run, waits)
         except DelegateError as error:
-            error.outcome = "unknown"  # it has begun there
+            error.outcome = "unknown"  # the run has begun
             raise
         except asyncio.CancelledError:
             with suppress(DelegateError, Away, TimeoutError):
                 async with asyncio.timeout(_FAREWELL):
-                    await self._asked("POST", f"/runs/{run}/cancel", {})
+                    await self._request("POST", f"/runs/{run}/cancel", {})
             raise
         usage = row.get("usage")
         spent = usage if is_object(usage) else {}
@@ -129,8 +129,8 @@ class Remote:
         code = _cause(row["error"]) if is_object(row.get("error")) else "cancelled"
         return RemoteRun(output=None, usage=spent, failure=code if _CODE.fullmatch(code) else "failed")
 
-    async def _followed(self, run: str, waits: Callable[[str], None] | None) -> JsonObject:
-        """How a run has ended: followed from event to event, from the last one on where the connection is lost."""
+    async def _follow(self, run: str, waits: Callable[[str], None] | None) -> JsonObject:
+        """Follow a run until it has ended, resuming after the last event if the connection is lost."""
         from .http_client import LOST, NO_EVENTS
 
         after, pause, heard = "", _AGAIN, time.monotonic()
@@ -140,7 +140,7 @@ class Remote:
                     async for event in events:
                         pause, heard = _AGAIN, time.monotonic()
                         after = event.id or after
-                        row = _row(event.data) if event.event == "state" else None
+                        row = _object(event.data.encode(), is_row=True) if event.event == "state" else None
                         if row is not None and row["state"] in _OVER:
                             return row
                         if row is not None and row["state"] == "waiting" and waits is not None:
@@ -155,7 +155,7 @@ class Remote:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _events(self, run: str, after: str) -> AsyncGenerator[ServerSent]:
-        """The events of a run behind one, as long as the connection lasts; the last `state` where there are no more."""
+        """The events of a run after another, while the connection lasts; the run's `state` if there are no more."""
         from .http_client import Events, ServerSent
 
         headers = {"last-event-id": after} if after else {}
@@ -164,28 +164,30 @@ class Remote:
             self._client() as client,
             client.stream("GET", path, params=_TO_THE_END, headers=headers, timeout=_SILENCE) as answer,
         ):
-            await self._check(answer)
+            await self._check_status(answer)
             if answer.status_code == 204:
-                yield ServerSent("state", encode(await self._asked("GET", f"/runs/{run}")))
+                yield ServerSent("state", encode(await self._request("GET", f"/runs/{run}")))
                 return
             async for event in Events(answer, self.most_bytes):
                 yield event
 
-    async def _asked(
+    async def _request(
         self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
     ) -> JsonObject:
-        """What the server answers; asked again where it is away: all that is asked may be asked twice."""
+        """The server's answer; asked again while the server is away, since every request may be sent twice."""
         from .http_client import LOST, UNREACHED
 
         began, pause, outcome = time.monotonic(), _AGAIN, _UNSENT
         content = None if body is None else encode(body).encode()
-        kind = {} if body is None else {"content-type": "application/json"}
+        content_type = {} if body is None else {"content-type": "application/json"}
         while True:
             try:
                 async with asyncio.timeout(_SILENCE), self._client() as client:
                     url = f"{self.base}{path}"
-                    answer = await client.request(method, url, content=content, headers={**kind, **(headers or {})})
-                    await self._check(answer)
+                    answer = await client.request(
+                        method, url, content=content, headers={**content_type, **(headers or {})}
+                    )
+                    await self._check_status(answer)
                     return _object(answer.content)
             except (*LOST, Away, TimeoutError) as error:
                 outcome = outcome if isinstance(error, UNREACHED) else "unknown"
@@ -202,8 +204,8 @@ class Remote:
             self.base, headers=bearer, allow_hosts=self.allow_hosts, most_bytes=self.most_bytes, trusts_written=False
         )
 
-    async def _check(self, answer: Any) -> None:
-        """Judge the status of an answer."""
+    async def _check_status(self, answer: Any) -> None:
+        """Raise the error of an answer's status, if any."""
         status: int = answer.status_code
         if status < 300:
             return
@@ -220,30 +222,24 @@ class Remote:
 
 
 def _is_named(host: str, netloc: str, allowed: Collection[str]) -> bool:
-    known = {one.lower().rstrip(".") for one in allowed}
-    return not known.isdisjoint({host.lower(), netloc.lower()})
-
-
-def _row(content: str) -> JsonObject:
-    found = _object(content.encode())
-    if not isinstance(found.get("state"), str):
-        raise DelegateError("the server's answer is not one that an Actum server gives")
-    return found
+    names = {host_name.lower().rstrip(".") for host_name in allowed}
+    return not names.isdisjoint({host.lower(), netloc.lower()})
 
 
 def _cause(error: JsonObject) -> str:
-    """The code of an error; of a plan that has failed, that of its cause, as for a delegate here (D11)."""
+    """The code of an error; for a failed plan, that of its cause, as for a local delegate (D11)."""
     data: Any = error.get("data")
     cause: Any = data.get("cause") if is_object(data) else None
     is_plan = error.get("code") in (PlanFailed.code, PlanLeft.code)
     return _cause(cause) if is_plan and is_object(cause) else str(error.get("code"))
 
 
-def _object(content: bytes) -> JsonObject:
+def _object(content: bytes, *, is_row: bool = False) -> JsonObject:
+    """The object in an answer; `is_row`: it describes a run, with its `state`."""
     try:
-        found = decode(content.decode())
+        value = decode(content.decode())
     except (NotJson, UnicodeDecodeError):
-        found = None
-    if not is_object(found):
+        value = None
+    if not is_object(value) or (is_row and not isinstance(value.get("state"), str)):
         raise DelegateError("the server's answer is not one that an Actum server gives")
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""Server-Sent Events as they arrive: each put together from its lines, and none larger than it may be."""
+"""Server-Sent Events as they arrive: assembled from their lines, each bounded in size."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Iterator
 
 _MOST = 8 * 2**20
 _LINE = 1_024
-"""What a line counts at least where a library reads the events: each has few, and libraries copy what they hold."""
+"""The least bytes that a line counts: events have few lines, and libraries copy the ones that they hold."""
 _ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
 class TooLarge(ValueError):
-    """An event is larger than it may be: who reads it holds it whole, and its end is the host's to send."""
+    """An event is too large to be held in memory."""
 
 
 class EventSize:
-    """Counts the bytes of the event that is arriving, each of its lines as `_LINE` at least."""
+    """Counts the bytes of the current event, each of its lines as at least `_LINE`."""
 
     def __init__(self) -> None:
         self._size = 0
         self._last = b""
 
     def take(self, chunk: bytes) -> None:
-        """Count some bytes more.
+        """Count more bytes.
 
         Raises:
-            TooLarge: the event that they belong to is larger than any that is meant.
+            TooLarge: the event that they belong to is too large.
         """
         chunk = self._last + chunk
         ends = [at + len(end) for end in _ENDS if (at := chunk.rfind(end)) >= 0]
@@ -39,24 +39,24 @@ class EventSize:
 
 
 class EventReader:
-    """Splits bytes into the data of events; every byte is looked at once, however they arrive.
+    """Splits bytes into the data of events; every byte is read once, however they arrive.
 
-    As the standard has it, a line ends with LF, CR LF or CR, and the first may begin with a byte-order mark.
+    By the standard, a line ends with LF, CR LF or CR, and the first may begin with a byte-order mark.
     """
 
     def __init__(self) -> None:
         self._size = EventSize()
         self._start: bytes | None = b""
-        """What has come of the first three bytes, None once they have."""
+        """The first bytes while fewer than three have arrived, then None."""
         self._is_after_return = False
         self._line: list[bytes] = []
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterable[bytes]:
-        """The data of the events that are whole now.
+        """The data of the events that are complete now.
 
         Raises:
-            TooLarge: an event has no end.
+            TooLarge: an event is too large.
         """
         chunk = self._plain(chunk)
         if not self._line and not self._data and chunk.endswith(b"\n\n"):
@@ -66,12 +66,12 @@ class EventReader:
         return self._events(chunk)
 
     def rest(self) -> bytes:
-        """The data of an event that the end of the stream has cut."""
+        """The data of an event that the end of the stream cut."""
         last = b"".join(self._line)
         return b"\n".join([*self._data, last[5:].strip()] if last.startswith(b"data:") else self._data)
 
     def _plain(self, chunk: bytes) -> bytes:
-        """The bytes with LF alone at the end of lines, and without a mark at their beginning."""
+        """The bytes with all line ends as LF, and without a byte-order mark at the beginning."""
         if self._start is not None:
             chunk = self._start + chunk
             if len(chunk) < len(BOM_UTF8) and BOM_UTF8.startswith(chunk):
@@ -87,12 +87,12 @@ class EventReader:
 
     def _events(self, chunk: bytes) -> Iterator[bytes]:
         self._size.take(chunk)
-        first, *more = chunk.split(b"\n")
+        first, *following = chunk.split(b"\n")
         if first:
             self._line.append(first)
-        if not more:
+        if not following:
             return
-        lines = [b"".join(self._line), *more]
+        lines = [b"".join(self._line), *following]
         self._line = [last] if (last := lines.pop()) else []
         for line in lines:
             if line.startswith(b"data:"):

@@ -1,4 +1,4 @@
-"""Fetching the content of a URL, as from a stranger: bounded, without credentials, only from public hosts (D12)."""
+"""Fetches untrusted URLs: bounded, without credentials, only from public hosts (D12)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _LONGEST_FRESH = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """One content, and what its server said of how long it holds."""
+class Cached:
+    """Cached content, with what its server said about revalidating it."""
 
     content: bytes
     etag: str | None = None
@@ -49,50 +49,51 @@ class Kept:
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The headers that ask whether it still holds."""
-        found = {"if-none-match": self.etag, "if-modified-since": self.modified}
-        return {name: value for name, value in found.items() if value is not None}
+        """The headers of a conditional request for it."""
+        headers = {"if-none-match": self.etag, "if-modified-since": self.modified}
+        return {name: value for name, value in headers.items() if value is not None}
 
 
 class Cache:
-    """Contents by URL. What a folder holds is judged by its digest: one that was changed counts as absent."""
+    """Contents by URL, in memory and in a folder, if there is one. Files are checked by digest: changed ones count as
+    absent."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._memory: OrderedDict[str, Kept] = OrderedDict()
+        self._memory: OrderedDict[str, Cached] = OrderedDict()
         self._bytes = 0
 
-    def find(self, url: str) -> Kept | None:
-        """What was kept of a URL."""
-        kept = self._memory.get(url)
-        return kept if kept is not None or self._folder is None else _read(self._folder, url)
+    def find(self, url: str) -> Cached | None:
+        """The cached content of a URL."""
+        cached = self._memory.get(url)
+        return cached if cached is not None or self._folder is None else _read(self._folder, url)
 
     def keep(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
-        """Keep what a URL answered with, unless its server forbids it."""
+        """Cache the content of a URL, unless its server forbids it."""
         directives = _directives(headers.get("cache-control", ""))
         self._drop(url)
         if "no-store" in directives:
             return
         age = directives.get("max-age", "")
         seconds = min(float(age), _LONGEST_FRESH) if age.isdigit() and "no-cache" not in directives else 0.0
-        kept = Kept(
+        cached = Cached(
             content=content,
             etag=headers.get("etag"),
             modified=headers.get("last-modified"),
             fresh_until=time.time() + seconds if seconds else 0.0,
         )
-        if not kept.conditions and not seconds:
+        if not cached.conditions and not seconds:
             return
-        self._memory[url] = kept
+        self._memory[url] = cached
         self._bytes += len(content)
         while self._bytes > _MOST_BYTES and len(self._memory) > 1:
             self._drop(next(iter(self._memory)))
         if self._folder is not None:
-            _write(self._folder, url, kept)
+            _write(self._folder, url, cached)
 
     def _drop(self, url: str) -> None:
-        kept = self._memory.pop(url, None)
-        self._bytes -= len(kept.content) if kept is not None else 0
+        cached = self._memory.pop(url, None)
+        self._bytes -= len(cached.content) if cached is not None else 0
 
 
 def _directives(header: str) -> dict[str, str]:
@@ -104,33 +105,33 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _read(folder: Path, url: str) -> Kept | None:
+def _read(folder: Path, url: str) -> Cached | None:
     try:
         note: JsonObject = json.loads((folder / "urls" / f"{_digest(url.encode())}.json").read_text("utf-8"))
         content = (folder / "content" / str(note["digest"])).read_bytes()
         if note["url"] != url or _digest(content) != note["digest"]:
             return None
-        return Kept(
+        return Cached(
             content=content, etag=note["etag"], modified=note["modified"], fresh_until=float(note["fresh_until"])
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(folder: Path, url: str, kept: Kept) -> None:
-    digest = _digest(kept.content)
+def _write(folder: Path, url: str, cached: Cached) -> None:
+    digest = _digest(cached.content)
     note = {
         "url": url,
         "digest": digest,
-        "etag": kept.etag,
-        "modified": kept.modified,
-        "fresh_until": kept.fresh_until,
+        "etag": cached.etag,
+        "modified": cached.modified,
+        "fresh_until": cached.fresh_until,
     }
     try:
-        write_bytes(folder / "content" / digest, kept.content)
+        write_bytes(folder / "content" / digest, cached.content)
         write_text(folder / "urls" / f"{_digest(url.encode())}.json", json.dumps(note))
     except IdeaError:
-        return  # a cache that can't be written keeps nothing; the content has been fetched
+        return  # the content is fetched, if not cached
 
 
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -140,7 +141,7 @@ _LONGEST_URL = 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The content of an address: `url` is where it finally came from, `digest` the SHA-256 of the content in hex."""
+    """Fetched content: `url` is its final address after redirects, `digest` its SHA-256 in hex."""
 
     url: str
     content: bytes
@@ -150,10 +151,10 @@ class Fetched:
 class Fetcher:
     """Fetches from http and https.
 
-    A host is looked up once for each connection, all its addresses are judged, and the connection goes to one of those
-    that were judged; so does each redirect. `allow_hosts` are hosts (`name` or `name:port`) that may be private.
-    `most_bytes` bounds the content, `seconds` all of one fetch. `cache` is a folder that keeps content between
-    processes, always revalidated unless the server gave it a time; without one it is kept as long as the Fetcher.
+    A host is looked up once for each connection, also after a redirect; all its addresses are judged, and the
+    connection goes to one of them. `allow_hosts` are hosts (`name` or `name:port`) that may be private. `most_bytes`
+    bounds the content, `seconds` one fetch. `cache` is a folder that keeps content between processes, revalidated
+    unless the server gave a max-age; without one, content is kept as long as the Fetcher.
     """
 
     def __init__(
@@ -179,60 +180,63 @@ class Fetcher:
         self._accept = "application/json"
 
     def bounded(self, most_bytes: int, accept: str) -> Fetcher:
-        """The same for content of another kind and size."""
-        other = copy(self)
-        other._most_bytes, other._accept = most_bytes, accept
-        return other
+        """The same fetcher for content of another type and size."""
+        fetcher = copy(self)
+        fetcher._most_bytes, fetcher._accept = most_bytes, accept
+        return fetcher
 
     async def fetch(self, url: str) -> Fetched:
         """Fetch one URL.
 
         Raises:
-            DelegateForbidden: it leads, or was redirected, where it may not; the content is too large.
+            DelegateForbidden: the URL or a redirect leads where it may not; the content is too large.
             DelegateNotFound: there is nothing at that address.
-            DelegateError: it can't be fetched; `httpx2` isn't installed.
+            DelegateError: it can't be fetched, or `httpx2` isn't installed.
         """
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._followed(_parsed(url))
+                return await self._follow(_parse(url))
         except TimeoutError:
             raise DelegateError(f"{shown_url(url)}: took longer than {self._seconds:g} seconds") from None
 
-    async def _followed(self, url: URL) -> Fetched:
+    async def _follow(self, url: URL) -> Fetched:
         for _ in range(self._redirects + 1):
-            found = await self._hop(url)
-            if isinstance(found, Fetched):
-                return found
-            if url.scheme == "https" and found.scheme == "http":
+            target = await self._hop(url)
+            if isinstance(target, Fetched):
+                return target
+            if url.scheme == "https" and target.scheme == "http":
                 raise DelegateForbidden(f"{shown_url(url)} redirects from https to http")
-            url = found
+            url = target
         raise DelegateForbidden(f"{shown_url(url)}: redirected more than {self._redirects} times")
 
     async def _hop(self, url: URL) -> Fetched | URL:
         """The content of one address, or the address that it redirects to."""
         network = Network(shown_url(url), self._allow_hosts, resolve=self._resolve, connect=self._connect)
-        kept = await asyncio.to_thread(self._cache.find, str(url))
-        if kept is not None and kept.is_fresh:
+        cached = await asyncio.to_thread(self._cache.find, str(url))
+        if cached is not None and cached.is_fresh:
             await network.addresses(url.raw_host.decode("ascii"), _port(url))
-            return _fetched(url, kept.content)
-        async with self._answered(url, network, kept) as response:
+            return _fetched(url, cached.content)
+        async with self._response(url, network, cached) as response:
             headers = _headers(response)
             if response.status in _REDIRECTS and "location" in headers:
-                return _parsed(joined_url(str(url), headers["location"]))
-            if response.status == 304 and kept is not None:
-                await asyncio.to_thread(self._cache.keep, str(url), kept.content, headers)
-                return _fetched(url, kept.content)
-            _check_status(url, response.status)
+                return _parse(joined_url(str(url), headers["location"]))
+            if response.status == 304 and cached is not None:
+                await asyncio.to_thread(self._cache.keep, str(url), cached.content, headers)
+                return _fetched(url, cached.content)
+            if response.status in _GONE:
+                raise DelegateNotFound(f"there is nothing at {shown_url(url)} ({response.status})")
+            if response.status != 200:
+                raise DelegateError(f"{shown_url(url)} answers with {response.status}")
             content = await self._content(url, response, headers)
         await asyncio.to_thread(self._cache.keep, str(url), content, headers)
         return _fetched(url, content)
 
     @asynccontextmanager
-    async def _answered(self, url: URL, network: Network, kept: Kept | None) -> AsyncGenerator[Response]:
+    async def _response(self, url: URL, network: Network, cached: Cached | None) -> AsyncGenerator[Response]:
         import httpcore2
 
         headers = {"host": url.netloc.decode("ascii"), "accept": self._accept, "accept-encoding": "identity"}
-        headers |= {"user-agent": "actum"} | (kept.conditions if kept is not None else {})
+        headers |= {"user-agent": "actum"} | (cached.conditions if cached is not None else {})
         backend: Any = network
         try:
             async with (
@@ -260,15 +264,15 @@ class Fetcher:
 
 
 def shown_url(url: object) -> str:
-    """A URL as it is told in errors."""
+    """A URL as errors show it."""
     return repr(redacted(str(url)))
 
 
 def joined_url(base: str, reference: str) -> str:
-    """The URL that a reference means where it was found.
+    """The URL of a reference relative to a base.
 
     Raises:
-        DelegateForbidden: it can't be read as one.
+        DelegateForbidden: it isn't a URL.
     """
     try:
         return urljoin(base, reference)
@@ -276,12 +280,12 @@ def joined_url(base: str, reference: str) -> str:
         raise DelegateForbidden(f"{shown_url(reference)} is not a URL") from None
 
 
-def _parsed(url: str) -> URL:
+def _parse(url: str) -> URL:
     try:
         import httpx2
     except ImportError:
         raise DelegateError(f"fetching needs httpx2: {pip_install('http')}") from None
-    if len(url) > _LONGEST_URL or "\\" in url or any(ord(one) <= 0x20 or ord(one) == 0x7F for one in url):
+    if len(url) > _LONGEST_URL or "\\" in url or any(ord(char) <= 0x20 or ord(char) == 0x7F for char in url):
         raise DelegateForbidden(f"{shown_url(url)} is not a URL")
     try:
         parsed = httpx2.URL(url).copy_with(fragment=None)
@@ -307,12 +311,5 @@ def _headers(response: Response) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in pairs}
 
 
-def _check_status(url: URL, status: int) -> None:
-    if status in _GONE:
-        raise DelegateNotFound(f"there is nothing at {shown_url(url)} ({status})")
-    if status != 200:
-        raise DelegateError(f"{shown_url(url)} answers with {status}")
-
-
 def _fetched(url: URL, content: bytes) -> Fetched:
-    return Fetched(url=str(url), content=content, digest=hashlib.sha256(content).hexdigest())
+    return Fetched(url=str(url), content=content, digest=_digest(content))

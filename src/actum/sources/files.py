@@ -22,16 +22,16 @@ _ADVICE = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a place that you may write to"),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room, or choose another place"),
 }
-"""What helps where something can't be written."""
+"""Advice for errors of writing."""
 _STEP = 0.1
-"""By how many seconds the time of a file system may differ that is as good as our own."""
+"""Within how many seconds the time of a file system counts as our own."""
 
 
 def path_given(given: Any) -> Path:
-    """The path that a caller has given.
+    """A path given by a caller.
 
     Raises:
-        IdeaError: it is none.
+        IdeaError: it isn't a path.
     """
     if not isinstance(given, str | Path) or not str(given) or not is_name(str(given)):
         raise IdeaError(f"a file is named by its path, a text or a Path, not by {given!r}")
@@ -39,7 +39,7 @@ def path_given(given: Any) -> Path:
 
 
 def is_name(text: str) -> bool:
-    """Whether a file could be called so."""
+    """Whether a file could have this name."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -53,7 +53,7 @@ def read_text(path: Path) -> str:
         IdeaError: it can't be read, is too large or is not UTF-8.
     """
     try:
-        with path.open("rb") as file:  # its size may not be known before: a pipe, a device
+        with path.open("rb") as file:  # a pipe or device has no size
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise IdeaError(f"{path}: larger than {MOST_BYTES} bytes")
@@ -62,17 +62,17 @@ def read_text(path: Path) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise IdeaError(f"{path}: not UTF-8 in line {line}, at byte {error.start}") from None
     except (OSError, ValueError) as error:
-        raise IdeaError(f"{path}: {_said(error)}") from None
+        raise IdeaError(f"{path}: {_reason(error)}") from None
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:
-    """Put a text in the place of a file, whole or not at all.
+    """Write a file atomically.
 
-    The file that a link leads to is written, unless the link is somebody else's. One that was there keeps its mode; a
-    new one is for its user alone, and so is a `private` one in any case.
+    The file that a link leads to is written, unless the link is somebody else's. An existing file keeps its mode; a
+    new one is for its user alone, as is any `private` one.
 
     Raises:
-        IdeaError: it can't be written; what was there is as it was.
+        IdeaError: it can't be written; an existing file is unchanged.
     """
     try:
         content = text.encode("utf-8")
@@ -82,7 +82,7 @@ def write_text(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Put a content in the place of a file, whole or not at all, as `write_text` does."""
+    """Write a file atomically, as `write_text` does."""
     try:
         target = _target(path)
         before = _status(path)
@@ -90,30 +90,30 @@ def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
             _replace(target, content, None if private else before)
             return
         check_owner(path, before)
-        _pour(path, content)  # a device or a pipe: there is nothing to replace
+        _write_into(path, content)  # a device or a pipe: there is nothing to replace
     except (OSError, ValueError) as error:
         raise IdeaError(f"{path}: {unwritable(error)}") from None
 
 
 def file_time(folder: Path) -> float:
-    """The time by the clock of a folder's file system, in seconds since the epoch; where it can't be asked, our own.
+    """The time by the clock of a folder's file system, in seconds since the epoch; ours if that can't be read.
 
-    File systems count in steps: our own time is taken where it is as good as theirs.
+    Clocks of file systems are coarse: our own time is used if both agree.
     """
     try:
         os.utime(folder)
-        told = folder.stat().st_mtime
+        folder_time = folder.stat().st_mtime
     except OSError:
         return time.time()
-    own = time.time()
-    return own if abs(told - own) < _STEP else told
+    now = time.time()
+    return now if abs(folder_time - now) < _STEP else folder_time
 
 
 def opened_private(path: Path, flags: int) -> int:
-    """Open a file that is appended to; it is made if it is missing, and its user's alone to read from now on.
+    """Open a file to append to; it is created if it is missing, and readable by its user alone.
 
     Raises:
-        IdeaError: somebody else has put it, or a link to it, there.
+        IdeaError: the file, or a link to it, belongs to somebody else.
     """
     if path.is_symlink():
         check_owner(path, path.lstat())
@@ -130,29 +130,29 @@ def opened_private(path: Path, flags: int) -> int:
 
 
 def unwritable(error: OSError | ValueError) -> str:
-    """Why a path can't be written, and what helps."""
+    """Why a path can't be written, with advice."""
     advice = _ADVICE.get(error.errno or 0) if isinstance(error, OSError) else None
-    return f"{_said(error)}; {advice}" if advice else _said(error)
+    return f"{_reason(error)}; {advice}" if advice else _reason(error)
 
 
 def check_owner(path: Path, status: os.stat_result) -> None:
-    """Refuse what somebody else has put into a folder that everybody may write to, for example `/tmp`.
+    """Refuse a file or link of another user in a folder that everybody may write to, such as `/tmp`.
 
     Raises:
-        IdeaError: it belongs to neither this user nor the system's.
+        IdeaError: it belongs to neither this user nor root.
     """
-    is_own = status.st_uid in {0, getattr(os, "geteuid", lambda: 0)()}
-    if not is_own and path.parent.stat().st_mode & stat.S_IWOTH:
-        what = "a link" if stat.S_ISLNK(status.st_mode) else "something"
-        raise IdeaError(f"{path}: {what} of another user is there; choose another place")
+    is_trusted = status.st_uid in {0, getattr(os, "geteuid", lambda: 0)()}
+    if not is_trusted and path.parent.stat().st_mode & stat.S_IWOTH:
+        kind = "a link" if stat.S_ISLNK(status.st_mode) else "something"
+        raise IdeaError(f"{path}: {kind} of another user is there; choose another place")
 
 
-def _said(error: OSError | ValueError) -> str:
+def _reason(error: OSError | ValueError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else "no file can be called so"
 
 
 def _target(path: Path) -> Path:
-    """Where a path leads to, through links of the user's own."""
+    """The file that a path leads to, through links of the user."""
     for _ in range(_MOST_LINKS):
         if not path.is_symlink():
             return path
@@ -168,8 +168,8 @@ def _status(path: Path) -> os.stat_result | None:
         return None
 
 
-def _pour(path: Path, content: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))  # nobody may read it, ever
+def _write_into(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe may never have a reader
     os.set_blocking(handle, True)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
@@ -182,15 +182,15 @@ def _replace(path: Path, content: bytes, before: os.stat_result | None) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         if before is not None:
-            _liken(name, before)
+            _copy_mode(name, before)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def _liken(name: str, before: os.stat_result) -> None:
-    """Give a file the mode and the group of the one before; where it can't have the group, the group has no rights."""
+def _copy_mode(name: str, before: os.stat_result) -> None:
+    """Copy the mode and the group of an earlier file; if the group can't be set, the group gets no rights."""
     mode = before.st_mode & 0o777
     if Path(name).stat().st_gid != before.st_gid:
         try:

@@ -1,4 +1,4 @@
-"""HTTP to an address that a user has named, over connections each of which is judged, with bounded answers (D12)."""
+"""HTTP clients for addresses that users name: every connection is judged, and answers are bounded (D12)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Answer: TypeAlias = httpx2.Response
 Events: TypeAlias = httpx2.EventSource
 ServerSent: TypeAlias = httpx2.ServerSentEvent
 NO_EVENTS = (httpx2.SSEError,)
-"""The errors of an answer that is no stream of events, or has one that is too large."""
+"""The errors of an answer that isn't a stream of events, or has too large an event."""
 LOST = (httpx2.TransportError,)
-"""The errors of a connection that is lost, or can't be made."""
+"""The errors of a connection that is lost or can't be made."""
 UNASKED = (httpx2.InvalidURL,)
 """The errors of a request that can't be made: nothing was sent."""
 UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
-"""Those of a connection that can't be made: nothing was sent."""
+"""The errors of a connection that can't be made: nothing was sent."""
 _SECONDS = httpx2.Timeout(30.0, read=None)
-"""An answer may take as long as its caller waits for it."""
+"""Without a limit for reading: callers limit how long they wait for an answer."""
 
 
 def judged_client(
@@ -38,16 +38,16 @@ def judged_client(
     trusts_written: bool = True,
     rewritten: Callable[[bytes], bytes] | None = None,
 ) -> httpx2.AsyncClient:
-    """A client for one address: no proxies, cookies or credentials of this machine, and nothing compressed.
+    """A client for one address: without proxies, credentials of this machine and compression.
 
-    `trusts_written`: an address that is written as a private one is what its user has asked for. `rewritten` gives what
-    is read in place of the content of an answer, or of a line of a stream of events.
+    `trusts_written`: a host that is obviously private as written is allowed, since the user asked for it. `rewritten`
+    replaces the content of an answer, or a line of a stream of events.
     """
-    own = {"user-agent": "actum", **headers, "accept-encoding": "identity"}
+    sent = {"user-agent": "actum", **headers, "accept-encoding": "identity"}
     network = _network(url, allow_hosts, trusts_written=trusts_written)
     return httpx2.AsyncClient(
         transport=_Transport(network, most_bytes, rewritten),
-        headers=own,
+        headers=sent,
         timeout=_SECONDS,
         trust_env=False,
         max_redirects=5,
@@ -55,10 +55,10 @@ def judged_client(
 
 
 async def check_address(url: str, allow_hosts: Collection[str], *, trusts_written: bool = True) -> None:
-    """Whether a connection to an address may be made. `trusts_written` is as for `client_of`.
+    """Check that a connection to an address may be made. `trusts_written` is as for `judged_client`.
 
     Raises:
-        DelegateForbidden: not to this one, or it isn't one.
+        DelegateForbidden: it may not be called, or isn't an address.
         DelegateError: its host can't be found.
     """
     try:
@@ -72,21 +72,21 @@ async def check_address(url: str, allow_hosts: Collection[str], *, trusts_writte
 
 
 class _Network(Network):
-    """The network of a client that knows the errors of its library alone."""
+    """A network that raises httpx2's errors."""
 
-    async def connect_tcp(self, host: str, port: int, **more: Any) -> AsyncNetworkStream:
+    async def connect_tcp(self, host: str, port: int, **options: Any) -> AsyncNetworkStream:
         try:
-            return await super().connect_tcp(host, port, **more)
+            return await super().connect_tcp(host, port, **options)
         except DelegateError as error:
             raise httpx2.ConnectError(error.message) from None
 
 
 def _network(url: str, allow_hosts: Collection[str], *, trusts_written: bool) -> _Network:
     host = (urlsplit(url).hostname or "").lower()
-    # A name that can only mean a host of this network is what the user has asked for. A name of the public internet
-    # isn't: where it leads is decided by whoever runs it.
-    own = [host] if trusts_written and host and _is_written_private(host) else []
-    return _Network(repr(redacted(url)), [*allow_hosts, *own])
+    # With a name that can only be a host of this network, the user asked for it. Where a public name leads, its owner
+    # decides.
+    named = [host] if trusts_written and host and _is_written_private(host) else []
+    return _Network(repr(redacted(url)), [*allow_hosts, *named])
 
 
 def _is_written_private(host: str) -> bool:
@@ -97,7 +97,7 @@ def _is_written_private(host: str) -> bool:
 
 
 class _Transport(httpx2.AsyncHTTPTransport):
-    """The transport of httpx2 on a network of our own; it refuses what is compressed or too large."""
+    """The transport of httpx2 on our own network; it refuses compressed and too large content."""
 
     def __init__(self, network: Network, most_bytes: int, rewritten: Callable[[bytes], bytes] | None) -> None:
         ssl_context = httpx2.create_ssl_context(trust_env=False)
@@ -114,7 +114,7 @@ class _Transport(httpx2.AsyncHTTPTransport):
             raise httpx2.RemoteProtocolError("it sent compressed content, which wasn't asked for")
         stream: Any = response.stream
         is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-        if not is_endless:  # of a stream of events, each is bounded where it is put together
+        if not is_endless:  # events of a stream are bounded one by one
             stream = response.stream = _Stream(stream, _bounded(stream, self._most_bytes))
         if self._rewritten is not None:
             response.stream = _Stream(stream, _rewritten(stream, self._most_bytes, self._rewritten, by_line=is_endless))
@@ -122,7 +122,7 @@ class _Transport(httpx2.AsyncHTTPTransport):
 
 
 class _Stream(httpx2.AsyncByteStream):
-    """The content of an answer as it is read from that of another."""
+    """The content of an answer in place of the original stream."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, content: AsyncIterator[bytes]) -> None:
         self._stream, self._content = stream, content
@@ -135,7 +135,7 @@ class _Stream(httpx2.AsyncByteStream):
 
 
 async def _bounded(stream: httpx2.AsyncByteStream, left: int) -> AsyncIterator[bytes]:
-    """The content of an answer up to a size."""
+    """The content of an answer, limited in size."""
     async for chunk in stream:
         left -= len(chunk)
         if left < 0:
@@ -146,15 +146,15 @@ async def _bounded(stream: httpx2.AsyncByteStream, left: int) -> AsyncIterator[b
 async def _rewritten(
     stream: httpx2.AsyncByteStream, most: int, rewritten: Callable[[bytes], bytes], *, by_line: bool
 ) -> AsyncIterator[bytes]:
-    """The content of an answer as it is rewritten: as a whole, or line by line."""
-    held = bytearray()
+    """The rewritten content of an answer: as a whole, or line by line."""
+    pending = bytearray()
     async for chunk in stream:
-        before = len(held)
-        held += chunk
-        whole = max(held.rfind(b"\n", before), held.rfind(b"\r", before)) + 1 if by_line else 0
-        for line in bytes(held[:whole]).splitlines(keepends=True):
+        before = len(pending)
+        pending += chunk
+        whole = max(pending.rfind(b"\n", before), pending.rfind(b"\r", before)) + 1 if by_line else 0
+        for line in bytes(pending[:whole]).splitlines(keepends=True):
             yield rewritten(line)
-        del held[:whole]
-        if len(held) > most:
+        del pending[:whole]
+        if len(pending) > most:
             raise httpx2.ReadError("a line of its answer is too large")
-    yield rewritten(bytes(held))
+    yield rewritten(bytes(pending))

@@ -1,4 +1,4 @@
-"""Reading images, audio and files that messages name: below the roots, from public hosts, once in a run (M10, D12)."""
+"""Reads images, audio and files that messages name: below the roots, from public hosts, once per run (M10, D12)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .media_types import media_type_of
 from .roots import locate, read_below
 
 _CONTENT = "*/*"
-"""What a server is asked for."""
+"""The content types that a server is asked for."""
 
 
 _Key: TypeAlias = "tuple[str, str | None, tuple[Path, ...]]"
 
 
 class _Content(NamedTuple):
-    """Content in base64, its size in bytes, its SHA-256 in hex, and what it seems to be."""
+    """Content in base64, its size in bytes, its SHA-256 in hex, and its guessed media type."""
 
     data: str
     size: int
@@ -39,9 +39,9 @@ class _Content(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaReader:
-    """Reads what the messages of one run name, each once, so that it stays the same for as long as the run.
+    """Reads the media of one run's messages, each once, so that they stay the same for the whole run.
 
-    Paths lead below `roots`; what is from outside reaches URLs alone. `most` bounds the bytes of all of them together.
+    Paths lead below `roots`; messages from outside may only name URLs. `most` bounds the bytes of all media together.
     """
 
     roots: Sequence[Path]
@@ -57,33 +57,33 @@ class MediaReader:
         return replace(self, roots=[*self.roots, *(root for root in roots if root not in self.roots)])
 
     async def __call__(self, media: SentMedia, takes: Takes) -> SentMedia:
-        """The content of what a message names, or its address, where the provider is to read that.
+        """Media with its content, or with its address if the provider is to read it.
 
         Raises:
-            MessageError: it can't be read, is larger than what is left, or of a type that the model doesn't take.
+            MessageError: it can't be read, exceeds the remaining size, or is of a type that the model doesn't take.
         """
         try:
-            if self._is_handed_on(media, takes):
+            if self._is_passed_on(media, takes):
                 return self._address(media, takes)
             where = media.get("url") or media.get("path") or media.get("data", "")
             key = (where, media.get("origin"), tuple(self.roots))
             async with self._locks[key]:
                 if key not in self._read:
                     await self._take(key, media)
-            data, size, digest, found = self._read[key]
-            own: SentMedia = {"kind": media["kind"], "name": media["name"]}
+            data, size, digest, guessed = self._read[key]
+            sent: SentMedia = {"kind": media["kind"], "name": media["name"]}
             if "detail" in media:
-                own["detail"] = media["detail"]
-            own["media_type"] = _fitting(media, media.get("media_type") or found, takes)
-            return {**own, "data": data, "size": size, "sha256": digest}
+                sent["detail"] = media["detail"]
+            sent["media_type"] = _check_type(media, media.get("media_type") or guessed, takes)
+            return {**sent, "data": data, "size": size, "sha256": digest}
         except _Refused as error:
             raise _error(media, str(error)) from None
         except DelegateError as error:
             raise _error(media, error.reason) from None
 
     @staticmethod
-    def _is_handed_on(media: SentMedia, takes: Takes) -> bool:
-        """Whether the provider is to read the address. One from outside may lead anywhere: it is read by our rules."""
+    def _is_passed_on(media: SentMedia, takes: Takes) -> bool:
+        """Whether the provider is to read the address; an address from outside may lead anywhere, so we read it."""
         if "url" not in media or is_url(media.get("origin")) or media.get("fetch") is True:
             return False
         if media["kind"] in takes.urls:
@@ -94,23 +94,23 @@ class MediaReader:
 
     @staticmethod
     def _address(media: SentMedia, takes: Takes) -> SentMedia:
-        own: SentMedia = {"kind": media["kind"], "name": media["name"], "url": media.get("url", "")}
+        sent: SentMedia = {"kind": media["kind"], "name": media["name"], "url": media.get("url", "")}
         if "detail" in media:
-            own["detail"] = media["detail"]
-        if (known := _type_by_name(media)) is not None:
-            own["media_type"] = _fitting(media, known, takes)
-        return own
+            sent["detail"] = media["detail"]
+        if (media_type := _type_by_name(media)) is not None:
+            sent["media_type"] = _check_type(media, media_type, takes)
+        return sent
 
     async def _take(self, key: _Key, media: SentMedia) -> None:
         content = await self._bytes(media, self._left())
-        found = await asyncio.to_thread(_described, content, media["name"])
-        if found.size > self._left():  # others may have been read meanwhile
+        described = await asyncio.to_thread(_describe, content, media["name"])
+        if described.size > self._left():  # other media may have been read meanwhile
             raise _Refused(f"the media of the run have more than {self.most} bytes (max_media_bytes)")
-        self._read[key] = found
+        self._read[key] = described
 
     def _left(self) -> int:
-        """How many bytes more the media of the run may have, each counted once."""
-        return self.most - sum(one.size for one in self._read.values())
+        """The remaining bytes for the media of the run, each counted once."""
+        return self.most - sum(content.size for content in self._read.values())
 
     async def _bytes(self, media: SentMedia, left: int) -> bytes:
         if "data" in media:
@@ -124,15 +124,15 @@ class MediaReader:
 
 def _below(reference: str, origin: str | None, roots: Sequence[Path], most: int) -> bytes:
     bases = [Path(origin).parent] if origin else list(roots)
-    return read_below(locate(reference, bases, roots, what="file"), roots, most)
+    return read_below(locate(reference, bases, roots, kind="file"), roots, most)
 
 
 def size_and_digest(
     message: JsonObject, origin: str | None, roots: Sequence[Path], most: int
 ) -> tuple[int, str] | None:
-    """How many bytes an image, audio or a file of a context has, and their SHA-256; None where they can't be read here.
+    """The size in bytes and the SHA-256 of an image, audio or file of a context; None if it can't be read here.
 
-    That of a URL is not known before a model asks for it.
+    URLs aren't read before a model is asked.
     """
     try:
         if "data" in message:
@@ -147,7 +147,7 @@ def size_and_digest(
 
 
 class _Refused(Exception):
-    """Why something can't go along, in words."""
+    """Why media can't be sent."""
 
 
 def _error(media: SentMedia, reason: str) -> MessageError:
@@ -164,7 +164,7 @@ def _decoded(data: str, most: int) -> bytes:
         raise _Refused("'data' must be base64") from None
 
 
-def _described(content: bytes, name: str) -> _Content:
+def _describe(content: bytes, name: str) -> _Content:
     return _Content(
         b64encode(content).decode(), len(content), sha256(content).hexdigest(), media_type_of(content, name)
     )
@@ -174,14 +174,14 @@ def _type_by_name(media: SentMedia) -> str | None:
     return media.get("media_type") or media_type_of(b"", media["name"])
 
 
-def _fitting(media: SentMedia, found: str | None, takes: Takes) -> str:
-    """The media type, where the message may have it and the model takes it."""
+def _check_type(media: SentMedia, media_type: str | None, takes: Takes) -> str:
+    """The media type, checked against the kind of the message and what the model takes."""
     kind = media["kind"]
-    if found is None:
+    if media_type is None:
         raise _Refused("its content and its name don't say what it is: give its 'media_type'")
-    if kind != "file" and not found.startswith(f"{kind}/"):
-        raise _Refused(f"it is {found}")
-    if not takes.has_type(kind, found):
-        known = ", ".join(f"{one}…" if one.endswith("/") else one for one in takes.types.get(kind, ()))
-        raise _Refused(f"the model takes no {found}; it takes {known}")
-    return found
+    if kind != "file" and not media_type.startswith(f"{kind}/"):
+        raise _Refused(f"it is {media_type}")
+    if not takes.has_type(kind, media_type):
+        accepted = ", ".join(f"{prefix}…" if prefix.endswith("/") else prefix for prefix in takes.types.get(kind, ()))
+        raise _Refused(f"the model takes no {media_type}; it takes {accepted}")
+    return media_type

@@ -1,4 +1,4 @@
-"""What some content is, by how it begins, or by its name."""
+"""Media types of content, by its first bytes or its name."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _SPELLINGS = {"audio/x-wav": "audio/wav", "audio/mp3": "audio/mpeg", "image/jpg"
 
 
 def media_type_of(content: bytes, name: str) -> str | None:
-    """The media type of some content, None where neither says it."""
-    if content[:4] == b"RIFF" and (found := _IN_RIFF.get(content[8:12])) is not None:
-        return found
+    """The media type of content, None if neither its first bytes nor its name tell."""
+    if content[:4] == b"RIFF" and (media_type := _IN_RIFF.get(content[8:12])) is not None:
+        return media_type
     for beginning, media_type in _BEGINNINGS:
         if content.startswith(beginning):
             return media_type
-    guessed, encoding = _known().guess_type(name)
+    guessed, encoding = _registry().guess_type(name)
     return None if guessed is None or encoding is not None else _SPELLINGS.get(guessed, guessed)
 
 
 @cache
-def _known() -> MimeTypes:
-    # Without the files of the system: the same everywhere.
-    known = MimeTypes(filenames=())
-    known.add_type("image/webp", ".webp")
-    known.add_type("text/markdown", ".md")
-    return known
+def _registry() -> MimeTypes:
+    # Without the system's files, so that it is the same everywhere.
+    registry = MimeTypes(filenames=())
+    registry.add_type("image/webp", ".webp")
+    registry.add_type("text/markdown", ".md")
+    return registry

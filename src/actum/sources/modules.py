@@ -1,7 +1,7 @@
-"""The Python modules that an Idea names: where their files are, and loading them, so that they register Activities.
+"""Finds the files of Python modules that an Idea names, and loads them, so that they register Activities.
 
-Loading is for `run`, `resume`, `call` and `pin` alone, by which a user says "run this"; what only looks reads pins.
-Either way an Idea names only modules below its roots, and what its user names may lie anywhere (D12).
+Only `run`, `resume`, `call` and `pin` load modules, because their user says "run this"; other commands read pins. In
+both cases an Idea may name only modules below its roots, while its user may name any (D12).
 """
 
 from __future__ import annotations
@@ -18,42 +18,41 @@ from .roots import root_of
 
 
 class ModuleMissing(IdeaError):
-    """There is no such module on this machine; on another one there may be."""
+    """The module isn't on this machine; it may be on another one."""
 
 
 def find_module(name: str, base: Path, roots: Sequence[Path] | None) -> Path | None:
-    """The file of a module, named as Python does or by its path relative to `base`; nothing of it is run.
+    """The file of a module, named as in Python or by its path relative to `base`; it isn't run.
 
     `roots` are the folders below which it must lie, None if it was the user who named it.
 
     Returns:
-        None for a module that the program has imported itself: to name that one runs nothing.
+        None for a module that the program has already imported.
 
     Raises:
-        IdeaError: there is none, or it lies outside the roots.
+        IdeaError: there is no such module, or it lies outside the roots.
     """
     if not name.endswith(".py") and name in sys.modules:
         return None
     try:
         path = (base / name).resolve() if name.endswith(".py") else _file_of(name)
     except (OSError, RuntimeError, ValueError):  # a loop of links; a null character
-        raise _wrong(name, "not the name of a module or a file") from None
+        raise _error(name, "not the name of a module or a file") from None
     if roots is not None and (path is None or root_of(path, roots) is None):
-        raise _wrong(
-            name, "outside the folders that the Idea may reach (--root), and not named by its user (--activities)"
-        )
+        reason = "outside the folders that the Idea may reach (--root), and not named by its user (--activities)"
+        raise _error(name, reason)
     if path is None:
-        raise ModuleMissing(_wrong(name, f"no module {name!r}").message)
+        raise _error(name, f"no module {name!r}", ModuleMissing)
     if not is_file(path):
-        raise ModuleMissing(_wrong(name, "no such file").message)
+        raise _error(name, "no such file", ModuleMissing)
     return path
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file of this name, which may be none that a file can have."""
+    """Whether there is a file at this path, which may be no possible path."""
     try:
         return path.is_file()
-    except (OSError, ValueError):  # too long; what the system can't write
+    except (OSError, ValueError):  # too long, or not encodable
         return False
 
 
@@ -63,10 +62,10 @@ def load_activities(name: str, base: Path, roots: Sequence[Path] | None = None) 
     `roots` as for `find_module`.
 
     Returns:
-        What the module is called once it is imported.
+        The name of the imported module.
 
     Raises:
-        IdeaError: there is none, it lies outside the roots, or it fails.
+        IdeaError: there is no such module, it lies outside the roots, or it fails.
     """
     path = find_module(name, base, roots)
     try:
@@ -76,24 +75,24 @@ def load_activities(name: str, base: Path, roots: Sequence[Path] | None = None) 
     except ActumError:
         raise
     except ModuleNotFoundError as error:
-        raise ModuleMissing(_wrong(name, f"no module {error.name!r}").message) from error
+        raise _error(name, f"no module {error.name!r}", ModuleMissing) from error
     except (Exception, SystemExit) as error:
         raise IdeaError(f"the Activities {name!r} can't be imported: {type(error).__name__}: {error}") from error
 
 
-def function_named(named: str, load: Callable[[str], str]) -> Callable[..., Any]:
+def function_named(reference: str, load: Callable[[str], str]) -> Callable[..., Any]:
     """The function that a text such as `desk.py:shop` names.
 
     Args:
         named: a module, as for `find_module`, and the function in it.
-        load: imports a module and returns what it is called then.
+        load: imports a module and returns its name.
 
     Raises:
         IdeaError: there is no such module or function, or the module fails.
     """
-    module, _, name = named.rpartition(":")
+    module, _, name = reference.rpartition(":")
     if not module or not name:
-        raise IdeaError(f"a function is named by its module and its name, desk.py:shop; {named!r} names none")
+        raise IdeaError(f"a function is named by its module and its name, desk.py:shop; {reference!r} names none")
     try:
         function = getattr(sys.modules[load(module)], name, None)
     except IdeaError as error:
@@ -103,30 +102,30 @@ def function_named(named: str, load: Callable[[str], str]) -> Callable[..., Any]
     return function
 
 
-def _wrong(name: str, reason: str) -> IdeaError:
-    return IdeaError(f"the Activities {name!r}: {reason}")
+def _error(name: str, reason: str, kind: type[IdeaError] = IdeaError) -> IdeaError:
+    return kind(f"the Activities {name!r}: {reason}")
 
 
 def _file_of(name: str) -> Path | None:
-    """The file of a module, found as an import would, but without importing the packages around it."""
+    """The file of a module, found as by an import, but without importing its parent packages."""
     top, *inner = name.split(".")
     if not all(part.isidentifier() for part in (top, *inner)):
         raise ValueError(name)
     spec = importlib.util.find_spec(top)
     if spec is None:
         return None
-    folders = [Path(one) for one in spec.submodule_search_locations or ()]
+    folders = [Path(location) for location in spec.submodule_search_locations or ()]
     file = Path(spec.origin) if spec.has_location and spec.origin else None
     for part in inner:
-        found = _inside(part, folders)
-        if found is None:
+        path = _find_inside(part, folders)
+        if path is None:
             return None
-        file, folders = found, [found.parent] if found.name == "__init__.py" else []
+        file, folders = path, [path.parent] if path.name == "__init__.py" else []
     return None if file is None else file.resolve()
 
 
-def _inside(part: str, folders: Sequence[Path]) -> Path | None:
-    candidates = (folder / one for folder in folders for one in (f"{part}/__init__.py", f"{part}.py"))
+def _find_inside(part: str, folders: Sequence[Path]) -> Path | None:
+    candidates = (folder / name for folder in folders for name in (f"{part}/__init__.py", f"{part}.py"))
     return next((path for path in candidates if is_file(path)), None)
 
 
@@ -139,7 +138,7 @@ def _import_file(path: Path) -> str:
     if spec is None or spec.loader is None:
         raise IdeaError(f"the Activities {str(path)!r}: not a Python file")
     module = importlib.util.module_from_spec(spec)
-    # As for a script, modules beside the file can be imported by its name.
+    # As with a script, the file can import modules in its folder.
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     sys.modules[module_name] = module

@@ -1,4 +1,4 @@
-"""Where a connection may lead: a host is looked up once, its addresses are judged, and one of those is used (D12)."""
+"""Judges connections: a host is looked up once, its addresses are judged, and one of those is used (D12)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _INNER_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa")
-"""Domains that no public host has: not even looked up."""
+"""Domains without public hosts, which aren't even looked up."""
 _NOT_PUBLIC_4 = (
     IPv4Network("192.0.0.0/24"),  # the IETF's own; clouds keep platform services there
     IPv4Network("192.88.99.0/24"),  # relays of 6to4
@@ -35,7 +35,7 @@ _ISATAP = {0x00005EFE, 0x02005EFE}
 def is_public(address: str) -> bool:
     """Whether an IP address belongs to a host on the public internet, also if it embeds another address.
 
-    What Python calls global is not enough: to it, translated and tunnelled forms of private addresses are global.
+    Python's `is_global` is not enough: it is true of translated and tunnelled forms of private addresses.
     """
     try:
         parsed = ip_address(address)
@@ -47,7 +47,7 @@ def is_public(address: str) -> bool:
 
 
 def _is_public_4(address: IPv4Address) -> bool:
-    is_set_apart = address.is_multicast or address.is_reserved or any(address in one for one in _NOT_PUBLIC_4)
+    is_set_apart = address.is_multicast or address.is_reserved or any(address in network for network in _NOT_PUBLIC_4)
     return address.is_global and not is_set_apart
 
 
@@ -56,13 +56,13 @@ def _is_public_6(address: IPv6Address) -> bool:
         return _is_public_4(address.ipv4_mapped)
     if address in _NAT64:
         return _is_public_4(IPv4Address(int(address) & 0xFFFFFFFF))
-    if address not in _UNICAST_6 or any(address in one for one in _TUNNELS_6):
+    if address not in _UNICAST_6 or any(address in network for network in _TUNNELS_6):
         return False
     return address.is_global and (int(address) >> 32) & 0xFFFFFFFF not in _ISATAP
 
 
 def is_inner_name(host: str) -> bool:
-    """Whether a name can only mean a host of this machine or its network: one word, or of a domain set apart."""
+    """Whether a name can only mean a host of this machine or its network: one word, or in a reserved domain."""
     name = host.rstrip(".").lower()
     return "." not in name or any(name == inner or name.endswith(f".{inner}") for inner in _INNER_NAMES)
 
@@ -71,8 +71,8 @@ def literal_address(host: str) -> str | None:
     """The address that a host is written as, None if it is a name.
 
     Raises:
-        ValueError: for a number in any other form than the usual one: some resolvers read `2130706433`, `0x7f.1` or
-            `0177.0.0.1` as 127.0.0.1.
+        ValueError: for a number in an unusual form: some resolvers read `2130706433`, `0x7f.1` or `0177.0.0.1` as
+            127.0.0.1.
     """
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if ":" in bare:
@@ -90,9 +90,9 @@ Connect: TypeAlias = "Callable[[str, int], Awaitable[AsyncNetworkStream]]"
 
 
 class Network:
-    """The network behind a client: every connection leads to addresses that were judged for it.
+    """The network behind a client: every connection leads to an address that was judged for it.
 
-    `at` is how errors name what is connected to. `allow_hosts` are hosts (`name` or `name:port`) that may be private.
+    `at` is the destination's name in errors. `allow_hosts` are hosts (`name` or `name:port`) that may be private.
     """
 
     def __init__(
@@ -105,15 +105,15 @@ class Network:
     ) -> None:
         self._at = at
         self._allowed = {host.lower().rstrip(".") for host in allow_hosts}
-        self._resolve = resolve or _resolved
-        self._connect = connect or _connected
+        self._resolve = resolve or _resolve_host
+        self._connect = connect or _open_connection
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host, none of them private unless it is allowed.
 
         Raises:
-            DelegateForbidden: it leads where it may not.
-            DelegateError: it can't be found.
+            DelegateForbidden: the host may not be called.
+            DelegateError: the host can't be found.
         """
         at, host = self._at, host.lower()
         name = host.rstrip(".")
@@ -128,9 +128,9 @@ class Network:
             addresses = [literal] if literal is not None else await self._resolve(host, port)
         except OSError as error:
             raise DelegateError(f"{at}: {host!r} can't be found ({error.strerror or error})") from None
-        except ValueError:  # a part of it is too long, or empty, or holds what no name can hold
+        except ValueError:  # a label is too long, empty or invalid
             raise DelegateError(f"{at}: {host!r} is not the name of a host") from None
-        # One private address is enough: which of several is connected to may be in the hands of whoever runs the name.
+        # One private address is enough: the owner of the name may decide which of several is used.
         if not is_allowed and not all(map(is_public, addresses)):
             raise DelegateForbidden(f"{at}: {host!r} has an address that is not public; allow_hosts allows it")
         if not addresses:
@@ -150,20 +150,20 @@ class Network:
         raise httpcore2.ConnectError(f"no address of {host} can be reached") from failure
 
     async def connect_unix_socket(self, path: str, **_: Any) -> AsyncNetworkStream:
-        """Never: a URL leads to no socket file."""
+        """Refuse: a URL leads to no socket file."""
         raise NotImplementedError("a URL never leads to a socket file")
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, as the pool of connections asks."""
+        """Wait, for the pool of connections."""
         await asyncio.sleep(seconds)
 
 
-async def _resolved(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+async def _resolve_host(host: str, port: int) -> list[str]:
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
-async def _connected(address: str, port: int) -> AsyncNetworkStream:
+async def _open_connection(address: str, port: int) -> AsyncNetworkStream:
     from httpcore2 import AnyIOBackend
 
     backend: Any = AnyIOBackend()

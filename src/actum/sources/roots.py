@@ -1,4 +1,4 @@
-"""Reading files that data has named: only below the folders that the caller gave (D12)."""
+"""Reads files that data names: only below the folders that the caller gave (D12)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pathlib import Path
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
 
 _BELOW = os.open in os.supports_dir_fd
-"""Whether a file can be opened step by step from its root, so that no link can be slipped in on the way."""
+"""Whether a file can be opened folder by folder from its root, so that no link can be slipped in."""
 
 
 def folders(roots: Iterable[str | Path] | str | Path) -> list[Path]:
-    """The folders that were given, or the only one: a text isn't a list of letters, of which `/` would be one."""
+    """The given folders, or the single one: a text is a path, not a list of letters, one of which may be `/`."""
     return [Path(root) for root in ([roots] if isinstance(roots, str | Path) else roots)]
 
 
 def default_roots(source: Path | None) -> list[Path]:
     """The folders that the paths of a local Idea may lead into, unless its user names others (D17).
 
-    The current folder where the Idea lies below it, else the Idea's own; that is where a name is looked for first.
+    The Idea's own folder, searched first, and the current folder if the Idea lies below it.
     """
     if source is None:
         return []
-    folder, here = source.parent.resolve(), Path.cwd().resolve()
-    return [folder, here] if folder.is_relative_to(here) and folder != here else [folder]
+    folder, current = source.parent.resolve(), Path.cwd().resolve()
+    return [folder, current] if folder.is_relative_to(current) and folder != current else [folder]
 
 
 def locate(
@@ -35,25 +35,25 @@ def locate(
     roots: Sequence[Path],
     suffixes: Sequence[str] = ("",),
     *,
-    what: str = "delegate",
+    kind: str = "delegate",
 ) -> Path:
     """The file that a relative path names, tried from each base and with each suffix; it lies below a root.
 
-    `what` it is called in errors.
+    `kind` is its name in errors.
 
     Raises:
-        DelegateForbidden: it leads out of all roots, whether there is anything or not.
+        DelegateForbidden: it leads out of all roots, whether there is a file or not.
         DelegateNotFound: there is no such file.
     """
     if not roots:
-        raise DelegateNotFound(f"there is no {what} {reference!r}, and no folders (roots) to look for files in")
+        raise DelegateNotFound(f"there is no {kind} {reference!r}, and no folders (roots) to look for files in")
     inside = [path for path in _candidates(reference, bases, suffixes) if root_of(path, roots) is not None]
     if not inside:
         raise DelegateForbidden(f"{reference!r} leads out of the folders that the agent may read (roots)")
     for path in inside:
         if path.is_file():
             return path
-    raise DelegateNotFound(f"there is no {what} {reference!r} in the folders that the agent may read")
+    raise DelegateNotFound(f"there is no {kind} {reference!r} in the folders that the agent may read")
 
 
 def root_of(path: Path, roots: Sequence[Path]) -> Path | None:
@@ -62,17 +62,17 @@ def root_of(path: Path, roots: Sequence[Path]) -> Path | None:
 
 
 def read_below(path: Path, roots: Sequence[Path], most: int) -> bytes:
-    """The content of a resolved path below a root; no link is followed any more.
+    """The content of a file at a resolved path below a root; links aren't followed.
 
     Raises:
-        DelegateForbidden: a link has been put in its way, it is not a regular file, or larger than `most` bytes.
+        DelegateForbidden: it lies outside the roots, is not a regular file, or is larger than `most` bytes.
         DelegateError: it can't be read.
     """
     root = root_of(path, roots)
     if root is None:
         raise DelegateForbidden(f"{path.name!r} lies outside the folders that the agent may read")
     try:
-        with os.fdopen(_opened(root, path.relative_to(root)), "rb") as file:
+        with os.fdopen(_open_below(root, path.relative_to(root)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise DelegateForbidden(f"{path.name!r} is not a regular file")
             content = file.read(most + 1)
@@ -94,7 +94,7 @@ def _candidates(reference: str, bases: Sequence[Path], suffixes: Sequence[str]) 
                 continue
 
 
-def _opened(root: Path, inside: Path) -> int:
+def _open_below(root: Path, inside: Path) -> int:
     # A pipe would block an ordinary open until somebody writes.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     if not _BELOW:

@@ -1,7 +1,7 @@
-"""A run's log beside its file: what the run does, written before anything is built on it (L8).
+"""A run's log beside its file: each step of the run, written before anything is built on it (L8).
 
-The first line says to which run the log belongs, and every line ends with a checksum of all lines up to it: what was
-changed by anything but a run is refused.
+The first line names the run, and every line ends with a checksum of all lines up to it, so that a log is refused that
+anything but a run changed.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | g
 
 
 class RunOpen(IdeaError):
-    """Another process has a run open: nothing is wrong with its file."""
+    """Another process has the run open; its file is intact."""
 
 
 class RunLog:
-    """Takes the entries of one run, a line each. While it is open no other process can continue the same run.
+    """Writes the entries of one run, a line each. While it is open, no other process can continue the run.
 
-    A line is written at once and not waited for: it is in the hands of the system when the next call starts, so that a
-    killed process loses none; a machine that loses its power may lose the last ones.
+    A line is written at once, but not synced: the system has it when the next call starts, so a killed process loses
+    none; a power failure may lose the last ones.
     """
 
     def __init__(self, run: Path) -> None:
         self.path = run.with_name(run.name + ".log")
         self.run = ""
-        """The id of the run whose log it is; said before the first entry is written."""
+        """The id of the run; set before the first entry is written."""
+        self.is_empty = True
+        """Whether it holds nothing that the run's file doesn't."""
         self._file: int | None = None
-        self._is_empty = True
         self._is_broken = False
         self._checksum = 0
 
@@ -59,7 +60,7 @@ class RunLog:
             raise IdeaError(f"{self.path}: a log must be a regular file")
         try:
             _lock(self._file, self.path)
-            self._is_empty = not os.fstat(self._file).st_size
+            self.is_empty = not os.fstat(self._file).st_size
         except BaseException:
             self._close()
             raise
@@ -67,7 +68,7 @@ class RunLog:
 
     @contextmanager
     def reading(self) -> Generator[None]:
-        """Open it to read its entries alone, also while another process writes it; it may be missing."""
+        """Open it only to read its entries, also while another process writes it; it may be missing."""
         with suppress(FileNotFoundError):
             self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         try:
@@ -83,26 +84,21 @@ class RunLog:
             os.close(self._file)
             self._file = None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it holds nothing that the run's file doesn't."""
-        return self._is_empty
-
     def __call__(self, entry: JsonObject) -> None:
         """Write one entry.
 
         Raises:
-            IdeaError: it can't be written; the run ends, since what it did would not be known.
+            IdeaError: it can't be written; the run ends, since its steps would be lost.
         """
         assert self._file is not None
         if self._is_broken:
             raise IdeaError(f"{self.path}: an earlier entry could not be written, so nothing more is")
         try:
-            lines = b"" if not self._is_empty else self._sealed({"at": [], _BELONGS: self.run})
+            lines = b"" if not self.is_empty else self._sealed({"at": [], _BELONGS: self.run})
             lines += self._sealed(entry)
         except (ValueError, RecursionError):
             raise IdeaError(f"{self.path}: an entry that could not be read again is not written") from None
-        self._is_broken, self._is_empty = True, False  # until the whole line is there: nothing may follow a part of one
+        self._is_broken, self.is_empty = True, False  # until the line is complete: nothing may follow a part of one
         try:
             written = os.write(self._file, lines)
         except OSError as error:
@@ -112,10 +108,10 @@ class RunLog:
         self._is_broken = False
 
     def _sealed(self, entry: JsonObject) -> bytes:
-        """The line of an entry, which is known to be readable again.
+        """The line of an entry, checked to be readable again.
 
         Raises:
-            ValueError: it isn't.
+            ValueError: it isn't readable.
         """
         text = encode(entry)
         check_depth(text)
@@ -124,10 +120,10 @@ class RunLog:
         return body[:-1] + b',"crc":"%08x"}\n' % self._checksum
 
     def entries(self) -> Iterator[JsonObject]:
-        """What has been written; a last line that was cut is left out.
+        """The written entries, without a last line that was cut.
 
         Raises:
-            IdeaError: it belongs to another run; or for a line that is not an entry as it was written, naming it.
+            IdeaError: the log belongs to another run, or a line is damaged; names the line.
         """
         self._checksum = 0
         if self._file is None:
@@ -136,7 +132,7 @@ class RunLog:
             if not line.endswith(b"\n"):
                 if self._holds_an_entry(line):
                     raise IdeaError(f"{self.path}: line {number} is damaged: it doesn't end as it was written")
-                return  # a part of a line, of a process that was killed
+                return  # the process was killed while it wrote the line
             if not line.strip():
                 continue
             entry = self._entry(line[:-1], number)
@@ -176,15 +172,15 @@ class RunLog:
         return entry
 
     def _holds_an_entry(self, line: bytes) -> bool:
-        """Whether a whole entry stands in a line that has no end: it was written, and what follows it was changed."""
+        """Whether a line without an end holds a complete entry, so that it was damaged later, not cut."""
         ends = _SEAL.finditer(line)
         return any(crc32(line[: seal.start()] + b"}", self._checksum) == int(seal[1], 16) for seal in ends)
 
     def clear(self) -> None:
-        """Begin again, once the run's file holds what the log held."""
+        """Empty the log, once the run's file holds its entries."""
         assert self._file is not None
         os.ftruncate(self._file, 0)
-        self._is_broken, self._is_empty, self._checksum = False, True, 0
+        self._is_broken, self.is_empty, self._checksum = False, True, 0
 
 
 _LENGTH = len(b',"crc":"00000000"}')
@@ -194,7 +190,7 @@ def _lock(file: int, path: Path) -> None:
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
-        return  # Windows: its user sees to it that no two processes continue one run at once
+        return  # Windows: users must not continue one run in two processes
     try:
         flock(file, LOCK_EX | LOCK_NB)
     except OSError:
