@@ -159,11 +159,11 @@ class _Parser:
         self.terms = 0
 
     def each(self, depth: int) -> Expression:
-        parts = self._separated(_EACH, lambda: self.first(depth))
+        parts = self._parse_separated(_EACH, lambda: self.first(depth))
         return parts[0] if len(parts) == 1 else Each(tuple(parts))
 
     def first(self, depth: int) -> Expression:
-        options = self._separated(_FIRST, lambda: self.term(depth))
+        options = self._parse_separated(_FIRST, lambda: self.term(depth))
         return options[0] if len(options) == 1 else First(tuple(options))
 
     def term(self, depth: int) -> Expression:
@@ -186,7 +186,7 @@ class _Parser:
     def fail(self, expected: str) -> None:
         raise ReferenceSyntax(f"{expected} is expected at character {self.position} of {clip(self.text)!r}")
 
-    def _separated(self, separator: re.Pattern[str], item: Callable[[], Expression]) -> list[Expression]:
+    def _parse_separated(self, separator: re.Pattern[str], item: Callable[[], Expression]) -> list[Expression]:
         items = [item()]
         while match := separator.match(self.text, self.position):
             self.position = match.end()

@@ -55,7 +55,7 @@ class Fold:
             if old is not MISSING:
                 self._erase(path)
             return
-        new = _applied(method, old, value, path)
+        new = _apply(method, old, value, path)
         if new is not old:
             self._place(path, new)
 
@@ -153,7 +153,7 @@ def check_path(root: Any, path: Path) -> None:
         value = _member(value, segment)
 
 
-def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
+def _apply(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
     match method:
         case "merge" if is_object(old) and is_object(value):
             return _merge(old, value)
@@ -161,13 +161,13 @@ def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
             old.update(exported(value))
             return old
         case "push":
-            return _extended(old, [exported(value)], path)
+            return _extend(old, [exported(value)], path)
         case "concat" if isinstance(value, str) and old is MISSING:
             return value
         case "concat" if isinstance(value, str) and isinstance(old, str):
             return old + value
         case "concat" if isinstance(value, list):
-            return _extended(old, exported(value), path)
+            return _extend(old, exported(value), path)
         case "concat":
             raise UnfitWrite(f"concat joins two strings or two lists, at {_describe(path)} they are neither")
         case _:  # set, or nothing is there that it could be merged with
@@ -178,7 +178,7 @@ def _describe(path: Path) -> str:
     return print_path(path) or "the value"
 
 
-def _extended(old: Any, items: list[Any], path: Path) -> list[Any]:
+def _extend(old: Any, items: list[Any], path: Path) -> list[Any]:
     if old is MISSING or old is None:
         return items
     if not is_list(old):
@@ -250,11 +250,11 @@ class Overlay:
         if not cells:
             return self._shared.read(path)
         if None in cells:
-            return self._folded(cells, None).read(path)
+            return self._fold_of(cells, None).read(path)
         if not path:
-            return self._whole(cells).read()
+            return self._fold_whole(cells).read()
         if path[0] in cells:
-            return self._folded(cells, path[0]).read(path)
+            return self._fold_of(cells, path[0]).read(path)
         is_alike = type(next(iter(cells))) is type(path[0])  # else the instance made the root another container
         return self._shared.read(path) if is_alike else MISSING
 
@@ -264,11 +264,11 @@ class Overlay:
         if not cells:
             return MISSING
         if None in cells:
-            return self._folded(cells, None).read()
+            return self._fold_of(cells, None).read()
         fold = Fold()
         for key in cells:
             path = () if key is None else (key,)
-            value = self._folded(cells, key).read(path)
+            value = self._fold_of(cells, key).read(path)
             if value is not MISSING:
                 fold.graft(path, value)
         return fold.read()
@@ -300,26 +300,26 @@ class Overlay:
         elif key not in cells:
             cells[key] = _Cell([], Fold())
         try:
-            self._folded(cells, key).write(*write)
+            self._fold_of(cells, key).write(*write)
         except UnfitWrite:
             if not cells[key].writes:
                 del cells[key]
             raise
         cells[key].writes.append((write[0], write[1], exported(write[2])))
 
-    def _folded(self, cells: dict[Segment | None, _Cell], key: Segment | None) -> Fold:
+    def _fold_of(self, cells: dict[Segment | None, _Cell], key: Segment | None) -> Fold:
         cell = cells[key]
         version = self._version(key)
         if cell.version != version:
             base = () if key is None else (key,)
             try:
-                cell.fold = _folded_over(self._shared.read(base), base, cell.writes)
+                cell.fold = _fold_over(self._shared.read(base), base, cell.writes)
             except UnfitWrite:  # a later shared value doesn't fit the instance's writes: these win
-                cell.fold = _folded_over(MISSING, base, cell.writes)
+                cell.fold = _fold_over(MISSING, base, cell.writes)
             cell.version = version
         return cell.fold
 
-    def _whole(self, cells: dict[Segment | None, _Cell]) -> Fold:
+    def _fold_whole(self, cells: dict[Segment | None, _Cell]) -> Fold:
         shared = self._shared.read()
         container = list if isinstance(next(iter(cells)), int) else dict
         if isinstance(shared, container):
@@ -330,7 +330,7 @@ class Overlay:
             fold = Fold(container())
         for key in cells:
             path = () if key is None else (key,)
-            value = self._folded(cells, key).read(path)
+            value = self._fold_of(cells, key).read(path)
             if value is MISSING:
                 fold.write("erase", path, None)
             else:
@@ -338,7 +338,7 @@ class Overlay:
         return fold
 
 
-def _folded_over(shared: Any, base: Path, writes: Iterable[_Write]) -> Fold:
+def _fold_over(shared: Any, base: Path, writes: Iterable[_Write]) -> Fold:
     fold = Fold()
     if shared is not MISSING:
         fold.graft(base, shared)

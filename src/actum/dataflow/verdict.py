@@ -84,7 +84,7 @@ class _Judgement:
                 self._dependents[blocker.number].append(node)
         self._spread({node: verdict for node in waiting if (verdict := self._held_verdict(node)) is not None})
         if frees:
-            self._spread({node: CallFate(Fate.FREE) for node in waiting if self._stands(node)})
+            self._spread({node: CallFate(Fate.FREE) for node in waiting if self._is_free(node)})
         undecided = {node.number: node for node in waiting if node.number not in self._decided}
         for node in undecided.values():
             self._open[node.number] = sum(blocker.number in undecided for blocker in self._blockers(node))
@@ -98,11 +98,11 @@ class _Judgement:
         """The verdict of a call that a gate holds, or a call that is held; None for any other."""
         if node.awaits_else:
             return None
-        verdicts = [outlook for outlook in self._leaves(node) if isinstance(outlook, CallFate)]
+        verdicts = [outlook for outlook in self._outlooks(node) if isinstance(outlook, CallFate)]
         held = [verdict for verdict in verdicts if verdict.fate is Fate.PROPOSAL]
         return CallFate(Fate.PROPOSAL, tuple(ref for verdict in held for ref in verdict.references)) if held else None
 
-    def _stands(self, node: Node) -> bool:
+    def _is_free(self, node: Node) -> bool:
         return all(
             node.comes_after(place) is None
             and (node.is_scope(place) or self._graph.known.value(node.read(place), node, place) is not MISSING)
@@ -130,7 +130,7 @@ class _Judgement:
             node = settled.popleft()
             if node.number not in self._decided:
                 parts = [self._fate_at(place, node) or _HELD_UP for place in sorted(node.unmet)]
-                self._decided[node.number] = _ended(min(parts, key=_gravity), node)
+                self._decided[node.number] = _final_fate(min(parts, key=_gravity), node)
             for dependent in self._dependents.pop(node.number, ()):
                 if dependent.number in self._open:
                     self._open[dependent.number] -= 1
@@ -153,7 +153,7 @@ class _Judgement:
         before = node.comes_after(place)
         if before is None:
             return self._fate(node.read(place), node, place)
-        outlook = _coming_after(before)
+        outlook = _outlook_after(before)
         if not isinstance(outlook, _Behind):
             return outlook
         decided = self._decided.get(before.number, _HELD_UP)
@@ -191,13 +191,13 @@ class _Judgement:
         return CallFate(Fate.FAILED, refs, (blocker,))
 
     def _blockers(self, node: Node) -> list[Node]:
-        outlooks = (outlook for outlook in self._leaves(node) if isinstance(outlook, _Behind))
+        outlooks = (outlook for outlook in self._outlooks(node) if isinstance(outlook, _Behind))
         return list({blocker.number: blocker for outlook in outlooks for blocker in outlook.nodes}.values())
 
-    def _leaves(self, node: Node) -> Iterator[_Outlook]:
+    def _outlooks(self, node: Node) -> Iterator[_Outlook]:
         for place in sorted(node.unmet):
             if (before := node.comes_after(place)) is not None:
-                if (outlook := _coming_after(before)) is not None:
+                if (outlook := _outlook_after(before)) is not None:
                     yield outlook
                 continue
             for reference in references(node.read(place)):
@@ -211,7 +211,7 @@ class _Judgement:
         if self._is_gate(reference) and not is_scope:
             is_open = self._graph.known.value(reference, node, place) is not MISSING
             return None if is_open else CallFate(Fate.PROPOSAL, (reference,))
-        waiting, first = self._writing(reference, node, is_scope=is_scope)
+        waiting, first = self._writers_of(reference, node, is_scope=is_scope)
         if is_scope or self._graph.known.value(reference, node, place) is not MISSING:
             last = inf if place in node.partial else node.number
             waiting = tuple(writer for writer in waiting if writer.number < last and writer is not node)
@@ -219,9 +219,9 @@ class _Judgement:
             first = {status: call for status, call in first.items() if status in _REPLACING and call.number < last}
             if not (waiting or first):
                 return None
-        return _Behind(reference, waiting) if waiting else _without_hope(reference, first)
+        return _Behind(reference, waiting) if waiting else _hopeless_fate(reference, first)
 
-    def _writing(
+    def _writers_of(
         self, reference: Reference, node: Node, *, is_scope: bool
     ) -> tuple[tuple[Node, ...], Mapping[Status, Node]]:
         """The calls that may write a path: those that wait, the first of them, and the first of each other status."""
@@ -247,7 +247,7 @@ _HELD_UP = CallFate(Fate.SKIPPED)
 """What can't be told: no reference of the call is known to be missing."""
 
 
-def _coming_after(before: Node) -> _Outlook | None:
+def _outlook_after(before: Node) -> _Outlook | None:
     """What a call that comes after another waits for; None once that has passed (C11, T14)."""
     match before.status:
         case Status.DONE if before.is_uncertain:
@@ -264,7 +264,7 @@ def _coming_after(before: Node) -> _Outlook | None:
             return _Behind(None, (before,))
 
 
-def _ended(verdict: CallFate, node: Node) -> CallFate:
+def _final_fate(verdict: CallFate, node: Node) -> CallFate:
     """The verdict of a call; one that waits for its `_else` can't be skipped, owed or held any more (C14)."""
     is_open = verdict.fate in {Fate.SKIPPED, Fate.OWED, Fate.PROPOSAL}
     return CallFate(Fate.FAILED, nodes=(node,)) if node.awaits_else and is_open else verdict
@@ -274,7 +274,7 @@ def _is_skipped_call(verdict: CallFate) -> bool:
     return verdict.fate is Fate.SKIPPED and all(reference.kind == CALLS for reference in verdict.references)
 
 
-def _without_hope(reference: Reference, writers: Mapping[Status, Node]) -> CallFate:
+def _hopeless_fate(reference: Reference, writers: Mapping[Status, Node]) -> CallFate:
     for status, fate in _FATES:
         if status in writers:
             return CallFate(fate, (reference,), (writers[status],))

@@ -61,7 +61,7 @@ class Emitter:
 
 def run_begun(run: str, model: Model | None, messages: Sequence[JsonObject], emit: Emitter) -> RunBegun:
     """What is told of a run as it begins: a delegate's is named as its call says, any other by its identity."""
-    name, version = _identity(messages) if not emit.path else (_delegate(emit.path[-1]), "")
+    name, version = _idea_identity(messages) if not emit.path else (_delegate_name(emit.path[-1]), "")
     return RunBegun(
         run=run,
         place=emit.within,
@@ -73,7 +73,7 @@ def run_begun(run: str, model: Model | None, messages: Sequence[JsonObject], emi
     )
 
 
-def _identity(messages: Sequence[JsonObject]) -> tuple[str, str]:
+def _idea_identity(messages: Sequence[JsonObject]) -> tuple[str, str]:
     """The name and the version of the Idea that is run, as far as they are known."""
     for message in messages:
         if message.get("type") == "meta":
@@ -83,7 +83,7 @@ def _identity(messages: Sequence[JsonObject]) -> tuple[str, str]:
     return "", ""
 
 
-def _delegate(call: Call) -> str:
+def _delegate_name(call: Call) -> str:
     """A delegate as the call names it that leads to it: what it says of itself may be from outside."""
     return redacted(str(call.get("_delegate") or call.tool))
 

@@ -83,14 +83,14 @@ class Setup:
             schema = per_instance(schema, self.context.instances)
             shape = shape.of_each()
         reading = TextBounds(self.context.memory(), budget.allowance)
-        return Judge(shape, _closed(encode(schema)), _identity(), reading)
+        return Judge(shape, _closed_validator(encode(schema)), _identity_validator(), reading)
 
 
 @cache
-def _identity() -> Validator:
+def _identity_validator() -> Validator:
     return Validator(META_SCHEMA)
 
 
 @lru_cache(maxsize=128)
-def _closed(schema: str) -> Validator:
+def _closed_validator(schema: str) -> Validator:
     return Validator(closed(json.loads(schema)))

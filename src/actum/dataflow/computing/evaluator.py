@@ -79,7 +79,7 @@ class _Program:
 
 
 @lru_cache(_KEPT)
-def _compiled(computation: Computation, optional: frozenset[ast.expr]) -> _Program:
+def _compile(computation: Computation, optional: frozenset[ast.expr]) -> _Program:
     """The program of an expression; a missing key of `optional` nodes reads as null."""
     compiler = Compiler(len(computation.references), optional, CONSTRUCTS)
     code = compiler.code(computation.tree)
@@ -95,7 +95,7 @@ def _evaluate(
     *,
     as_text: bool,
 ) -> Any:
-    program = _compiled(computation, optional)
+    program = _compile(computation, optional)
     meter = Meter(allowance)
     frame: list[Any] = [None] * program.places
     frame[: 1 + len(computation.references)] = [meter, *map(read, computation.references)]

@@ -106,7 +106,7 @@ def _sum(meter: Meter, values: Any, start: Any = 0) -> Any:
         raise ComputingError("the number is too large") from None
 
 
-def _judging(judge: Callable[[list[Any]], bool], name: str) -> Callable[[Meter, Any], bool]:
+def _judge_function(judge: Callable[[list[Any]], bool], name: str) -> Callable[[Meter, Any], bool]:
     def run(meter: Meter, values: Any) -> bool:
         values = items(values, name)
         meter.spend(len(values) >> 2)
@@ -332,10 +332,10 @@ FUNCTIONS: Mapping[str, Function] = {
         keywords=("key", "reverse"),
     ),
     "any": Function(
-        _judging(any, "any()"), _judged, "any(o.price > 100 for o in †state.orders)", "whether one is true"
+        _judge_function(any, "any()"), _judged, "any(o.price > 100 for o in †state.orders)", "whether one is true"
     ),
     "all": Function(
-        _judging(all, "all()"), _judged, "all(o.price > 100 for o in †state.orders)", "whether none is false"
+        _judge_function(all, "all()"), _judged, "all(o.price > 100 for o in †state.orders)", "whether none is false"
     ),
     "abs": Function(
         _abs,

@@ -98,7 +98,7 @@ def _list(compiler: Compiler, node: ast.ListComp | ast.GeneratorExp) -> Code:
 
         return append
 
-    return _gathered(place, list, _loops(compiler, node.generators, body))
+    return _gather(place, list, _loops(compiler, node.generators, body))
 
 
 def _object(compiler: Compiler, node: ast.DictComp) -> Code:
@@ -116,10 +116,10 @@ def _object(compiler: Compiler, node: ast.DictComp) -> Code:
 
         return put
 
-    return _gathered(place, dict, _loops(compiler, node.generators, body))
+    return _gather(place, dict, _loops(compiler, node.generators, body))
 
 
-def _gathered(place: int, empty: type[list[Any]] | type[dict[str, Any]], loop: Step) -> Code:
+def _gather(place: int, empty: type[list[Any]] | type[dict[str, Any]], loop: Step) -> Code:
     """What a comprehension's loops put together."""
 
     def gather(frame: Frame) -> Any:

@@ -34,7 +34,7 @@ _Owner = dict[str, Any]
 _PARTS = list_of(TEXT)
 
 
-def _plain(
+def _plain_method(
     method: Callable[..., Any], example: str, about: str = "", *, gives: Type = TEXT, least: int = 0, most: int = 0
 ) -> Function:
     """A method that takes texts only, and makes nothing much larger than its owner."""
@@ -49,7 +49,7 @@ def _plain(
     return Function(run, taking(TEXTS, "a text", gives), example, about, least=least, most=most)
 
 
-def _searching(method: Callable[..., Any], example: str) -> Function:
+def _search_method(method: Callable[..., Any], example: str) -> Function:
     """A method that looks for a text between two positions."""
     name = f".{method.__name__}()"
 
@@ -60,7 +60,7 @@ def _searching(method: Callable[..., Any], example: str) -> Function:
     return Function(run, taking(TEXTS, "a text", WHOLE, 2), example, most=3)
 
 
-def _ending(method: Callable[..., bool], example: str, about: str) -> Function:
+def _end_method(method: Callable[..., bool], example: str, about: str) -> Function:
     """A method that looks for one of some texts at an end."""
     name = f".{method.__name__}()"
 
@@ -72,7 +72,7 @@ def _ending(method: Callable[..., bool], example: str, about: str) -> Function:
     return Function(run, taking({"text", "list", "object"}, "a text or a list of texts", BOOLEAN), example, about)
 
 
-def _splitting(method: Callable[..., list[str]], example: str) -> Function:
+def _split_method(method: Callable[..., list[str]], example: str) -> Function:
     name = f".{method.__name__}()"
 
     def run(meter: Meter, owner: str, separator: Any = None, maxsplit: Any = -1) -> list[str]:
@@ -86,7 +86,7 @@ def _splitting(method: Callable[..., list[str]], example: str) -> Function:
     return Function(run, typed, example, least=0, most=2, keywords=("maxsplit",))
 
 
-def _padding(method: Callable[..., str], example: str, most: int = 2) -> Function:
+def _pad_method(method: Callable[..., str], example: str, most: int = 2) -> Function:
     name = f".{method.__name__}()"
 
     def run(meter: Meter, owner: str, width: Any, fill: Any = " ") -> str:
@@ -198,31 +198,31 @@ def _pairs(_: str, arguments: Sequence[Type], __: Named) -> Type:
 
 
 _TEXTS: Mapping[str, Function] = {
-    "lower": _plain(str.lower, "†state.name.lower()"),
-    "upper": _plain(str.upper, "†state.name.upper()"),
-    "title": _plain(str.title, "†state.tags.0.title()"),
-    "capitalize": _plain(str.capitalize, "†state.tags.0.capitalize()"),
-    "casefold": _plain(str.casefold, "†state.name.casefold()"),
-    "isdigit": _plain(str.isdigit, "†state.tags.0.isdigit()", gives=BOOLEAN),
-    "isalpha": _plain(str.isalpha, "†state.tags.0.isalpha()", gives=BOOLEAN),
-    "strip": _plain(str.strip, "†state.name.strip()", most=1),
-    "lstrip": _plain(str.lstrip, "†state.name.lstrip()", most=1),
-    "rstrip": _plain(str.rstrip, "†state.name.rstrip()", most=1),
-    "removeprefix": _plain(str.removeprefix, "†state.orders.0.id.removeprefix('o')", least=1, most=1),
-    "removesuffix": _plain(str.removesuffix, "†state.tags.1.removesuffix('d')", least=1, most=1),
-    "split": _splitting(str.split, "†state.name.split()"),
-    "rsplit": _splitting(str.rsplit, "†state.orders.0.at.rsplit('T', 1)"),
+    "lower": _plain_method(str.lower, "†state.name.lower()"),
+    "upper": _plain_method(str.upper, "†state.name.upper()"),
+    "title": _plain_method(str.title, "†state.tags.0.title()"),
+    "capitalize": _plain_method(str.capitalize, "†state.tags.0.capitalize()"),
+    "casefold": _plain_method(str.casefold, "†state.name.casefold()"),
+    "isdigit": _plain_method(str.isdigit, "†state.tags.0.isdigit()", gives=BOOLEAN),
+    "isalpha": _plain_method(str.isalpha, "†state.tags.0.isalpha()", gives=BOOLEAN),
+    "strip": _plain_method(str.strip, "†state.name.strip()", most=1),
+    "lstrip": _plain_method(str.lstrip, "†state.name.lstrip()", most=1),
+    "rstrip": _plain_method(str.rstrip, "†state.name.rstrip()", most=1),
+    "removeprefix": _plain_method(str.removeprefix, "†state.orders.0.id.removeprefix('o')", least=1, most=1),
+    "removesuffix": _plain_method(str.removesuffix, "†state.tags.1.removesuffix('d')", least=1, most=1),
+    "split": _split_method(str.split, "†state.name.split()"),
+    "rsplit": _split_method(str.rsplit, "†state.orders.0.at.rsplit('T', 1)"),
     "splitlines": Function(_splitlines, taking(TEXTS, "a text", _PARTS), "†state.name.splitlines()", least=0, most=0),
     "partition": Function(_partition, taking(TEXTS, "a text", _PARTS), "†state.orders.0.at.partition('T')"),
     "join": Function(_join, _joined, "', '.join(†state.tags)", "the items as texts, whatever they are"),
     "replace": Function(_replace, taking(TEXTS, "a text", TEXT, 3), "†state.tags.0.replace('n', 'N')", least=2, most=3),
-    "find": _searching(str.find, "†state.name.find('Lopes')"),
-    "count": _searching(str.count, "†state.name.count('n')"),
-    "startswith": _ending(str.startswith, "†state.tags.0.startswith(['n', 'o'])", "one text, or any of a list"),
-    "endswith": _ending(str.endswith, "†state.tags.1.endswith('id')", "likewise"),
-    "zfill": _padding(str.zfill, "†state.orders.0.id.zfill(4)", 1),
-    "ljust": _padding(str.ljust, "†state.tags.0.ljust(5, '.')"),
-    "rjust": _padding(str.rjust, "†state.tags.0.rjust(5)"),
+    "find": _search_method(str.find, "†state.name.find('Lopes')"),
+    "count": _search_method(str.count, "†state.name.count('n')"),
+    "startswith": _end_method(str.startswith, "†state.tags.0.startswith(['n', 'o'])", "one text, or any of a list"),
+    "endswith": _end_method(str.endswith, "†state.tags.1.endswith('id')", "likewise"),
+    "zfill": _pad_method(str.zfill, "†state.orders.0.id.zfill(4)", 1),
+    "ljust": _pad_method(str.ljust, "†state.tags.0.ljust(5, '.')"),
+    "rjust": _pad_method(str.rjust, "†state.tags.0.rjust(5)"),
 }
 
 _LISTS: Mapping[str, Function] = {

@@ -66,45 +66,45 @@ def admit(
         CallError: what is wrong with it, so that nothing of it runs.
     """
     if EXPECT in call:
-        return _expectation(call, node, script, ground.reading)
+        return _expectation_job(call, node, script, ground.reading)
     toolset, instances, reading = ground.toolset, ground.journal.instances, ground.reading
     tool = _tool_of(call, toolset, script)
     if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
-        template = _parsed(parameters, tool, reading)
-        return _plain(call, tool, template, node, script, is_latent=toolset.is_latent(tool))
+        template = _parse(parameters, tool, reading)
+        return _plain_job(call, tool, template, node, script, is_latent=toolset.is_latent(tool))
     if script.is_authored and tool is not VALUES:
-        tool = _added(tool, call, toolset)
+        tool = _with_additions(tool, call, toolset)
     _check_meta(call, tool, instances)
     _check_choices(call, tool)
     path = _output_path(call, tool)
     job = Job(
         call=call,
         tool=tool,
-        template=_parsed(_authored(call, tool, reading), tool, reading),
+        template=_parse(_referring_part(call, tool, reading), tool, reading),
         path=path,
-        method=_method(call, tool),
+        method=_output_method(call, tool),
         scopes=scopes_of(tool, call),
         is_latent=tool is not VALUES and toolset.is_latent(tool),
         node=node,
         script=script,
         is_value=tool is VALUES,
     )
-    node.writes, node.instance = written_paths(path), _instance(call, tool, instances)
-    condition = _condition(call, tool, reading)
+    node.writes, node.instance = written_paths(path), _instance_of(call, tool, instances)
+    condition = _parse_condition(call, tool, reading)
     if EACH in call:
-        items = _parsed(call[EACH], tool, reading, EACH)
+        items = _parse(call[EACH], tool, reading, EACH)
         job.batch = judge_each(call, items, job.template, condition, is_latent=job.is_latent)
     if condition is not None and (job.batch is None or job.batch.condition is None):
         job.condition = condition
     if ELSE in call:
         with_error = reading._replace(kinds=_Kinds(reading.kinds))
-        job.otherwise = judge_else(call, _parsed(call[ELSE], tool, with_error, ELSE))
+        job.otherwise = judge_else(call, _parse(call[ELSE], tool, with_error, ELSE))
     job.computes = any(isinstance(expression, Computed) for expression, _ in job.authored)
-    _enter(job)
+    _enter_needs(job)
     return job
 
 
-def _expectation(call: Call, node: Node, script: Script, reading: TextBounds) -> Job:
+def _expectation_job(call: Call, node: Node, script: Script, reading: TextBounds) -> Job:
     """An element that says what is expected: a condition, or a value with the shape that it has to have (C16)."""
     node.has_value = False
     if len(call) > 1:
@@ -113,8 +113,8 @@ def _expectation(call: Call, node: Node, script: Script, reading: TextBounds) ->
     if is_object(value):
         value, shape = _value_and_shape(value)
     else:
-        _condition(Call.of({WHEN: value}), EXPECTS, reading, EXPECT)
-    template = _parsed({EXPECT: value}, EXPECTS, reading)
+        _parse_condition(Call.of({WHEN: value}), EXPECTS, reading, EXPECT)
+    template = _parse({EXPECT: value}, EXPECTS, reading)
     job = Job(
         call=call,
         tool=EXPECTS,
@@ -125,7 +125,7 @@ def _expectation(call: Call, node: Node, script: Script, reading: TextBounds) ->
         shape=shape,
         computes=any(isinstance(expression, Computed) for expression in template.expressions),
     )
-    _enter(job)
+    _enter_needs(job)
     return job
 
 
@@ -151,10 +151,10 @@ def admit_decided(job: Job) -> None:
     """Let a call whose condition is true wait for all that it reads (C10)."""
     job.is_decided = True
     job.node.after = ()
-    _enter(job)
+    _enter_needs(job)
 
 
-def _enter(job: Job) -> None:
+def _enter_needs(job: Job) -> None:
     """Note in its node what a call waits for now: first what decides whether it is made, then the rest."""
     node = job.node
     if job.condition is not None and not job.is_decided:
@@ -179,14 +179,14 @@ def _tool_of(call: Call, toolset: Toolset, script: Script) -> Tool:
     return as_asked(tool, call) if tool is READER else tool
 
 
-def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:
+def _with_additions(tool: Tool, call: Call, toolset: Toolset) -> Tool:
     try:
         return toolset.added(tool, call)
     except SchemaError as error:
         raise InvalidParameters(error.message, tool=tool.name, path=error.path) from None
 
 
-def _plain(call: Call, tool: Tool, template: Template, node: Node, script: Script, *, is_latent: bool) -> Job:
+def _plain_job(call: Call, tool: Tool, template: Template, node: Node, script: Script, *, is_latent: bool) -> Job:
     """A call that is a name and parameters, of a tool that says no more: there is nothing else to judge."""
     node.expressions = template.expressions
     return Job(
@@ -240,7 +240,7 @@ def _check_instance(value: Any, tool: Tool, instances: Sequence[str]) -> None:
         )
 
 
-def _instance(call: Call, tool: Tool, instances: Sequence[str]) -> str | None:
+def _instance_of(call: Call, tool: Tool, instances: Sequence[str]) -> str | None:
     """The instance that a call is for: the one that it names, which was judged, or the only one of its tool (I5)."""
     if call.instance is not None or not tool.instances:
         return call.instance
@@ -316,18 +316,18 @@ def _check_writable(path: Expression, tool: Tool) -> None:
         raise InvalidParameters("an alternative is one path", tool=tool.name, path="_outputPath")
 
 
-def _method(call: Call, tool: Tool) -> OutputMethod:
+def _output_method(call: Call, tool: Tool) -> OutputMethod:
     method = call.get("_outputMethod") or tool.fixed("_outputMethod") or "set"
     if method not in METHODS:
         raise InvalidParameters(f"{method!r} is not one of {', '.join(METHODS)}", tool=tool.name, path="_outputMethod")
     return method
 
 
-def _condition(call: Call, tool: Tool, reading: TextBounds, path: str = WHEN) -> Template | None:
+def _parse_condition(call: Call, tool: Tool, reading: TextBounds, path: str = WHEN) -> Template | None:
     """What decides whether a call is made: a reference or an expression, or true or false (C10)."""
     if WHEN not in call:
         return None
-    condition = _parsed(call[WHEN], tool, reading, path)
+    condition = _parse(call[WHEN], tool, reading, path)
     if not isinstance(call[WHEN], bool) and not (isinstance(call[WHEN], str) and condition.expressions):
         raise InvalidParameters(
             'a condition is an expression such as "{†calls.0.total > 10}", or a reference to true or false',
@@ -337,7 +337,7 @@ def _condition(call: Call, tool: Tool, reading: TextBounds, path: str = WHEN) ->
     return condition
 
 
-def _parsed(value: Any, tool: Tool, reading: TextBounds, path: str | None = None) -> Template:
+def _parse(value: Any, tool: Tool, reading: TextBounds, path: str | None = None) -> Template:
     try:
         return template(value, reading)
     except ReferenceSyntax as error:
@@ -349,7 +349,7 @@ def _parsed(value: Any, tool: Tool, reading: TextBounds, path: str | None = None
         raise UnresolvedReference(error.reason, tool=tool.name, path=where or None) from None
 
 
-def _authored(call: Call, tool: Tool, reading: TextBounds) -> dict[str, Any]:
+def _referring_part(call: Call, tool: Tool, reading: TextBounds) -> dict[str, Any]:
     """What of a call may refer: its parameters, or the value that it only computes."""
     return {VALUE: call[VALUE]} if tool is VALUES else _with_references(call, tool, reading)
 
@@ -363,7 +363,7 @@ def _with_references(call: Call, tool: Tool, reading: TextBounds) -> dict[str, A
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
     parameters, reading = Fold(copy(call.parameters)), TextBounds(allowance=reading.allowance)
     for path, reference in references.items():
-        if not isinstance(reference, str) or not _parsed(reference, tool, reading, f"{WITH}.{path}").expressions:
+        if not isinstance(reference, str) or not _parse(reference, tool, reading, f"{WITH}.{path}").expressions:
             raise InvalidParameters(f"{reference!r} is not a reference", tool=tool.name, path=f"{WITH}.{path}")
         try:
             parameters.write("set", _parameter_path(path, tool), reference)

@@ -82,7 +82,7 @@ class Declared:
             reading.type_of(expression, ("output", *path))
         return frozenset(reading.optional)
 
-    def of_reference(self, reference: Reference, script: Script, item: Type | None) -> Type:
+    def type_of_reference(self, reference: Reference, script: Script, item: Type | None) -> Type:
         """What is declared of what a reference names; `item` is what is declared of `†each`, where there is one.
 
         Raises:
@@ -91,11 +91,11 @@ class Declared:
         path = reference.path
         if reference.kind == CALLS:
             index = call_index(reference)
-            declared, path = self._of_call(index, script), path[1:]
+            declared, path = self._type_of_call(index, script), path[1:]
             if index in script.nodes and not script.nodes[index].has_value:
                 raise Misfit(hint(reference, script, None, self._ground.journal))
         elif reference.kind == RESULTS:
-            declared, path = self._of_number(reference), path[1:]
+            declared, path = self._type_of_number(reference), path[1:]
         elif reference.kind == ITEM:
             if item is None:
                 raise Misfit(f"†{ITEM} is the item of a call with {EACH!r}, and this call has no {EACH!r}")
@@ -105,21 +105,21 @@ class Declared:
                 f"†{ERROR.kind} is the kind of the failure in {ELSE!r}, a text without parts, and nothing else"
             )
         else:
-            declared = self._of_kind(reference.kind)
+            declared = self._type_of_kind(reference.kind)
         for depth, segment in enumerate(path, len(reference.path) - len(path)):
             if _is_list(declared) and (better := with_position(reference, depth)) is not None:
                 raise Misfit(f"a list has positions: write {better}")
             declared = member(declared, segment)
         return declared
 
-    def _of_call(self, index: int | None, script: Script) -> Type:
+    def _type_of_call(self, index: int | None, script: Script) -> Type:
         if index in script.types:
             return script.types[index]
         node = None if index is None else script.nodes.get(index)
         job = None if node is None else self._ground.jobs.get(node.number)
         return ANYTHING if job is None else job.tool.returns
 
-    def _of_number(self, reference: Reference) -> Type:
+    def _type_of_number(self, reference: Reference) -> Type:
         number = call_index(reference)
         message = None if number is None else self._ground.journal.results.get(number)
         if message is None:
@@ -132,7 +132,7 @@ class Declared:
             return ANYTHING
         return list_of(union(tool.returns, NULL)) if EACH in call else tool.returns
 
-    def _of_kind(self, kind: str) -> Type:
+    def _type_of_kind(self, kind: str) -> Type:
         if kind not in self._kinds:
             schema = notes_of(self._ground.journal.messages, kind, self._ground.journal.data_kinds).get("schema")
             self._kinds[kind] = ANYTHING if schema is None else type_of(schema, is_open=True)
@@ -162,26 +162,26 @@ class _Reading:
             self._item = self._items(job.batch)
         condition = job.condition if job.batch is None else job.batch.condition or job.condition
         for expression in () if condition is None else condition.expressions:
-            self._fitting(expression, (WHEN,), BOOLEAN)
+            self._check_fits(expression, (WHEN,), BOOLEAN)
         parts = job.template.with_paths()
-        types = [self._fitting(expression, path, _wanted(job, path)) for expression, path in parts]
-        otherwise = None if job.otherwise is None else self._of_else(job.otherwise)
+        types = [self._check_fits(expression, path, _wanted_type(job, path)) for expression, path in parts]
+        otherwise = None if job.otherwise is None else self._type_of_else(job.otherwise)
         job.optional = frozenset(self.optional)
-        return _of_result(job, types, otherwise)
+        return _type_of_result(job, types, otherwise)
 
-    def _of_else(self, otherwise: Otherwise) -> Type:
+    def _type_of_else(self, otherwise: Otherwise) -> Type:
         """What is declared of what stands for a failure: any value may (C14)."""
         self._has_failed = True
-        template = otherwise.template
-        return _of_template(template.value, [self.type_of(expr, (ELSE, *path)) for expr, path in template.with_paths()])
+        types = [self.type_of(expr, (ELSE, *path)) for expr, path in otherwise.template.with_paths()]
+        return _type_of_template(otherwise.template.value, types)
 
     def _items(self, batch: Batch) -> Type:
         types = [self.type_of(expr, (EACH,)) for expr in batch.items.expressions]
-        items = _of_template(batch.items.value, types) if types else _of_literals(batch.items.value)
+        items = _type_of_template(batch.items.value, types) if types else _type_of_literals(batch.items.value)
         self._judge(items, list_of(ANYTHING), (EACH,), "what it comes to")
         return _item_of(items)
 
-    def _fitting(self, expression: Expression, path: Path, wanted: Type) -> Type:
+    def _check_fits(self, expression: Expression, path: Path, wanted: Type) -> Type:
         declared = self.type_of(expression, path)
         self._judge(declared, wanted, path, str(expression))
         return declared
@@ -198,17 +198,17 @@ class _Reading:
         """
         match expression:
             case First(options=options):
-                return self._of_options(options, path)
+                return self._type_of_options(options, path)
             case Each(parts=parts):
                 return [self.type_of(part, path) for part in parts][-1]
             case Reference():
                 try:
-                    return self._of(expression)
+                    return self._type_of(expression)
                 except Misfit as error:
                     raise self._unresolved(f"{expression}: {error}", path) from None
             case Computed():
                 try:
-                    checked = check_types(expression, self._of)
+                    checked = check_types(expression, self._type_of)
                 except (ComputingMismatch, Misfit) as error:
                     raise self._unresolved(str(error), path) from None
                 self.optional |= checked.optional
@@ -217,14 +217,14 @@ class _Reading:
     def _unresolved(self, words: str, path: Path) -> UnresolvedReference:
         return UnresolvedReference(words, tool=self._tool, path=print_path(path).lstrip("."))
 
-    def _of(self, reference: Reference) -> Type:
+    def _type_of(self, reference: Reference) -> Type:
         if self._index is not None and reference.kind == CALLS and call_index(reference) == self._index:
             raise CyclicPlan(f"it waits for itself: †calls.{self._index} is its own result")
         if reference == ERROR and self._has_failed:
             return TEXT
-        return self._declared.of_reference(reference, self._script, self._item)
+        return self._declared.type_of_reference(reference, self._script, self._item)
 
-    def _of_options(self, options: Sequence[Expression], path: Path) -> Type:
+    def _type_of_options(self, options: Sequence[Expression], path: Path) -> Type:
         """Of alternatives, those that can be: only where none can be, it is an error."""
         types: list[Type] = []
         problem: CallError | None = None
@@ -248,7 +248,7 @@ def _suits(source: Tool, part: Path, reader: Tool, path: Path) -> bool:
     return misfit_between(returned, _type_taken(reader, path)) is None
 
 
-def _wanted(job: Job, path: Path) -> Type:
+def _wanted_type(job: Job, path: Path) -> Type:
     """What the tool takes there."""
     if job.tool is EXPECTS and job.shape is None:
         return BOOLEAN
@@ -256,43 +256,43 @@ def _wanted(job: Job, path: Path) -> Type:
 
 
 @lru_cache(maxsize=1024)
-def _parameters_of(tool: Tool) -> Type:
+def _parameters_type(tool: Tool) -> Type:
     """What is declared of a tool's parameters."""
     return type_of(tool.parameters, is_open=True)
 
 
 def _type_taken(tool: Tool, path: Path) -> Type:
     try:
-        return reduce(member, path, _parameters_of(tool))
+        return reduce(member, path, _parameters_type(tool))
     except Misfit:
         return ANYTHING  # that nothing may be there, its validator says
 
 
-def _of_result(job: Job, types: list[Type], otherwise: Type | None) -> Type:
+def _type_of_result(job: Job, types: list[Type], otherwise: Type | None) -> Type:
     if job.tool is EXPECTS:
         return ANYTHING
-    result = _of_template(job.template.value[VALUE], types) if job.is_value else job.tool.returns
+    result = _type_of_template(job.template.value[VALUE], types) if job.is_value else job.tool.returns
     result = result if otherwise is None else union(result, otherwise)
     if job.batch is not None:
         result = list_of(result if job.batch.condition is None else union(result, NULL))
     return result if job.condition is None else union(result, NULL)
 
 
-def _of_template(value: Any, types: list[Type]) -> Type:
+def _type_of_template(value: Any, types: list[Type]) -> Type:
     """The type of JSON with holes."""
     if isinstance(value, Hole):
         return types[value.number]
     if is_object(value):
-        return record_of({name: _of_template(item, types) for name, item in value.items()})
+        return record_of({name: _type_of_template(item, types) for name, item in value.items()})
     if is_list(value):
-        return list_of(union(*(_of_template(item, types) for item in value)) if value else ANYTHING)
+        return list_of(union(*(_type_of_template(item, types) for item in value)) if value else ANYTHING)
     return type_of_value(value)
 
 
 _MOST_ITEMS = 32
 
 
-def _of_literals(items: Any) -> Type:
+def _type_of_literals(items: Any) -> Type:
     """The type of a list that was written out; of a long one, nothing is known."""
     return type_of_value(items) if is_list(items) and len(items) <= _MOST_ITEMS else list_of(ANYTHING)
 

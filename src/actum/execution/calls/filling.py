@@ -140,7 +140,7 @@ class Computing:
     def __init__(self, budget: Budget, then: Callable[[Job, Resolved], None]) -> None:
         self._budget = budget
         self._beside: Workers[_Reading, Resolved] = Workers(
-            partial(_compute, budget), lambda reading, step: then(reading[0], step)
+            partial(_step_on_thread, budget), lambda reading, step: then(reading[0], step)
         )
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
@@ -166,12 +166,12 @@ class Computing:
             LimitExceeded: the run can't afford them.
         """
         if all(type(value) in SCALARS for value in values):
-            return _output_values(values, optional, filters, self._budget)
-        work = partial(_output_values, values, optional, filters, self._budget)
+            return _compute_output(values, optional, filters, self._budget)
+        work = partial(_compute_output, values, optional, filters, self._budget)
         return await self._budget.threads.run(work) if _is_heavy(values) else work()
 
 
-async def _compute(budget: Budget, reading: _Reading) -> Resolved:
+async def _step_on_thread(budget: Budget, reading: _Reading) -> Resolved:
     try:
         return await budget.threads.run(partial(_next_step, *reading, budget))
     except ActumError as error:  # there is no thread
@@ -187,12 +187,12 @@ def _next_step(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
     """The next step of a ready call; `values` are those of its node's expressions."""
     try:
         if job.failure is not None:
-            return Yield(_instead(job, job.failure, values, budget))
+            return Yield(_else_value(job, job.failure, values, budget))
         if job.condition is not None and not job.is_decided:
-            return _condition(job, job.condition, _computed(job, values, budget))
+            return _judge_condition(job, job.condition, _compute_values(job, values, budget))
         if job.batch is not None:
-            return list(_items(job, job.batch, values, budget))
-        return resolve_call(job, _computed(job, values, budget) if job.computes else values, budget)
+            return list(_make_items(job, job.batch, values, budget))
+        return resolve_call(job, _compute_values(job, values, budget) if job.computes else values, budget)
     except ActumError as error:
         return error
 
@@ -236,7 +236,7 @@ def _hint(parameters: JsonObject, tool: Tool) -> str:
     return ""
 
 
-def _output_values(
+def _compute_output(
     values: Sequence[Any],
     optional: frozenset[ast.expr],
     filters: list[Filter],
@@ -267,14 +267,14 @@ def _evaluate(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter]
     return computed_value(bound.computed, read, budget.allowance(), optional=optional, filters=filters)
 
 
-def _computed(job: Job, values: Sequence[Any], budget: Budget) -> Sequence[Any]:
+def _compute_values(job: Job, values: Sequence[Any], budget: Budget) -> Sequence[Any]:
     """The values with the computed ones worked out."""
     if not job.computes:
         return values
-    return [_value(job, value, budget) if isinstance(value, Bound) else value for value in values]
+    return [_compute_value(job, value, budget) if isinstance(value, Bound) else value for value in values]
 
 
-def _value(job: Job, bound: Bound, budget: Budget, path: str | None = None) -> Any:
+def _compute_value(job: Job, bound: Bound, budget: Budget, path: str | None = None) -> Any:
     try:
         if job.filters is None:
             job.filters = []
@@ -284,7 +284,7 @@ def _value(job: Job, bound: Bound, budget: Budget, path: str | None = None) -> A
         raise InvalidParameters(str(error), tool=job.tool.name, path=where) from None
 
 
-def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
+def _judge_condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
     value = condition.fill(list(values))
     if not isinstance(value, bool):
         raise InvalidParameters(
@@ -295,28 +295,28 @@ def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
     return value
 
 
-def _items(job: Job, batch: Batch, values: Sequence[Any], budget: Budget) -> Iterator[Item]:
+def _make_items(job: Job, batch: Batch, values: Sequence[Any], budget: Budget) -> Iterator[Item]:
     """The call for each item; `values` are those of what is outside of the items.
 
     Raises:
         InvalidParameters: what `_each` comes to isn't a list, or what doesn't read the item comes to nothing.
     """
     count = len(batch.items.expressions)
-    listed = _computed(job, values[:count], budget)
+    listed = _compute_values(job, values[:count], budget)
     budget.take_parameters(listed, job.tool.name)
     items: Any = batch.items.fill([exported(value) for value in listed])
     if not is_list(items):
         raise InvalidParameters(f"it comes to {summary(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
     conditions, item_condition = batch.conditions, batch.condition
-    parts = list(_outside(job, batch, iter(values[count:]), budget))
+    parts = list(_read_outside(job, batch, iter(values[count:]), budget))
     literal = budget.weight(job.template.value)
     fixed = ({} if job.is_value else {"_tool": job.tool.name}) | meta
     for number, item in enumerate(items):
         budget.take(MESSAGE)
         try:
-            filled = [_value_of(expr, {ITEM: item}, number, job, value, budget) for expr, value in parts]
-            is_skipped = item_condition is not None and not _condition(job, item_condition, filled[:conditions])
+            filled = [_value_with(expr, {ITEM: item}, number, job, value, budget) for expr, value in parts]
+            is_skipped = item_condition is not None and not _judge_condition(job, item_condition, filled[:conditions])
         except CallError as error:
             yield Item(Call.of(fixed), {}, item, error=error)
             continue
@@ -326,7 +326,7 @@ def _items(job: Job, batch: Batch, values: Sequence[Any], budget: Budget) -> Ite
         yield Item(Call.of({**fixed, **escaped(parameters)}), parameters, item, is_skipped)
 
 
-def _outside(job: Job, batch: Batch, values: Iterator[Any], budget: Budget) -> Iterator[tuple[Expression, Any]]:
+def _read_outside(job: Job, batch: Batch, values: Iterator[Any], budget: Budget) -> Iterator[tuple[Expression, Any]]:
     """The expressions of a call for every item, each with its value, or with what it reads besides the item."""
     for expression in batch.expressions:
         if isinstance(expression, Reference) and expression.kind == ITEM:
@@ -334,10 +334,10 @@ def _outside(job: Job, batch: Batch, values: Iterator[Any], budget: Budget) -> I
             continue
         value = next(values)
         is_same = isinstance(value, Bound) and _ITEM not in references(expression)
-        yield expression, _value(job, value, budget) if is_same else value
+        yield expression, _compute_value(job, value, budget) if is_same else value
 
 
-def _value_of(
+def _value_with(
     expression: Expression,
     known: Mapping[str, Any],
     number: int,
@@ -355,10 +355,10 @@ def _value_of(
     if not isinstance(value, Bound):
         return value
     by_reference = {_KNOWN[kind]: item for kind, item in known.items()}
-    return _value(job, Bound(value.computed, {**value.values, **by_reference}), budget, path)
+    return _compute_value(job, Bound(value.computed, {**value.values, **by_reference}), budget, path)
 
 
-def _instead(job: Job, failure: ActumError, values: Sequence[Any], budget: Budget) -> Any:
+def _else_value(job: Job, failure: ActumError, values: Sequence[Any], budget: Budget) -> Any:
     """What stands for a call that has failed, or for one for an item (C14); `values` are those of what is outside.
 
     Raises:
@@ -375,6 +375,6 @@ def _instead(job: Job, failure: ActumError, values: Sequence[Any], budget: Budge
     for expression in head.otherwise.template.expressions:
         is_known = isinstance(expression, Reference) and expression.kind in known
         value = None if is_known else next(rest)
-        filled.append(_value_of(expression, known, job.node.index, head, value, budget, ELSE))
+        filled.append(_value_with(expression, known, job.node.index, head, value, budget, ELSE))
     budget.take_parameters(filled, job.tool.name)
     return head.otherwise.template.fill([exported(value) for value in filled])

@@ -119,11 +119,11 @@ async def invoke(
         if doings is not None and doing is not None:
             function = doings.noting(function, doing, is_async=activity.is_async)
         if within is None or not isinstance(at, Job):
-            returned = await _returned(function, tool, budget, is_async=activity.is_async)
+            returned = await _run_function(function, tool, budget, is_async=activity.is_async)
         else:
             token = CARRYING.set(Within(of=at, ground=within))
             try:
-                returned = await _returned(function, tool, budget, is_async=True)
+                returned = await _run_function(function, tool, budget, is_async=True)
             finally:
                 CARRYING.reset(token)
         if not isinstance(returned, _Raised):
@@ -141,7 +141,7 @@ class _Raised:
     error: Exception | SystemExit
 
 
-async def _returned(function: Callable[[], Any], tool: Tool, budget: Budget, *, is_async: bool) -> Any:
+async def _run_function(function: Callable[[], Any], tool: Tool, budget: Budget, *, is_async: bool) -> Any:
     try:
         return await (function() if is_async else budget.threads.settle(function))
     except ServerError:
@@ -171,14 +171,14 @@ def judge_result(returned: Any, tool: Tool, budget: Budget, doing: Doing | None 
         return returned
     path, beside = None, ()
     if isinstance(returned, Output):
-        path = None if returned.path is None else _named_path(returned.path, tool)
+        path = None if returned.path is None else _parse_path(returned.path, tool)
         beside, returned = returned.beside, returned.value
-    if type(returned) not in _SCALARS and (messages := _messages(returned)):
+    if type(returned) not in _SCALARS and (messages := _as_messages(returned)):
         if doing is not None:
             results = [message.to_dict() for message in messages]
             doing.result = results[0] if len(results) == 1 else results
         return Yield(messages=messages, path=path)
-    value, size = _json(returned, tool, budget)
+    value, size = _as_json(returned, tool, budget)
     if doing is not None:
         doing.result = value
     if (message := describe_misfit(value, tool)) is not None:
@@ -206,12 +206,12 @@ def _keys_there(value: Json, tool: Tool) -> str:
     return ""
 
 
-def _messages(returned: object) -> tuple[MessageObject, ...]:
+def _as_messages(returned: object) -> tuple[MessageObject, ...]:
     items: list[Any] = [*returned] if isinstance(returned, tuple) else returned if is_list(returned) else [returned]
     return tuple(items) if all(is_message(item) for item in items) else ()
 
 
-def _json(returned: Any, tool: Tool, budget: Budget) -> tuple[Json, int]:
+def _as_json(returned: Any, tool: Tool, budget: Budget) -> tuple[Json, int]:
     """What was returned as JSON, and its weight."""
     try:
         budget.take(size := budget.weight(returned))
@@ -231,7 +231,7 @@ def _not_json(reason: Exception, tool: Tool) -> InvalidResult:
     return InvalidResult(f"it returned what is not JSON: {reason}", tool=tool.name)
 
 
-def _named_path(path: str, tool: Tool) -> Reference:
+def _parse_path(path: str, tool: Tool) -> Reference:
     if not str(path).startswith(SIGIL):
         raise InvalidResult(f"a path begins with †, not {path!r}", tool=tool.name)
     try:

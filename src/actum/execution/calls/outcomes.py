@@ -82,12 +82,12 @@ class Outcomes:
         if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
             return Paused()
         try:
-            return await self._finished(wanted)
+            return await self._finish(wanted)
         except (CallError, SolutionError) as error:
             self._ground.failures.append(Failure(error, str(wanted.script.number)))
         return GoOn(self._ground.failures[-1:])
 
-    async def _finished(self, wanted: Wanted) -> Finished:
+    async def _finish(self, wanted: Wanted) -> Finished:
         optional = self._declared.check_output(wanted.output, wanted.script)
         values: list[Any] = []
         for expression, path in wanted.output.with_paths():

@@ -49,8 +49,8 @@ class Readiness:
         self.attempts = Attempts(ground)
         self._approvals = Approvals(ground, delegate)
         self._lineage = Lineage(ground)
-        self._workers = Workers(compose(ground, self._approvals, self.results, delegate), self._ended)
-        self.computing = Computing(ground.budget, self._computed)
+        self._workers = Workers(compose(ground, self._approvals, self.results, delegate), self._on_ended)
+        self.computing = Computing(ground.budget, self._on_computed)
         self.endings = Endings(ground, self.results, self.attempts, self._approvals)
         self._under_way = UnderWay()
         self._stop: LimitExceeded | None = None
@@ -211,24 +211,24 @@ class Readiness:
     def _resolve(self, job: Job, values: Sequence[Any]) -> None:
         """Take the next step of a ready call, now or once it is worked out; `values` are those of its expressions."""
         if (step := self.computing.next_step(job, values)) is not None:
-            self._go_on(job, step)
+            self._take_step(job, step)
         else:
             self._under_way.awaited += 1
 
-    def _computed(self, job: Job, step: Resolved) -> None:
+    def _on_computed(self, job: Job, step: Resolved) -> None:
         """Go on with a call that was worked out off the event loop."""
         self._under_way.awaited -= 1
         if job.node.status is Status.READY:
-            self._go_on(job, step)
-        self._look_on()
+            self._take_step(job, step)
+        self._start_next()
 
-    def _look_on(self) -> None:
+    def _start_next(self) -> None:
         """Start what the end of a call has made ready."""
         self.pump()
         if not self._under_way.awaited:
             self._under_way.notify()
 
-    def _go_on(self, job: Job, step: Resolved) -> None:
+    def _take_step(self, job: Job, step: Resolved) -> None:
         """Take the next step of a ready call: judged by its condition, made for every item, or made (C10, C12)."""
         match step:
             case Call():
@@ -280,7 +280,7 @@ class Readiness:
             return
         if job.is_latent and not self._approvals.is_about(job):
             self.results.begin(job, call)
-            self._take(job, self.results.latent.answer(job, call))
+            self._take_outcome(job, self.results.latent.answer(job, call))
             return
         is_read = (job.parent or job).node.index in job.script.read
         is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
@@ -300,15 +300,15 @@ class Readiness:
             self.results.begin(job, job.call)
         self.endings.begin_items(job, items)
 
-    def _ended(self, work: Work, carried: Carried) -> None:
+    def _on_ended(self, work: Work, carried: Carried) -> None:
         """Take the outcome of a call that was carried out, and start what that makes ready."""
         job, _ = work
         job.crossing = None
         self._under_way.end(job)
-        self._take(job, carried)
-        self._look_on()
+        self._take_outcome(job, carried)
+        self._start_next()
 
-    def _take(self, job: Job, carried: Carried) -> None:
+    def _take_outcome(self, job: Job, carried: Carried) -> None:
         """Take what became of a call that was started."""
         match carried:
             case Yield():

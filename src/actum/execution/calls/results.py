@@ -50,7 +50,7 @@ class Lineage:
         job.sources = {path: source for path, source in sources if source.is_brought}
         derived = [path for path, source in sources if source.is_derived]
         job.derived = tuple(dict.fromkeys(print_path(path).lstrip(".") for path in derived))
-        job.came = self._came(job)
+        job.came = self._result_marks(job)
         for path in derived:
             if path and _refuses_derived(job.tool, path[0]):
                 raise InvalidParameters(
@@ -75,7 +75,7 @@ class Lineage:
             head.came = {(): join_sources([source_of(result_marks(head)), *job.came.values()])}
 
     @staticmethod
-    def _came(job: Job) -> Marks | None:
+    def _result_marks(job: Job) -> Marks | None:
         """Where the result of a call comes from; None where that depends on who carries it out."""
         if isinstance(job.tool, Reader):
             return _READ
@@ -110,20 +110,20 @@ class Lineage:
 
     def _marks(self, reference: Reference, job: Job) -> Marks:
         if reference.kind == ITEM:
-            return self._of_items(job)
+            return self._marks_of_items(job)
         if reference == ERROR:
             return WHOLE
         if reference.kind == CALLS:
-            return self._of_call(reference, job)
+            return self._marks_of_call(reference, job)
         return self._ground.journal.marks(reference, job.node.instance)
 
-    def _of_items(self, job: Job) -> Marks:
+    def _marks_of_items(self, job: Job) -> Marks:
         if job.batch is None:
             return NONE
         whole = join_sources(self._source(expr, job) for expr in job.batch.items.expressions)
         return {(): whole} if whole.is_brought else NONE
 
-    def _of_call(self, reference: Reference, job: Job) -> Marks:
+    def _marks_of_call(self, reference: Reference, job: Job) -> Marks:
         node, path = job.script.named(reference), reference.path[1:]
         target = None if node is None else self._ground.jobs.get(node.number)
         if target is not None:
@@ -237,7 +237,7 @@ class Results:
             data = None if result.value is None else {"result": result.value}
             self._ground.journal.record(job.call, job.of, data, marks)
             return Left(result.value, beside)
-        self._note(job, targets)
+        self._note_writer(job, targets)
         self._ground.journal.folding.begin_writing(job.of)
         end = (job.method, job.node.instance, marks)
         writes = [self._ground.journal.write(job.call, job.of, result.value, target, *end) for target in targets]
@@ -311,7 +311,7 @@ class Results:
             if opens:
                 raise ScopeDenied("it would write gates, which a call can't open", tool=job.tool.name)
 
-    def _note(self, job: Job, targets: Sequence[Reference]) -> None:
+    def _note_writer(self, job: Job, targets: Sequence[Reference]) -> None:
         """Note which answer writes a path: an event says whether a call overwrites one of its own answer (O8)."""
         for target in targets:
             key = (target, job.node.instance)

@@ -39,7 +39,7 @@ class ByCode:
 
     async def contract(self, name: str, tool: Tool) -> Tool:
         """The tool with the whole interface of the one that is registered by this name."""
-        named = self._named(name, tool)
+        named = self._named_tool(name, tool)
         return tool if named is None else merge_interface(tool, named)
 
     def _serving(self, name: str, tool: Tool) -> Activity | Choice | None:
@@ -54,7 +54,7 @@ class ByCode:
         is_known = tool.bound is not None or name in self.caller.machine.delegates
         return None if is_known else registry.find_activity(name)
 
-    def _named(self, name: str, tool: Tool) -> Tool | None:
+    def _named_tool(self, name: str, tool: Tool) -> Tool | None:
         """The registered tool that a `_delegate` names, whose Activity takes its place: its whole interface (D13)."""
         registry = self.caller.runtime.registry
         if registry.find_activity(CATCH_ALL) is not None or isinstance(tool, Reader) or name == ANONYMOUS:
@@ -63,7 +63,7 @@ class ByCode:
 
     def _check_named(self, name: str, call: Call, tool: Tool) -> None:
         """Judge parameters by the tool that a `_delegate` names: no model is there to bridge a gap (D6, D13)."""
-        named = self._named(name, tool)
+        named = self._named_tool(name, tool)
         if named is None or named is tool:
             return
         if (complaint := named.validator.complaint(call.parameters, quotes=False)) is not None:

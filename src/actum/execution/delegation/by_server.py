@@ -76,10 +76,10 @@ async def run_remote(
     Raises:
         DelegateError: it failed, or can't be reached; or what would cross can't.
     """
-    messages = [_crossing(message) for message in context]
+    messages = [_as_crossing(message) for message in context]
     if call.parameters:
         messages.append({"type": "input", "input": dict(call.parameters)})
-    body: JsonObject = {"messages": messages, "limits": _left_of(budget, depth)}
+    body: JsonObject = {"messages": messages, "limits": _limits_left(budget, depth)}
     key = f"call-{hashlib.sha256(context.key.encode()).hexdigest()[:40]}"
 
     def waits(run: str) -> None:
@@ -98,13 +98,13 @@ async def run_remote(
     raise (DelegateDepthExceeded if is_too_deep else DelegateError)(result.failure, outcome="unknown")
 
 
-def _left_of(budget: Budget, depth: int) -> JsonObject:
+def _limits_left(budget: Budget, depth: int) -> JsonObject:
     """What is left of the limits that a delegate elsewhere has to keep, too."""
     left: JsonObject = {name: getattr(budget.left, name) for name in ("requests", "seconds", "tokens", "usd")}
     return {name: value for name, value in {**left, "depth": depth}.items() if value is not None}
 
 
-def _crossing(message: JsonObject) -> JsonObject:
+def _as_crossing(message: JsonObject) -> JsonObject:
     """A message as it crosses: without marks, and without the gates of the run that it leaves (C7)."""
     if message.get("type") not in _CROSSES and kind_of(message) is None:
         raise DelegateForbidden(f"messages of the type {message.get('type')!r} can't cross to another server")
@@ -112,9 +112,9 @@ def _crossing(message: JsonObject) -> JsonObject:
     if crossed.get("type") in MEDIA and "path" in crossed:
         raise DelegateForbidden("a file of this machine can't cross to another server by its path")
     if kind_of(message) == "state":
-        crossed = {key: _ungated(value) for key, value in crossed.items() if key != "approvals"}
+        crossed = {key: _without_gates(value) for key, value in crossed.items() if key != "approvals"}
     return crossed
 
 
-def _ungated(value: Any) -> Any:
+def _without_gates(value: Any) -> Any:
     return {key: member for key, member in value.items() if key != "approvals"} if is_object(value) else value

@@ -142,23 +142,23 @@ class Folding:
         """The folded values of all kinds."""
         if self._landed.mixed:
             for kind in self._landed.mixed - {RESULT}:
-                self._order(kind)
+                self._fold_anew(kind)
         return self._memory
 
     def in_order(self, references: Iterable[Reference]) -> Memory:
         """The folded values, in order at these paths."""
         for reference in references:
             if not self._landed.is_in_order(reference):
-                self._order(reference.kind)
+                self._fold_anew(reference.kind)
         return self._memory
 
     def read(self, reference: Reference, instance: str | None, rank: Rank | None) -> Any:
         """What a reference names; for a call of a rank, what it is to read there."""
         if not self._landed.is_in_order(reference):
-            self._order(reference.kind)
+            self._fold_anew(reference.kind)
         if rank is not None and self._landed.shows_later(reference, rank):
             last = self.last_read(reference, instance, rank)
-            return self._folded(reference.kind, last).read(reference, instance)
+            return self._fold_in_order(reference.kind, last).read(reference, instance)
         return self._memory.read(reference, instance)
 
     def last_read(self, reference: Reference, instance: str | None, rank: Rank) -> Rank:
@@ -167,7 +167,7 @@ class Folding:
         Where nothing is there then, it is that of the first behind it that has written there, or, where that has
         filled in a part alone, of the last.
         """
-        if self._folded(reference.kind, rank).read(reference, instance) is not MISSING:
+        if self._fold_in_order(reference.kind, rank).read(reference, instance) is not MISSING:
             return rank
         later: dict[Rank, bool] = {}
         for index, message in enumerate(self._messages):
@@ -177,7 +177,7 @@ class Folding:
             if overlaps(write.reference, reference):
                 later[writer] = write.reference != reference and reference.covers(write.reference)
         for writer, is_part in sorted(later.items()):
-            if self._folded(reference.kind, writer).read(reference, instance) is not MISSING:
+            if self._fold_in_order(reference.kind, writer).read(reference, instance) is not MISSING:
                 return max(later) if is_part else writer
         return rank
 
@@ -207,7 +207,7 @@ class Folding:
         """The marks of what isn't the first that its call leaves, or whose call a corrected answer has moved (O8)."""
         marks: JsonObject = {}
         if self._ranks and (rank := rank_in(self._ranks, Place.parse(of))) is not None:
-            marks[RANK] = _written(rank)
+            marks[RANK] = _rank_mark(rank)
         if again := self._made.get(of, 0):
             marks[AGAIN] = again
         return marks
@@ -222,7 +222,7 @@ class Folding:
             of = Place.parse(message[OF])
             # It belongs to what the correction leaves, which is shown later.
             rest = {key: value for key, value in message.items() if key != SHOWN}
-            self._messages[at] = {**rest, RANK: _written(self.rank(of))}
+            self._messages[at] = {**rest, RANK: _rank_mark(self.rank(of))}
             if (write := write_of(message, at, self.data_kinds)) is not None:
                 self._note_landed(write, str(of), self.rank(of), is_fresh=False)
         return indices[0] if indices else None
@@ -275,12 +275,12 @@ class Folding:
                 self._landed.write(write.reference, (0 if is_open else -1, again, rank), is_fresh=is_fresh)
             absorb(self._memory, message, index, self.data_kinds)
 
-    def _order(self, kind: str) -> None:
+    def _fold_anew(self, kind: str) -> None:
         """Fold a kind anew, in the order of the calls that have written it (O8)."""
-        self._memory.take(kind, self._folded(kind))
+        self._memory.take(kind, self._fold_in_order(kind))
         self._landed.order(kind)
 
-    def _folded(self, kind: str, last: Rank | None = None) -> Memory:
+    def _fold_in_order(self, kind: str, last: Rank | None = None) -> Memory:
         """A kind folded in order; without what calls have left that are listed behind a place, where one is given."""
         memory = Memory()
         for index, message in applied(self._messages):
@@ -295,7 +295,7 @@ class Folding:
         self._landed.write(write.reference, (self._requests, self._made.get(of, 0), rank), is_fresh=is_fresh)
 
 
-def _written(rank: Rank) -> str:
+def _rank_mark(rank: Rank) -> str:
     """A rank as the place that a mark names."""
     answer, index, item = rank
     return f"{answer}.{index}" if item < 0 else f"{answer}.{index}.{item}"

@@ -81,7 +81,7 @@ def standing_plans(
     ending = _Ending(messages, memory, marks, data_kinds)
     for plan in marks.standing:
         calls = [
-            _as_approved(_call(call, plan.start, index), decisions, plan.place(index))
+            _as_approved(_parse_call(call, plan.start, index), decisions, plan.place(index))
             for index, call in enumerate(plan.calls)
         ]
         _check_output(plan.output, plan.start, reading)
@@ -102,7 +102,7 @@ def _check_output(output: Any, index: int, reading: TextBounds) -> None:
         raise MessageError(str(error), index=index, path="output") from None
 
 
-def _call(call: Any, index: int, number: int) -> Call:
+def _parse_call(call: Any, index: int, number: int) -> Call:
     try:
         return Call(call)
     except ActumError as error:
@@ -127,7 +127,7 @@ class _Ending:
         self._messages = messages
         self._memory = memory
         self._marks = marks
-        self._items = _items(messages, marks)
+        self._items_by_call = _items_by_call(messages, marks)
         self._data_kinds = data_kinds
         answers = (-1 if (place := place_of(message)) is None else place.answer for message in reversed(messages))
         self._last = list(accumulate(answers, max))[::-1]
@@ -140,7 +140,7 @@ class _Ending:
             return CallEnd(Status.SKIPPED)
         last = self._messages[left[-1]] if left else {}
         is_told = bool(left) and self._last[left[-1]] > plan.number
-        outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
+        outcomes = [self._outcome_of(at) for at in left if "_call" in self._messages[at]]
         if outcomes and "_call" in last and all(outcome.is_there for outcome in outcomes):
             values = [outcome.value for outcome in outcomes]
             value = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
@@ -150,14 +150,14 @@ class _Ending:
         has_failed = "_call" not in last if outcomes else is_told
         unusable = last if not is_told and last.get(OUTCOME) == "unusable" else None
         status = Status.FAILED if has_failed else None
-        return CallEnd(status, unusable=unusable, items=self._items.get(place))
+        return CallEnd(status, unusable=unusable, items=self._items_by_call.get(place))
 
     def _replaced_failure(self, place: Place) -> JsonObject:
         """How the call at a place has failed, where its `_else` stands for it; else nothing."""
         marks = (failed_of(self._messages[at]) for at in reversed(self._marks.left.get(place, ())))
         return next((mark for mark in marks if mark), failed_of({}))
 
-    def _outcome(self, at: int) -> _Outcome:
+    def _outcome_of(self, at: int) -> _Outcome:
         message = self._messages[at]
         if is_record(message):
             return _Outcome(message["data"]["result"] if is_object(message["data"]) else None)
@@ -170,7 +170,7 @@ class _Ending:
         return _Outcome(write.value, reference, not is_erased or write.method == "erase", reference)
 
 
-def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, ItemResults]:
+def _items_by_call(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, ItemResults]:
     """The results of calls for single items, by the place of the call for all of them."""
     by_call: defaultdict[Place, ItemResults] = defaultdict(ItemResults)
     for place, left in marks.left.items():

@@ -62,11 +62,11 @@ class _Run:
             case log.Began():
                 pass  # another run takes the place of this one
             case log.Appended(message=message):
-                self.messages.append(_checked(message, len(self.messages)))
+                self.messages.append(_check(message, len(self.messages)))
                 if message.get("type") == "error":
                     self.failed.pop(str(message.get(OF)), None)
             case log.Inserted(index=index, message=message):
-                self.messages.insert(self._start(index), _checked(message, index))
+                self.messages.insert(self._start(index), _check(message, index))
                 self.answers = {number: answer for number, answer in self.answers.items() if answer.start != index}
             case log.FailedCall(place=place, call=call, error=error, marks=marks):
                 self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place), **marks}
@@ -155,7 +155,7 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
         if isinstance(parsed, log.Began):
             if at in runs:
                 runs = {path: run for path, run in runs.items() if path[: len(at)] != at}
-            messages = [_checked(message, index) for index, message in enumerate(parsed.context)]
+            messages = [_check(message, index) for index, message in enumerate(parsed.context)]
             early = len(messages) - parsed.said
             runs[at] = _Run(messages[:early], parsed.run, parsed.call, unheard=messages[early:], trace=parsed.trace)
         elif at in runs:
@@ -169,10 +169,10 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     if runs and () not in runs:
         raise ValueError("the run itself has not begun")
     top = runs[()].messages if runs else []
-    return [_checked(message, index) for index, message in enumerate(top)]
+    return [_check(message, index) for index, message in enumerate(top)]
 
 
-def _checked(message: JsonObject, index: int) -> JsonObject:
+def _check(message: JsonObject, index: int) -> JsonObject:
     """A message whose form is right, whatever types of its own the run knows."""
     return check_message(message, index, (), frozenset(_types(message)))
 
