@@ -11,7 +11,7 @@ from .database import Transaction
 from .folder_files import FolderFiles
 from .queue import Queue, delivery_of
 from .row import Row, RunHistory
-from .sending import OVER, stamped
+from .sending import OVER, with_time
 
 
 class FolderDeliveries:
@@ -44,7 +44,7 @@ class FolderDeliveries:
                 if check is not None and (history := self._files.history(run)) is not None:
                     check(history)
                 if row is not None and not row.is_over:
-                    file.add(stamped(items, self._files.now()), due)
+                    file.add(with_time(items, self._files.now()), due)
                 return row
 
         row = await self._files.off_loop(write)

@@ -81,14 +81,14 @@ class KeptConversation:
 
     async def say(self, said: Given) -> AsyncGenerator[str]:
         """What the assistant answers, piece by piece, as `Conversation.say`; raises as `stream`."""
-        given, events = SentText(self.member), self.stream(said)
+        text, events = SentText(self.member), self.stream(said)
         try:
             async for event in events:
-                if piece := given.piece(event):
+                if piece := text.piece(event):
                     yield piece
         finally:
             await events.aclose()
-        given.end()
+        text.end()
 
     def give_up(self) -> None:
         """Drop the open calls of a turn that was cut, or waits; what has been done stays."""

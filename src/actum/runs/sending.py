@@ -62,7 +62,7 @@ def decision(
     return item
 
 
-def stamped(items: Sequence[JsonObject], now: float) -> list[JsonObject]:
+def with_time(items: Sequence[JsonObject], now: float) -> list[JsonObject]:
     """The messages, decisions among them with their time by the clock of the place."""
     return [{**item, "time": round(now, 3)} if "decide" in item else item for item in items]
 

@@ -9,7 +9,7 @@ from . import sql_rows
 from .database import Database, Transaction, time_of, transaction_in
 from .queue import Queue
 from .row import Row, RunHistory, RunPage, Snapshot, State, Submission, keyed_by, name_in, sought
-from .sending import stamped
+from .sending import with_time
 from .sql_deliveries import SEND, SqlDeliveries, history_at
 from .sql_leases import SqlLeases
 
@@ -123,7 +123,7 @@ class SqlStore(SqlDeliveries):
                 check(history)
             if row is None or row.is_over:
                 return row
-            timed = stamped(items, await time_of(within)) if any("decide" in item for item in items) else items
+            timed = with_time(items, await time_of(within)) if any("decide" in item for item in items) else items
             await within.each(SEND, [(run, encode(item), due, 0) for item in timed])
             if row.state == "waiting":
                 if due is None:
