@@ -75,5 +75,5 @@ class FolderDeliveries:
             await self.send(parent, [OVER])
 
     async def _parts(self, run: str) -> list[str]:
-        rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
+        rows = await self._files.off_loop(lambda: self._files.rows(warns=True))
         return [row.id for row in rows if row.parent == run and not row.is_over]

@@ -100,10 +100,10 @@ class FolderFiles:
         row = cached[2]
         return row if row is None or row.is_over else as_sent(row, self.sent(run).read())
 
-    def rows(self, *, tells: bool = False) -> list[Row]:
+    def rows(self, *, warns: bool = False) -> list[Row]:
         """The runs by id, without those whose files can't be read: these are `damaged`.
 
-        `tells` logs a warning, once for each of them.
+        `warns` logs a warning for each of them, once.
         """
         rows: list[Row] = []
         damaged: dict[Path, str] = {}
@@ -118,7 +118,7 @@ class FolderFiles:
                 continue
             rows += [] if row is None else [row]
         self.damaged = damaged
-        if tells:
+        if warns:
             for path in damaged.keys() - self._warned:
                 _LOG.warning("a run that can't be read is passed over: %s", damaged[path])
             self._warned = set(damaged)
@@ -126,7 +126,7 @@ class FolderFiles:
 
     def sweep(self, state: State, before: float, most: int, spared: Collection[str]) -> list[str]:
         """Delete the files of runs of a state that ended before a time, except those `spared`; return their ids."""
-        rows = self.rows(tells=True)
+        rows = self.rows(warns=True)
         ends = {
             row.id: row.ended or (row.created if state == "cancelled" else 0.0) for row in rows if row.state == state
         }

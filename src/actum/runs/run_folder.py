@@ -85,7 +85,7 @@ class RunFolder(FolderDeliveries):
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that a worker has to carry out, by id."""
-        rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
+        rows = await self._files.off_loop(lambda: self._files.rows(warns=True))
         return [row for row in rows if row.state in {"queued", "running"} and row.id > after][:most]
 
     async def history(self, run: str) -> RunHistory | None:
@@ -120,7 +120,7 @@ class RunFolder(FolderDeliveries):
 
         A process may have been killed between ending a run and doing so: here it isn't one transaction.
         """
-        rows = await self._files.off_loop(lambda: self._files.rows(tells=True))
+        rows = await self._files.off_loop(lambda: self._files.rows(warns=True))
         parents = {row.parent for row in rows if not row.is_over}
         ended = {row.id for row in rows if row.state in {"failed", "cancelled"}}
         for row in rows:
