@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actum import errors
+from actum import Agent, Ctx, Tools, errors, models
 from actum.dataflow.node import Status
 from actum.execution.record.plans import standing_plans
 from actum.execution.record.recorder import (
@@ -295,3 +295,55 @@ def test_a_recorder_has_all_that_a_record_offers() -> None:
     assert (below.at, below.call, below.run) == (("1.2",), CALL, "run/1.2")
     assert (below.settled, below.lease, below.gate, below.post, below.spread) == ("settled", 3, "gate", None, "spread")
     assert Recorder.of(None).below(Place(0, 0), CALL).run == ""
+
+
+class Gated:
+    """A record of a run that is known by a key, and whose requests others let in."""
+
+    keyed = "mine"
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.gate = self
+
+    def __call__(self, entry: Json) -> None: ...
+
+    async def enter(self, model: str, tokens: int) -> None:
+        self.said.append(f"+{model}")
+
+    async def refused(self, model: str, retry_after: float | None) -> None:
+        self.said.append(f"!{model}")
+
+    async def left(self, model: str, tokens: int, used: int | None) -> None:
+        self.said.append(f"-{model}")
+
+
+async def test_each_request_of_a_run_is_let_in_and_its_calls_are_keyed_by_it() -> None:
+    tools, keys = Tools(), list[str]()
+
+    @tools.tool
+    def look(ctx: Ctx) -> int:
+        """Look."""
+        keys.append(ctx.key)
+        return 1
+
+    assert look.name == "look"
+    tools.register("ask", {"_delegate": "one", "_output": {}})
+    reads = {"_tool": "read", "of": "x", "ask": "y", "as": "text"}
+    own = Agent(
+        models.Scripted(
+            [
+                {"calls": [{"_tool": "look"}, {"_tool": "ask"}, reads], "output": ["†calls.0", "†calls.1", "†calls.2"]},
+                *({"calls": [], "output": "told"} for _ in range(2)),
+            ]
+        ),
+        tools=tools,
+        delegates={"one": {"context": [{"type": "text", "text": "say"}], "schema": {"type": "string"}}},
+    )
+    record = Gated()
+    async with own.stream("go", record=record) as run:
+        async for _ in run:
+            pass
+    assert run.result.output == [1, "told", "told"]
+    assert record.said.count("+scripted") == record.said.count("-scripted") == 3
+    assert keys == ["mine/0.0"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from actum import Agent, Tools, errors
+from actum.protocol.activity import function_text
 from actum.protocol.declaration import tool_names
 from actum.schema.json import JsonObject as Json
 
@@ -331,3 +333,12 @@ def test_a_tool_message_is_one_schema_with_its_name_or_a_map_of_tools(
     message: dict[str, Any], names: list[str]
 ) -> None:
     assert list(tool_names({"type": "tool", "tool": message})) == names
+
+
+@pytest.mark.rule("L6")
+def test_the_text_of_a_function_is_read_as_far_as_there_is_one() -> None:
+    made: dict[str, Any] = {}
+    exec("def unread(): return 1", made)
+    assert [function_text(one) for one in (made["unread"], max, Tools)] == ["", "", ""]
+    assert function_text(pay).startswith("def pay(x: int)")
+    assert function_text(partial(pay, 1)) == ""

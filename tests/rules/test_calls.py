@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Tools, errors, events, messages, models
+from actum import Agent, Call, Config, Tools, errors, events, messages, models
 
 from .scripts import agent, answer, call, run, sent, text_of
 
@@ -740,3 +740,21 @@ async def test_a_fire_and_forget_call_that_failed_is_named_to_who_refers_to_it()
     assert result.output == "done"
     assert [error.message for error in result.errors] == ["tool 'note': ValueError: no paper"]
     assert "no paper" in result.context.messages[-2]["error"]
+
+
+@pytest.mark.rule("C4", "T7")
+async def test_what_is_owed_is_paid_by_the_same_call_whatever_reason_is_given_for_it() -> None:
+    tools = Tools()
+    tools.register("later", {"properties": {"n": {}, "_output": {"type": "integer"}}})
+    tools.register("keep", {"properties": {"value": {}, "_output": {}}})
+    tools.activity("keep", lambda value: value)  # pyright: ignore
+    owed, other = call("later", n=1, _reasoningForCall="a"), call("later", n=2, _reasoningForCall="a")
+    found = await run(
+        answer({**owed, "_output": None}, {**other, "_output": None}, call("keep", value="†calls.0")),
+        answer({**owed, "_output": 5, "_reasoningForCall": "b"}, {**other, "_output": 6}, output=1),
+        tools=tools,
+        config=Config(reasoning=True),
+    )
+    assert sorted((message["_of"], message["data"]) for message in found.context if "_call" in message) == [
+        *(("0.2", 5), ("1.0", 5), ("1.1", 6)),
+    ]

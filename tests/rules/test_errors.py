@@ -281,6 +281,13 @@ async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | N
     assert [str(error) for error in found.errors] == told
 
 
+def nested(depth: int) -> Json:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return call("put", v=value)
+
+
 def wider_desk() -> Tools:
     """The desk, with tools of instances, of the model, and one that names a path itself."""
     tools = desk()
@@ -310,6 +317,11 @@ REFUSED: list[tuple[Json, str]] = [
         call("put", v=1, _outputPath="†state" + ".a" * 96),
         "tool 'put', at _outputPath: a path leads at most 95 deep, not 96",
     ),
+    (
+        {**nested(40), "_outputPath": "†state" + ".a" * 60},
+        "tool 'put': it nests deeper than 96 at its path",
+    ),
+    (call("double", n="x", _when=True), 'tool \'double\': n: "x" is not of type "number"'),
     (
         call("put", v=1, _outputPath="†state.a, †state.b"),
         "tool 'put', at _outputPath: an operator is expected at character 10 of '†state.a, †state.b'",
@@ -558,13 +570,6 @@ def test_what_is_no_approver_is_told(approve: Any, said: str) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Agent(None, tools=Tools(), approve=approve)
     assert (str(caught.value), caught.value.path) == (f"at approve: {said}", "approve")
-
-
-def nested(depth: int) -> Json:
-    value: Any = 1
-    for _ in range(depth):
-        value = [value]
-    return call("put", v=value)
 
 
 @pytest.mark.rule("L6")
@@ -839,3 +844,11 @@ async def test_a_position_is_written_in_brackets_and_a_group_reads_digits_as_one
     keyed = agent(answer(call("orders"), output="†calls.0.1.id"), tools=tools, limits=Limits(requests=1))
     with pytest.raises(errors.LimitExceeded, match=re.escape("a list has positions: write †calls.0[1].id")):
         await keyed.run("go", str)
+
+
+@pytest.mark.rule("D18")
+async def test_a_reader_that_lacks_a_model_says_so() -> None:
+    reads = call("read", of="x", ask="y", **{"as": "text"})
+    with pytest.raises(errors.PlanFailed) as caught:
+        await Agent(None, tools=Tools()).run([{"type": "plan", "plan": [reads], "output": "†calls.0"}])
+    assert str(caught.value.__cause__) == "tool 'read': it needs a model, and none is set"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -381,3 +382,33 @@ async def test_a_tool_without_parameters_can_be_of_an_instance() -> None:
     context = [{"type": "state", "x": 1, "_instance": "①"}, ring]
     found = await run(answer(call("ring", _instance="①"), output="†calls.0"), context=context, tools=tools)
     assert found.output == "①"
+
+
+@pytest.mark.rule("I5", "S11")
+def test_a_tool_of_one_instance_is_called_for_that_one_by_name() -> None:
+    own: Json = {"type": "tool", "tool": {"look": {"properties": {"n": {}}}}, "_instance": "①"}
+    schema = call_schemas(agent(tools=tools_()).compose([*TWO, own]))["look"]
+    assert schema["properties"]["_instance"] == {"enum": ["①"]}
+    assert "_instance" in schema["required"]
+
+
+@pytest.mark.rule("I2", "O5", "O8")
+@pytest.mark.parametrize(("instance", "seen"), [("①", "Ann"), ("②", "Bob")])
+async def test_what_is_listed_first_reads_what_its_instance_had_before_a_later_write(instance: str, seen: str) -> None:
+    tools = tools_()
+
+    @tools.tool
+    async def slow() -> str:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        return "slow"
+
+    assert slow.name == "slow"
+    calls = [
+        call("slow"),
+        call("echo", value=["†state.name", "†calls.0"], _instance=instance),
+        call("echo", value="new", _outputPath="†state.name", _instance=instance),
+    ]
+    result = await run(answer(*calls, output="†calls.1"), context=TWO, tools=tools)
+    assert result.output == [seen, "slow"]
+    assert result.context.of(instance).state["name"] == "new"
