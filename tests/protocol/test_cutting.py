@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actum import Context
-from actum.protocol.marks import cut_to, going, turn_starts, without
+from actum.protocol.marks import cut_to, to_cut, turn_starts, without
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
 
@@ -67,8 +67,8 @@ CUT: list[tuple[list[Json], set[int]]] = [
 @pytest.mark.parametrize(("messages", "gone"), CUT, ids=str)
 def test_what_was_said_goes_and_what_was_told_to_stay_stays(messages: list[Json], gone: set[int]) -> None:
     context = Context(messages)
-    assert going(context, 0) == gone
-    assert going(context, 10**6) == set()
+    assert to_cut(context, 0) == gone
+    assert to_cut(context, 10**6) == set()
     assert list(cut_to(context, 0)) == [one for at, one in enumerate(context) if at not in gone]
 
 
@@ -78,7 +78,7 @@ def test_no_more_turns_go_than_have_to() -> None:
     sizes = [len(encode(one)) for one in context]
     turn = sizes[0] + sizes[1]
     fits = [4 * turn, 4 * turn - 1, 3 * turn, 3 * turn - 1, 2 * turn, 2 * turn - 1, turn, 0]
-    assert [len(going(context, most)) for most in fits] == [0, 2, 2, 4, 4, 6, 6, 6]
+    assert [len(to_cut(context, most)) for most in fits] == [0, 2, 2, 4, 4, 6, 6, 6]
 
 
 def test_something_else_may_stand_where_the_first_of_them_stood() -> None:

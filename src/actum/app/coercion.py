@@ -20,7 +20,7 @@ from .. import errors
 from ..errors import ActumError, MessageError, ModelError, SchemaError
 from ..generation.model import Model
 from ..messages import MessageObject, is_message
-from ..protocol.activity import Ctx, is_async, raised_words
+from ..protocol.activity import Ctx, error_text, is_async
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS, OF, kind_of
 from ..schema.json import JsonObject, legible
@@ -233,7 +233,7 @@ async def _instruction_text(function: Callable[..., Any], deps: Any) -> str:
     try:
         text = await (function(*args) if is_async(function) else asyncio.to_thread(function, *args))
     except Exception as error:
-        raise SchemaError(f"the instructions {function.__name__!r} failed: {raised_words(error)}") from error
+        raise SchemaError(f"the instructions {function.__name__!r} failed: {error_text(error)}") from error
     if text is not None and not isinstance(text, str):
         raise SchemaError(f"the instructions {function.__name__!r} are a text or None, not {text!r}")
     return legible(text or "")

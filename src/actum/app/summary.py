@@ -16,7 +16,7 @@ from ..protocol.call import Call, Place
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.lineage import BROUGHT
-from ..protocol.marks import Marks, going, is_users, without
+from ..protocol.marks import Marks, is_users, to_cut, without
 from ..protocol.message import Write, is_result
 from ..schema.json import JsonObject, encode
 
@@ -58,9 +58,9 @@ async def shortened(context: Context, most: int, delegation: Delegation) -> Cont
     Raises:
         DelegateError, LimitExceeded: no summary could be made.
     """
-    if not going(context, most):
+    if not to_cut(context, most):
         return context
-    gone = {*going(context, most // 2), *(at for at, message in enumerate(context) if message.get("_call") == _CALL)}
+    gone = {*to_cut(context, most // 2), *(at for at, message in enumerate(context) if message.get("_call") == _CALL)}
     answer = Marks.of(context.messages).next_answer
     # To the model that sums it up, all of it is data: in a sealed run, what came from calls counts as brought (S10).
     turns = Context([{"type": "text", "text": "\n\n".join(_transcript(context, gone)), BROUGHT: True}])

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DelegateError, Outcome, ServerError
-from ..protocol.activity import raised_words
+from ..protocol.activity import error_text
 from ..protocol.context import Progress
 from ..schema.json import MAX_DEPTH, JsonObject, encode, is_list, is_object
 from ..schema.quoting import printable
@@ -246,7 +246,7 @@ class Connection:
             lost = f"{why} during the call: whether it was carried out is not known"
             return self._error(lost, "server_lost", outcome="unknown")
         if code is None:
-            return self._error("has sent a result that can't be read", said=raised_words(error), outcome="unusable")
+            return self._error("has sent a result that can't be read", said=error_text(error), outcome="unusable")
         # By these codes, a server says that it hasn't begun the call.
         refusals = (types.INVALID_PARAMS, types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.PARSE_ERROR)
         outcome = "not made" if code in refusals else "unknown" if code == types.REQUEST_TIMEOUT else None
@@ -267,7 +267,7 @@ class Connection:
         if isinstance(cause, OSError) and cause.strerror and self.server.url is None:
             return self._error(f"can't be started: {cause.strerror}", "server_start")
         why = self._why or ("can't be reached" if self.server.url is not None else "has ended")
-        return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or raised_words(cause))
+        return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or error_text(cause))
 
     def _error(self, reason: str, code: str = "server", said: str = "", outcome: Outcome | None = None) -> ServerError:
         return ServerError(reason, server=self.server.name, code=code, said=said, outcome=outcome)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from ..errors import ApprovalDenied, SchemaError
-from ..protocol.activity import is_async, raised_words
+from ..protocol.activity import error_text, is_async
 from ..protocol.approvals import Asked, reply_to
 from ..protocol.call import Call
 from ..protocol.context import Context
@@ -89,7 +89,7 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
         asked: partial[Any] = partial(approve, call, tool, context)
         decision: Any = await (asked() if is_async(approve) else threads.settle(asked))
     except Exception as error:
-        raise ApprovalDenied(f"the approver failed: {raised_words(error)}", tool=tool.name) from error
+        raise ApprovalDenied(f"the approver failed: {error_text(error)}", tool=tool.name) from error
     word = decision.strip().lower() if isinstance(decision, str) else None
     decision = _WORDS.get(word, decision) if word is not None else decision
     if decision is HOLD:

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from ..errors import ActivityError
-from ..protocol.activity import Activity, is_async, raised_words
+from ..protocol.activity import Activity, error_text, is_async
 from ..protocol.call import Call
 from ..protocol.tool import Tool
 
@@ -190,6 +190,6 @@ class Doings:
                     await doing.take_back(undo, threads)
                     continue
             except (Exception, SystemExit) as failure:
-                note(f"undoing {doing.call.tool!r} failed: {raised_words(failure)}")
+                note(f"undoing {doing.call.tool!r} failed: {error_text(failure)}")
             stay.append(doing.call)
         return stay[::-1]

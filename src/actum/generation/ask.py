@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from ..dataflow.expression import ALONE, Template, TextBounds, template
 from ..dataflow.reference import Path, ReferenceSyntax
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
-from ..protocol.activity import raised_words
+from ..protocol.activity import error_text
 from ..protocol.call import Call, normalised
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
@@ -349,7 +349,7 @@ async def _usage_after(deltas: AsyncIterator[str | Reasoning | Usage]) -> Usage 
 
 
 def _model_failure(model: Model, error: Exception) -> ModelError:
-    return ModelError(f"the model {model.name!r} failed: {raised_words(error)}")
+    return ModelError(f"the model {model.name!r} failed: {error_text(error)}")
 
 
 def _take(part: Element | Member, answer: ArrivedAnswer, frame: Frame, judge: Judge, asker: Asker) -> None:

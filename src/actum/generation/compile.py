@@ -15,7 +15,7 @@ from ..messages import KINDS, Block, Volatility
 from ..messages.kind import BLOCK_SIGIL
 from ..messages.plan import open_calls
 from ..messages.role import RAW
-from ..protocol.activity import raised_words
+from ..protocol.activity import error_text
 from ..protocol.applying import shown_order
 from ..protocol.config import Config
 from ..protocol.context import Context
@@ -280,7 +280,7 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
-        raise MessageError(f"the handler of {message['type']!r} failed: {raised_words(error)}", index=index) from error
+        raise MessageError(f"the handler of {message['type']!r} failed: {error_text(error)}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, changed.messages, strict=False)))

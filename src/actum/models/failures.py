@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..generation.model import PASSING
-from ..protocol.activity import raised_words
+from ..protocol.activity import error_text
 from ..schema.json import is_object
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _is_about_schema(error: ModelAPIError) -> bool:
 def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
     """Judge an error that isn't the library's: some transport and decoding errors of the SDKs pass through it."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
-    reason = _short(raised_words(error))
+    reason = _short(error_text(error))
     if kinds & {"TimeoutException", "TimeoutError"}:
         return ModelError(f"{name}: {_SILENT}", code="model_timeout", retryable=True)
     if kinds & _CONNECTION:

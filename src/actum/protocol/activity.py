@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .approvals import Decision
 
 
-def raised_words(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An exception of foreign code in words: its type and its message, also where its `str()` fails."""
     try:
         message = str(error)

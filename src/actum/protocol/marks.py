@@ -235,10 +235,10 @@ def cut_to(context: Context, most: int) -> Context:
     the plan, once it is settled: what a plan that stands has left, stays with it, or its calls would be made again.
     Instructions, tools and data stay, and so does the newest result, so that its number is not given again (M9).
     """
-    return without(context, going(context, most))
+    return without(context, to_cut(context, most))
 
 
-def going(context: Context, most: int) -> frozenset[int]:
+def to_cut(context: Context, most: int) -> frozenset[int]:
     """Which messages `cut_to` leaves out."""
     messages = context.messages
     ends = list(_ends(messages))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from ..app.agent import Agent, assembled
 from ..app.idea import Idea
 from ..errors import RunError
-from ..protocol.activity import is_async, raised_words
+from ..protocol.activity import error_text, is_async
 from ..protocol.context import is_url
 from .row import Row
 
@@ -65,7 +65,7 @@ async def provided(
             else:
                 deps = await (factory(*given) if is_async(factory) else asyncio.to_thread(factory, *given))
         except Exception as error:
-            raise RunError(f"run {row.id}: its deps could not be made: {raised_words(error)}") from error
+            raise RunError(f"run {row.id}: its deps could not be made: {error_text(error)}") from error
         yield deps
 
 

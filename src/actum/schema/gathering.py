@@ -36,8 +36,8 @@ _ALONE = {"items", "additionalProperties", "prefixItems"}
 def closed(schema: Schema) -> Schema:
     """A schema in which objects that list their properties and don't say otherwise take no others.
 
-    An object that lists none is meant as a map, and one that several schemas judge together (`allOf`, `properties`
-    beside `anyOf` or a `$ref`) can't be closed by any of them: both stay as they are.
+    An object that lists none is meant as a map; one that several schemas judge together (`allOf`, `properties` beside
+    `anyOf` or a `$ref`) can't be closed by any of them. Both stay as they are.
     """
     together = _judged_together(schema)
     root: dict[str, Any] = {"": schema}
@@ -59,7 +59,7 @@ def closed(schema: Schema) -> Schema:
 
 
 def _judges_properties(schema: JsonObject) -> bool:
-    """Whether a schema says of an object's properties more than its `anyOf` or its `oneOf` does."""
+    """Whether a schema judges an object's properties by more than one `anyOf` or `oneOf`."""
     judging = _SAYS_OTHERWISE | _BY_BRANCH | {"properties", "required"}
     return not judging.isdisjoint(schema.keys() - OPTIONS) or schema.keys() >= {*OPTIONS}
 
@@ -95,7 +95,7 @@ _SHORTEST_REFERENCE = 2
 
 
 def takes_references(schema: Any) -> bool:
-    """Whether a reference is valid already: the schema takes strings and asks nothing more of them."""
+    """Whether a schema already takes references: it takes strings without restricting them."""
     if not is_object(schema):
         return schema is True
     if {"const", "enum", "pattern", "format", "maxLength", "$ref", "allOf", "not", "if"} & schema.keys():
@@ -183,7 +183,7 @@ def gathered(parts: Mapping[str, JsonObject]) -> tuple[dict[str, JsonObject], Js
 
 
 def rooted(schema: JsonObject, name: str) -> JsonObject:
-    """A schema whose references to its root go to a definition, so that the root can be added to."""
+    """A schema whose references to its root lead to a definition instead, so that the root can be extended."""
     if not _refers_to_root(schema):
         return schema
     definitions: JsonObject = schema.get("$defs", {})
@@ -229,14 +229,14 @@ def _bare(schema: JsonObject) -> JsonObject:
 
 
 def _identities(local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, str]]:
-    """What each definition is: its address, and a digest of all that it reaches, the same for what is the same."""
+    """The identity of each definition: its address, and a digest of everything that it reaches."""
     targets = {address: _targets(definition, local) for address, (_, definition) in local.items()}
     number_of = components(targets)
     members: dict[int, list[str]] = {}
     for address in sorted(local):
         members.setdefault(number_of[address], []).append(address)
     digests: dict[int, str] = {}
-    for number in sorted(members):  # what it leads to comes first
+    for number in sorted(members):  # components that it leads to come first
         addresses = members[number]
         beyond = {number_of[target] for address in addresses for target in targets[address]} - {number}
         whole = [[[address, local[address][1]] for address in addresses], sorted(digests[inner] for inner in beyond)]
@@ -310,7 +310,7 @@ def links_of(schema: object) -> list[str]:
 
 
 def opened(schema: Schema) -> Schema:
-    """A schema that takes anything where it refers to another Idea: what can be judged of it by itself."""
+    """A schema that takes anything where it refers to another Idea, so that it can be judged by itself."""
     return retargeted(schema, lambda reference: None if reference.startswith(_SCHEME) else reference)
 
 
@@ -321,7 +321,7 @@ def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
     names_by_text = {encode(definition): name for name, definition in definitions.items()}
     for address in targets:
         same = names_by_text.get(encode(parts[address]))
-        if same is not None:  # it refers to its own root, or is one of another
+        if same is not None:  # it refers to its own root, or equals another
             names[address] = same
             continue
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", address.removeprefix(_SCHEME)).strip("_")

@@ -35,7 +35,7 @@ class Shape(Generic[T]):
 
 
 def shape_of(schema: object) -> Shape[Any]:
-    """The shape behind what a caller gave: a JSON Schema, a Pydantic model or any type Pydantic understands.
+    """The shape of a caller's schema: a JSON Schema, a Pydantic model or any type that Pydantic understands.
 
     None means any JSON value.
 
@@ -50,13 +50,13 @@ def shape_of(schema: object) -> Shape[Any]:
         raise SchemaError(
             f"the schema of an output is a type or a JSON Schema, as str or list[str] are, not {schema!r}"
         )
-    # Only classes are kept: `int | str` and `str | int` are equal, and not the same.
+    # Only classes are cached: `int | str` and `str | int` are equal, but not the same.
     return _of_class(schema) if isinstance(schema, type) else _typed(schema)
 
 
 @lru_cache(maxsize=256)
 def _of_class(annotation: type) -> Shape[Any]:
-    # Making one takes as long as a whole small run.
+    # Cached, since making one takes as long as a whole small run.
     return _typed(annotation)
 
 
@@ -88,7 +88,7 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
 
 
 def field_of(hint: object, default: object) -> FieldInfo | None:
-    """What Pydantic's `Field(…)` says of a parameter, as its default or in its annotation; None where nothing does."""
+    """The `Field(…)` of a parameter, from its default or its annotation; None if it has none."""
     sources = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
     if all(type(source).__module__ != "pydantic.fields" for source in sources):  # Pydantic is imported on first use
         return None
@@ -107,7 +107,7 @@ def _with_known_dicts(annotation: Any) -> Any:
     if is_typeddict(annotation):
         members: dict[str, Any] = {}
         for name, hint in get_type_hints(annotation, include_extras=True).items():
-            # Where annotations are texts, only the hint itself says it, and not `__required_keys__`.
+            # With annotations as texts, only the hint says it; `__required_keys__` doesn't.
             is_marked = get_origin(hint) in (Required, NotRequired)
             mark = get_origin(hint) if is_marked else Required if name in annotation.__required_keys__ else NotRequired
             members[name] = mark[_with_known_dicts(get_args(hint)[0] if is_marked else hint)]
@@ -128,7 +128,7 @@ def described(annotation: object, text: str) -> object:
     from pydantic import Field
 
     hint, *metadata = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    return Annotated[(hint, Field(description=text), *metadata)]  # of several, the last holds
+    return Annotated[(hint, Field(description=text), *metadata)]  # of several, the last counts
 
 
 def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:

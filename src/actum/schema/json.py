@@ -86,7 +86,7 @@ def decode(text: str) -> Json:
 
 
 def decoded(text: str, otherwise: Any) -> Any:
-    """The value of a JSON text, or what stands for one that can't be read."""
+    """The value of a JSON text, or a default if it can't be read."""
     try:
         return decode(text)
     except NotJson:
@@ -99,7 +99,7 @@ def encode(value: Json, *, sort_keys: bool = False) -> str:
 
 
 def sha256_of(value: Json) -> str:
-    """What a value is known by, whatever the order of its keys: the SHA-256 of its canonical JSON, in hex."""
+    """The SHA-256 of a value's canonical JSON in hex, the same for any order of its keys."""
     return sha256(encode(value, sort_keys=True).encode()).hexdigest()
 
 
@@ -140,7 +140,7 @@ def leaves_of(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
 
 
 def nests_within(value: object, most: int) -> bool:
-    """Whether a JSON value nests no deeper than that. A part that it holds many times is looked at once on each level.
+    """Whether a JSON value nests no deeper than that; a part that it holds many times is visited once a level.
 
     Without recursion: it may be deeper than that could bear.
     """
@@ -158,7 +158,7 @@ _CONTAINERS = frozenset({dict, list})
 
 
 def legible(text: str) -> str:
-    """A text as it can be written and read again, whatever it was made of."""
+    """A text without lone surrogates, so that it can be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -184,7 +184,7 @@ def plain(value: object, depth: int = 0) -> Json:
 
 
 def _plain_number(value: float) -> int | float:
-    """The number without what a subclass (an enum, a scalar of NumPy) makes of it."""
+    """The number as a plain `int` or `float`, also for subclasses (an enum, a scalar of NumPy)."""
     if isinstance(value, int):
         if abs(value) >= _LEAST_TOO_LARGE:
             raise NotJson(f"a number of more than {MOST_DIGITS} digits is too large")
@@ -238,7 +238,7 @@ _scan: Callable[[str, int], tuple[Any, int]] = cast("Any", _DECODER).scan_once
 
 
 def _read(text: str) -> Any:
-    """What the decoder makes of a text; it is asked again where something is wrong, to say what."""
+    """The decoded text; where something is wrong, it is decoded again for the message."""
     bare = text.strip(" \t\n\r")
     try:
         value, end = _scan(bare, 0)
@@ -313,10 +313,10 @@ def weight(value: Any, most: int) -> int:
 
 
 def _weigh(values: Iterable[Any], containers: list[Any]) -> int:
-    """What values are more than the least, and the least of what they hold; those that hold others go into `held`."""
+    """The bytes of values beyond the least, and the least of their members; containers go into `containers`."""
     size = 0
     for value in values:
-        # One type after the other, by how often they occur: all that is made of large values is gone through here.
+        # In the order in which the types occur most: this runs for all parts of large values.
         kind = type(value)  # pyright: ignore[reportUnknownVariableType] -- of anything
         if kind in _SCALARS:
             continue
@@ -338,9 +338,9 @@ def _weigh(values: Iterable[Any], containers: list[Any]) -> int:
 
 
 def weight_of_text(text: str) -> int:
-    """The same of the value that a JSON text says, before it is read: never less, seldom much more."""
+    """An estimate of `weight` from a JSON text, before it is read: never less, seldom much more."""
     signs = text.count(",") + text.count(":") + text.count("[") + text.count("{")
-    if signs > _LONG // LEAST:  # what stands in its texts may be most of them
+    if signs > _LONG // LEAST:  # most of them may stand within its texts
         bare = _STRING.sub("", text)
         signs = bare.count(",") + bare.count(":") + bare.count("[") + bare.count("{")
     return max(len(text), LEAST * (1 + signs))
@@ -349,5 +349,5 @@ def weight_of_text(text: str) -> int:
 def _keys(value: Mapping[Any, Any]) -> int:
     try:
         return sum(map(len, value))
-    except TypeError:  # a key that isn't text: it will be refused, or written as one
+    except TypeError:  # a key that isn't a text will be refused, or converted
         return 0

@@ -1,4 +1,4 @@
-"""Keys, texts and values as they are told in one line: in quotes where they are odd, which they can't leave."""
+"""Keys, texts and values in one line of a message: odd ones in quotes, from which they can't break out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 _ODD = re.compile(r"['\\†¶…]")
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0e\U000e0100-\U000e01ef]")
-"""Letters and marks that count as printable, and show nothing."""
+"""Letters and marks that count as printable but are invisible."""
 _ESCAPED = re.compile(r"\\(?:u\{(?P<code>[0-9a-f]{1,6})\}|(?P<sign>['\\]))")
 
 
@@ -26,13 +26,13 @@ def quoted(text: str, most: int | None = None) -> str:
 
 
 def spelled(key: str, most: int | None = 60) -> str:
-    """A key as it is told: as it is where it is a plain name, else in quotes."""
+    """A key as messages show it: plain names as they are, others in quotes."""
     is_plain = _PLAIN.match(key) and key.isprintable() and (most is None or len(key) <= most)
     return key if is_plain else quoted(key, most)
 
 
 def summary(value: Any) -> str:
-    """What a value is, by its kind and its size; nothing of it is quoted."""
+    """The kind and size of a value in words, without quoting it."""
     match value:
         case None:
             return "null"
@@ -51,7 +51,7 @@ def summary(value: Any) -> str:
 
 
 def unquoted(text: str) -> str:
-    """What `quoted` was given, of what it returned.
+    """The inverse of `quoted`.
 
     Raises:
         ValueError: a backslash begins nothing that `quoted` writes.
@@ -78,7 +78,7 @@ def _meant(match: re.Match[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """A text without what would steer a terminal, turn its letters round or not be seen: that is spelled out."""
+    """A text with control characters, invisible ones and those that reverse the direction escaped."""
     if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
         return text
     return "".join(char if char.isprintable() and not _UNSEEN.match(char) else dumps(char)[1:-1] for char in text)
@@ -90,7 +90,7 @@ P = ParamSpec("P")
 
 
 def instead(key: str, names: Iterable[str]) -> str:
-    """What to write for a name that isn't there: the near one, else all that there are.
+    """What to write instead of an unknown name: the nearest one, or else all names.
 
     `outputPath` and `_output_path` are near `_outputPath`.
     """
@@ -106,7 +106,7 @@ def _bare(name: str) -> str:
 
 
 def options_nearest(of_others: Mapping[str, str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A method that, told an option that it lacks, names the near one, or what stands for that of another library."""
+    """A decorator: a method names the nearest option for an unknown one, or what replaces another library's."""
 
     def decorate(method: Callable[P, R]) -> Callable[P, R]:
         names = [*signature(method).parameters][1:]
@@ -124,7 +124,7 @@ def options_nearest(of_others: Mapping[str, str]) -> Callable[[Callable[P, R]], 
 
 
 def names_nearest(cls: type[T]) -> type[T]:
-    """A dataclass that names the near field, too, where it is given one that it doesn't have."""
+    """A class decorator: a dataclass names the nearest field for an unknown one."""
     make: Callable[..., None] = cls.__init__
     declared = fields(cls)  # pyright: ignore[reportArgumentType] -- of a dataclass
     names, by_name = [field.name for field in declared], all(field.kw_only for field in declared)

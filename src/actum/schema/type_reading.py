@@ -29,7 +29,7 @@ from .types import (
     Whole,
     in_words,
     later,
-    values_told,
+    values_text,
 )
 from .walk import OPTIONS, target_of
 
@@ -86,7 +86,7 @@ class _Reader:
         if not is_object(schema) or not schema:
             return ANYTHING
         if id(schema) not in self._types:
-            # The schema is kept beside its type: as long as it is there, nothing else can have its id.
+            # The schema is kept beside its type, so that its id can't be reused.
             self._types[id(schema)] = schema, Type(lambda: self._alternatives(schema))
         return self._types[id(schema)][1]
 
@@ -111,18 +111,18 @@ class _Reader:
         return alternatives or None
 
     def _is_opaque(self, schema: JsonObject) -> bool:
-        """Whether it leads to where this reader doesn't follow."""
+        """Whether it refers to something that this reader doesn't follow."""
         return not _ELSEWHERE.isdisjoint(schema) or ("$id" in schema and schema is not self._root)
 
     def _followed(self, schema: JsonObject) -> list[Any] | None:
-        """The schemas one of which says all that this one says of the kinds of a value; None if it says them itself."""
+        """The schemas to read instead of one that only combines them; None if it says something itself."""
         if "const" in schema or "enum" in schema or _is_scalar(schema) or not _SHAPING.isdisjoint(schema):
             return None
         judges = self._judges(schema)
         return judges[0] if len(judges) == 1 and judges[0] != [True] else None
 
     def _judges(self, schema: JsonObject) -> list[list[Any]]:
-        """The alternatives that each keyword next to the schema's own offers."""
+        """The alternatives of each keyword that refers to or combines schemas."""
         judges: list[list[Any]] = []
         if "$ref" in schema:
             target = target_of(schema["$ref"], self._root)
@@ -152,7 +152,7 @@ class _Reader:
         return alternatives
 
     def _of_no_kind(self, schema: JsonObject) -> list[Declared] | None:
-        """Whoever declares properties means an object; but the schema takes a text, too."""
+        """Without a `type`: declared properties mean an object, but the schema takes a text, too."""
         object_, list_ = self._object(schema), self._list(schema)
         if object_.is_any and list_.is_any:
             return None
@@ -196,7 +196,7 @@ class _Reader:
             key: DeclaredField(self.type_of(inner), key in required, is_object(inner) and "default" in inner)
             for key, inner in properties.items()
         }
-        # A key that has to be there is there, declared or not.
+        # A required key is there, declared or not.
         fields |= {key: DeclaredField(rest or ANYTHING) for key in required if key not in fields}
         return Object(MappingProxyType(fields), rest, str(schema.get("title", "")), schema)
 
@@ -217,7 +217,7 @@ class _Reader:
 
 
 def _is_scalar(schema: JsonObject) -> bool:
-    """Whether its own `type` says all that a type tells."""
+    """Whether its `type` alone says everything, since it names only scalars."""
     kinds: Any = schema.get("type")
     return kinds is not None and {"object", "array"}.isdisjoint([kinds] if isinstance(kinds, str) else kinds)
 
@@ -231,7 +231,7 @@ def misfit_between(type: Type, wanted: Type) -> str | None:
 
 
 class _Fitting:
-    """One comparison; a pair that was met is taken to fit, so that types may hold themselves."""
+    """One comparison; a pair that is being compared counts as fitting, so that types may hold themselves."""
 
     def __init__(self) -> None:
         self._met: dict[tuple[Type, Type], str | None] = {}
@@ -246,7 +246,7 @@ class _Fitting:
         return self._met[pair]
 
     def _of_all(self, type: Type, wanted: Type, depth: int) -> str | None:
-        """Why none of the alternatives fits; told of a pair of the same kind, if there is one."""
+        """Why none of the alternatives fits, in terms of a pair of the same kind if there is one."""
         inner = ""
         for kind, wanted_kind in product(type.alternatives or (), wanted.alternatives or ()):
             if not _same_kind(kind, wanted_kind):
@@ -260,7 +260,7 @@ class _Fitting:
         """Why two alternatives of one kind have no value in common."""
         match kind, wanted:
             case Text(), Text() if kind.values is not None and wanted.values is not None:
-                return f"one of {values_told(wanted)} is needed" if set(kind.values).isdisjoint(wanted.values) else None
+                return f"one of {values_text(wanted)} is needed" if set(kind.values).isdisjoint(wanted.values) else None
             case List(), List():
                 return self._of_lists(kind, wanted, depth)
             case Object(), Object():
@@ -296,7 +296,7 @@ class _Fitting:
 
 
 def _bridge(type: Type, wanted: Type) -> str:
-    """How an expression makes a value of one kind of one of another."""
+    """A hint at the expression that converts a value of one kind to another."""
     kinds = {kind.__class__ for kind in type.alternatives or ()} - {Null}
     needed = {kind.__class__ for kind in wanted.alternatives or ()} - {Null}
     if List in needed and kinds:

@@ -13,7 +13,7 @@ from .json import JsonObject, index_of
 from .quoting import quoted, spelled
 
 _MOST_ALTERNATIVES = 64
-"""A type of more alternatives than this is anything, so that comparing two of them stays cheap."""
+"""A type with more alternatives than this is anything, which keeps comparing types cheap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class List:
     item: Type
     row: tuple[Type, ...] | None = None
     is_implied: bool = False
-    """Whether it is taken by a schema without a `type` that says nothing of lists, and so means none."""
+    """Whether only a schema without a `type` takes it, which says nothing of lists and so doesn't mean them."""
 
     @property
     def is_any(self) -> bool:
@@ -76,7 +76,7 @@ class Object:
     title: str = ""
     schema: JsonObject | None = None
     is_implied: bool = False
-    """Whether it is taken by a schema without a `type` that says nothing of objects, and so means none."""
+    """Whether only a schema without a `type` takes it, which says nothing of objects and so doesn't mean them."""
 
     @property
     def is_any(self) -> bool:
@@ -125,7 +125,7 @@ class Type:
 
     @property
     def apart_from_null(self) -> tuple[Alternative, ...] | None:
-        """The alternatives but null: it has to fail for all of these to be certain to fail. Null itself if alone."""
+        """The alternatives except null, or null if it is the only one; what fails for all of them fails."""
         options = self.alternatives
         return options and (tuple(option for option in options if not isinstance(option, Null)) or options)
 
@@ -170,7 +170,7 @@ def _one_text(texts: list[Text]) -> Text:
 
 
 def known(*alternatives: Declared) -> Type:
-    """The type of what is one of these."""
+    """The type of values of one of these alternatives."""
     return Type(lambda: alternatives)
 
 
@@ -215,7 +215,7 @@ def union(*types: Type) -> Type:
 
 
 def later(*types: Type) -> Type:
-    """The union of types that are not to be read before it is asked for, as one of them may hold it."""
+    """The union of types that must not be read before it is needed, since one of them may hold it."""
     return types[0] if len(set(types)) == 1 else Type(lambda: union(*types).declared)
 
 
@@ -247,7 +247,7 @@ def words_of(alternatives: tuple[Alternative, ...] | None) -> str:
     return " or ".join(_WORDS[kind] for kind in kinds)
 
 
-def values_told(text: Text) -> str:
+def values_text(text: Text) -> str:
     """The texts that it may be, the first of many."""
     values = text.values or ()
     shown = ", ".join(quoted(value, 40) for value in values[:_MOST_VALUES])
@@ -302,7 +302,7 @@ def _part(alternative: Alternative, segment: Segment) -> Type | None:
 
 
 def _is_map(alternative: Object) -> bool:
-    """Whether its keys are its own, and what they hold is declared: it has no positions (O11)."""
+    """Whether it is a map: any keys, with declared values, and so no positions (O11)."""
     return alternative.rest is not None and alternative.rest is not ANYTHING
 
 
@@ -318,7 +318,7 @@ def _index(segment: Segment) -> int | None:
 
 
 def _complaint(alternatives: tuple[Alternative, ...], segment: Segment) -> str:
-    """What is wrong, told of the alternative that says most."""
+    """What is wrong, in terms of the alternative that says most."""
     for alternative in alternatives:
         if isinstance(alternative, Object):
             return _missing(alternative, segment)
@@ -341,10 +341,10 @@ def _missing(object: Object, segment: Segment) -> str:
         return f"no {quoted(key, 60)}, it is empty"
     near = get_close_matches(key[:60], islice(object.fields, _MOST_COMPARED), 1, 0.5)
     meant = f" (did you mean {quoted(near[0], 60)}?)" if near else ""
-    return f"no {quoted(key, 60)}{meant}, it has {keys_told(object)}"
+    return f"no {quoted(key, 60)}{meant}, it has {keys_text(object)}"
 
 
-def keys_told(object: Object) -> str:
+def keys_text(object: Object) -> str:
     """The declared keys of an object, the first of many."""
     shown = ", ".join(spelled(key) for key in islice(object.fields, _MOST_KEYS))
     return f"{shown}, …" if len(object.fields) > _MOST_KEYS else shown

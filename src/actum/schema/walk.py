@@ -37,7 +37,7 @@ IN_PLACE = frozenset({"allOf", "anyOf", "dependentSchemas", "else", "if", "not",
 """The keywords whose schemas judge the same value as the schema that holds them."""
 
 OPTIONS = ("anyOf", "oneOf")
-"""The keywords of which one schema, or one of them at least, takes the value."""
+"""The keywords that list alternatives."""
 
 DEFINITIONS = ("$defs", "definitions")
 REFERRING = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -48,7 +48,7 @@ ANNOTATIONS = frozenset({"$comment", "$id", "$schema", "default", "description",
 """The keywords that judge no value."""
 
 EXCLUSIVE = MappingProxyType({"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"})
-"""The bounds that no value may be, with those that it may."""
+"""The exclusive bounds, with the inclusive ones."""
 
 
 class Slot(NamedTuple):
@@ -101,7 +101,7 @@ def slots_of(schema: JsonObject) -> list[Slot]:
     """The slots of the schemas that a schema holds directly; boolean schemas hold nothing and are passed over."""
     slots: list[Slot] = []
     for keyword, value in schema.items():
-        # The type is asked first: most keywords hold scalars.
+        # The type is checked first, since most keywords hold scalars.
         if is_object(value):
             holding = HOLDS.get(keyword)
             if holding == "map":
@@ -142,14 +142,14 @@ def mapped(schema: Schema, change: Callable[[JsonObject], JsonObject]) -> Schema
 
 
 def references(schema: object) -> Iterator[str]:
-    """What the `$ref`s of a schema refer to, in the order of the document."""
+    """The values of the `$ref`s of a schema, in the order of the document."""
     for subschema in subschemas(schema):
         if isinstance(reference := subschema.schema.get("$ref"), str):
             yield reference
 
 
 def target_of(reference: object, root: object) -> Any:
-    """What a reference within a document leads to (RFC 6901); None where that is nothing."""
+    """The target of a reference within a document (RFC 6901); None if there is none."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     target: Any = root
@@ -163,7 +163,7 @@ def target_of(reference: object, root: object) -> Any:
 
 
 def followed(schema: Any, root: object) -> JsonObject:
-    """A schema in the place of which its reference leads to another, with what it says itself; {} for what is none."""
+    """A schema merged with the schemas that its references lead to; {} for what is no schema."""
     met: set[str] = set()
     while is_object(schema) and isinstance(reference := schema.get("$ref"), str) and reference not in met:
         met.add(reference)
@@ -174,7 +174,7 @@ def followed(schema: Any, root: object) -> JsonObject:
 
 
 def retargeted(schema: Schema, lead: Callable[[str], str | None]) -> Schema:
-    """A schema whose `$ref`s lead elsewhere: to what `lead` makes of each, None leaves it out."""
+    """A schema with each `$ref` replaced by what `lead` makes of it; None removes it."""
 
     def change(part: JsonObject) -> JsonObject:
         reference = part.get("$ref")
@@ -225,15 +225,15 @@ def with_ordered_required(schema: Schema) -> Schema:
 
 
 def required_in_order(schema: JsonObject) -> JsonObject:
-    """The same for one schema without those it holds; names that aren't listed come last."""
+    """The same for one schema alone; names without a property come last."""
     required, properties = schema.get("required"), schema.get("properties")
     if not is_list(required) or not is_object(properties) or not all(isinstance(name, str) for name in required):
-        return schema  # what isn't a schema is said where it is judged
+        return schema  # a malformed schema is reported where it is judged
     wanted = set(required)
     listed = [name for name in properties if name in wanted]
     return {**schema, "required": listed + [name for name in required if name not in properties]}
 
 
 def unused(name: str, taken: Container[str], joint: str = "_") -> str:
-    """A name for one more definition: this one, or with the first number that makes it one that isn't taken."""
+    """A name for one more definition: this one, or with the lowest number that makes it free."""
     return name if name not in taken else next(free for n in count(2) if (free := f"{name}{joint}{n}") not in taken)

@@ -22,7 +22,7 @@ from ...schema.types import (
     in_words,
     known,
     union,
-    values_told,
+    values_text,
 )
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "null", "list", "object"]
@@ -204,9 +204,9 @@ def _never(left: Type, right: Type, how: str) -> str:
     first, second = _only_text(left), _only_text(right)
     for text in (second, first):
         if text is not None and len(text.values or ()) > 1:
-            return f"never {how}: it is one of {values_told(text)}"
+            return f"never {how}: it is one of {values_text(text)}"
     if first is not None and second is not None:
-        return f"never {how}: {values_told(first)} and {values_told(second)}"
+        return f"never {how}: {values_text(first)} and {values_text(second)}"
     return f"never {how}: {in_words(left)} and {in_words(right)}"
 
 

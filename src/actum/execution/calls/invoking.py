@@ -16,7 +16,7 @@ from ...errors import LONGEST_MESSAGE, ActivityError, ActumError, InvalidResult,
 from ...events import CallProgress, CallRetried
 from ...messages import Media, MessageObject, is_message
 from ...protocol import elsewhere
-from ...protocol.activity import Activity, Ctx, is_uncertain, raised_words
+from ...protocol.activity import Activity, Ctx, error_text, is_uncertain
 from ...protocol.approvals import Decision
 from ...protocol.call import Call
 from ...protocol.context import Context
@@ -129,7 +129,7 @@ async def invoke(
         if not isinstance(returned, _Raised):
             return judge_result(returned, tool, budget, doing)
         outcome = "unknown" if is_uncertain(returned.error) else None
-        failure = ActivityError(raised_words(returned.error), tool=tool.name, outcome=outcome)
+        failure = ActivityError(error_text(returned.error), tool=tool.name, outcome=outcome)
         if again is None or not await again(failure):
             raise failure from returned.error
 

@@ -10,7 +10,7 @@ from ..json import JsonObject, encode, is_object, without_keys
 from ..walk import properties_of, required_of, unused
 from .definitions import null, or_null
 from .dialects import Dialect
-from .restoring import EACH, ELSE, SAID, WHOLE, Shape
+from .restoring import AROUND, EACH, ELSE, WHOLE, Shape
 from .strict import Strict
 from .verbatim import Verbatim
 
@@ -90,7 +90,7 @@ class Wrapped:
 def _wrappable(call: JsonObject, walk: Strict | Verbatim) -> JsonObject:
     """The optional members of a call that may stand around it."""
     needed = set(required_of(call))
-    members = {key: schema for key, schema in properties_of(call).items() if key in SAID and key not in needed}
+    members = {key: schema for key, schema in properties_of(call).items() if key in AROUND and key not in needed}
     # Stated once for all calls, it is stated once around them without a definition.
     for key, schema in members.items():
         if is_object(schema) and "$ref" in schema:

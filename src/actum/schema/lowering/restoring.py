@@ -82,7 +82,7 @@ ELSE = "_else"
 """What a call gives where it fails: any value (C14). Where values need a type, a text, in which null is written out."""
 EACH = "_each"
 """The list for whose items a call is made: a reference, or written out, in a text where lists need not be taken."""
-SAID = (EACH, "_when", ELSE, "_outputPath")
+AROUND = (EACH, "_when", ELSE, "_outputPath")
 """The members of an object around a call that say how it is made, null where nothing is said."""
 ALONE = ("_value", "_expect")
 """The members of an element that isn't a call, one of which it has."""
@@ -136,7 +136,7 @@ class AnswerShapes:
             return value
         if self.wrapped and WHOLE in value:
             inner = self.call(value[WHOLE])
-            absent = {key for key in SAID if value.get(key) is None}
+            absent = {key for key in AROUND if value.get(key) is None}
             members = without_keys(value, {WHOLE, *absent})
             if not self.spelled and ELSE in value:
                 members[ELSE] = value[ELSE]  # null is a value of it

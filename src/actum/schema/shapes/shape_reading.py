@@ -14,7 +14,7 @@ _LONGEST = 4_000
 _DEEPEST = 32
 _TOKEN = re.compile(r"\s*(?:(?P<text>'(?:[^'\\\n]|\\[^\n])*')|(?P<word>\w+)|(?P<sign>[\[\]{}|?:,*…]))")
 _REMARK = re.compile(r"\s*\([^()]*\)")
-"""What is said of a field: for who reads it."""
+"""A remark on a field, for the reader only."""
 WORDS: dict[str, JsonObject] = {
     "text": {"type": "string"},
     "num": {"type": "number"},

@@ -1,4 +1,4 @@
-"""Telling shapes: a line for each tool, and each type that occurs twice, or in itself, once by its name (T13)."""
+"""Rendering shapes: a line for each tool; a type that occurs twice, or in itself, is shown once under a name (T13)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAP = "{*: "
 """What the shape of a map begins with."""
 
 _MOST_CHARACTERS = 480
-"""About 120 tokens a tool: what takes more is told less deep, then with fewer fields."""
+"""About 120 tokens a tool; a larger shape is shown less deep, then with fewer fields."""
 _MOST_VALUES = 8
 _LONGEST_VALUES = 160
 _MOST_ALTERNATIVES = 8
@@ -33,12 +33,12 @@ _DEEPEST_NESTING = 6
 _WORDS: dict[type[Alternative], str] = {Number: "num", Whole: "int", Boolean: "bool", Null: "null"}
 
 
-_MOST_SAID = 160
-"""How many characters of descriptions are told of a tool's fields: more of them are told of none (T10)."""
+_MOST_NOTES = 160
+"""How many characters of descriptions a tool's fields may show; beyond that, none is shown (T10)."""
 
 
 class _Extent(NamedTuple):
-    """How much is told of a type: so many levels of objects, each with so many fields, with what is said of these."""
+    """How much of a type is shown: levels of objects, fields of each, and whether with their descriptions."""
 
     depth: int
     fields: int
@@ -70,17 +70,17 @@ def render_shapes(outputs: Mapping[str, JsonObject | None]) -> Shapes:
     identities = Identities(definitions)
     types = {name: type_of(part, root={"$defs": definitions}) for name, part in parts.items()}
     roots = {name: _Occurrence(kind, _extent(kind, identities)) for name, kind in types.items()}
-    shapes = _Telling(roots, identities).shapes()
+    shapes = _Renderer(roots, identities).shapes()
     return Shapes({name: shapes.lines.get(name, UNKNOWN) for name in outputs}, shapes.types)
 
 
 def _extent(type: Type, identities: Identities) -> _Extent:
-    """How much can be told of a type within the bounds; the least if nothing can."""
+    """The largest extent of a type that keeps within the bounds; the smallest if none does."""
     for extent in _EXTENTS:
-        telling = _Telling({"": _Occurrence(type, extent)}, identities)
-        alone = telling.shapes()
+        renderer = _Renderer({"": _Occurrence(type, extent)}, identities)
+        alone = renderer.shapes()
         if (
-            telling.described <= _MOST_SAID
+            renderer.described <= _MOST_NOTES
             and sum(map(len, (*alone.lines.values(), *alone.types, *alone.types.values()))) <= _MOST_CHARACTERS
         ):
             return extent
@@ -88,20 +88,20 @@ def _extent(type: Type, identities: Identities) -> _Extent:
 
 
 class _Occurrence(NamedTuple):
-    """A type where it is told; `nesting` bounds the lists and maps around it, within one field."""
+    """A type at the place where it is shown; `nesting` counts the lists and maps around it, within one field."""
 
     type: Type
     extent: _Extent
     nesting: int = 0
 
     def within(self, type: Type) -> _Occurrence:
-        """The type of what a list or a map in its place holds; what has many of them may nest the less."""
+        """The type of the items of a list or map at its place; a union of several of them counts for each."""
         branches = sum(isinstance(option, List | Object) for option in _alternatives_of(self.type))
         return _Occurrence(type, self.extent, self.nesting + max(branches, 1))
 
 
-class _Telling:
-    """Tells some types together: first it counts their objects, to know which of them get a name."""
+class _Renderer:
+    """Renders some types together; it first counts their objects, to know which of them get a name."""
 
     def __init__(self, roots: Mapping[str, _Occurrence], identities: Identities) -> None:
         self._roots = roots
@@ -110,7 +110,7 @@ class _Telling:
         self._bodies: dict[Identity, tuple[Object, _Extent]] = {}
         self._names: dict[Identity, str] = {}
         self.described = 0
-        """How many characters of descriptions were told."""
+        """How many characters of descriptions were shown."""
         self._survey()
 
     def shapes(self) -> Shapes:
@@ -120,22 +120,22 @@ class _Telling:
         return Shapes(lines, bodies)
 
     def _survey(self) -> None:
-        """Counts each object where it is told, beginning where most can be told of it."""
+        """Counts the occurrences of each object, beginning where most of it can be shown."""
         waiting: dict[int, list[_Occurrence]] = {depth: [] for depth in (3, 2, 1, 0)}
         for root in self._roots.values():
             waiting[root.extent.depth].append(root)
         for level in waiting.values():
-            for occurrence in level:  # which grows, as what lists and alternatives hold is at the same level
+            for occurrence in level:  # which grows: items of lists and alternatives are at the same level
                 for alternative in _alternatives_of(occurrence.type):
-                    for inner in self._met(alternative, occurrence):
+                    for inner in self._inner(alternative, occurrence):
                         waiting[inner.extent.depth].append(inner)
         types: dict[str, str] = {}
         for identity in (identity for identity, count in self._count.items() if count > 1):
             self._names[identity] = free_name(identity.title, types)
             types[self._names[identity]] = ""
 
-    def _met(self, alternative: Alternative, at: _Occurrence) -> list[_Occurrence]:
-        """What an alternative holds that is to be told, too."""
+    def _inner(self, alternative: Alternative, at: _Occurrence) -> list[_Occurrence]:
+        """The types within an alternative that are shown, too."""
         if at.nesting >= _DEEPEST_NESTING:
             return []
         if isinstance(alternative, List):
@@ -152,14 +152,14 @@ class _Telling:
             return []
         self._bodies[identity] = alternative, at.extent
         inner = at.extent._replace(depth=at.extent.depth - 1)
-        return [_Occurrence(field.type, inner) for _, field in _told_fields(alternative, at.extent)]
+        return [_Occurrence(field.type, inner) for _, field in _shown_fields(alternative, at.extent)]
 
-    def _alternatives(self, at: _Occurrence, *, is_null_told: bool = True) -> str:
+    def _alternatives(self, at: _Occurrence, *, with_null: bool = True) -> str:
         options = _alternatives_of(at.type)
         if not options or at.nesting >= _DEEPEST_NESTING:
             return "any"
         shapes = [self._alternative(option, at) for option in options if not isinstance(option, Null)]
-        if len(shapes) < len(options) and (is_null_told or not shapes):
+        if len(shapes) < len(options) and (with_null or not shapes):
             shapes.append("null")
         return "any" if "any" in shapes else "|".join(dict.fromkeys(shapes))
 
@@ -183,7 +183,7 @@ class _Telling:
         if extent.depth <= 0:
             return "{…}"
         inner = extent._replace(depth=extent.depth - 1)
-        shown = _told_fields(object, extent)
+        shown = _shown_fields(object, extent)
         fields = [self._field(key, field, inner) + self._description(object, key, extent) for key, field in shown]
         if len(shown) < len(object.fields) or object.rest is not None:
             fields.append("…")
@@ -191,26 +191,26 @@ class _Telling:
 
     def _field(self, key: str, field: DeclaredField, extent: _Extent) -> str:
         is_null = any(isinstance(alternative, Null) for alternative in field.type.alternatives or ())
-        shape = self._alternatives(_Occurrence(field.type, extent), is_null_told=False)
+        shape = self._alternatives(_Occurrence(field.type, extent), with_null=False)
         mark = "?" if (is_null and shape != "null") or not (field.is_required or field.has_default) else ""
         name = spelled(key, None) + mark
         return name if shape == "text" else f"{name}: {shape}"
 
     def _description(self, object: Object, key: str, extent: _Extent) -> str:
-        """What a field's description says beyond its name, where that is told."""
-        words = saying(properties_of(object.schema or {}).get(key), key) if extent.says else ""
+        """What a field's description says beyond its name, if descriptions are shown."""
+        words = field_note(properties_of(object.schema or {}).get(key), key) if extent.says else ""
         self.described += len(words)
         return f" ({words})" if words else ""
 
 
 def _alternatives_of(type: Type) -> tuple[Alternative, ...]:
-    """The alternatives to tell: of what is declared without its kind only what is declared, of too many none."""
+    """The alternatives to show: without a `type` only those that are declared, none if there are too many."""
     declared = type.declared or ()
     named = [option for option in declared if not isinstance(option, Undeclared)]
     if len(named) < len(declared):
         objects = [option.is_any for option in named if isinstance(option, Object)]
         if any(objects) and not all(objects):
-            return ()  # an object of which nothing is said takes what the others don't
+            return ()  # an object without declarations takes what the others don't
         named = [option for option in named if not (isinstance(option, List | Object) and option.is_implied)]
     if any(isinstance(option, Number) for option in named):
         named = [option for option in named if not isinstance(option, Whole)]
@@ -221,8 +221,8 @@ def _is_map(object: Object) -> bool:
     return not object.fields
 
 
-def _told_fields(object: Object, extent: _Extent) -> list[tuple[str, DeclaredField]]:
-    """The fields to tell; of many the addresses and foreign ids of APIs last."""
+def _shown_fields(object: Object, extent: _Extent) -> list[tuple[str, DeclaredField]]:
+    """The fields to show; of many, URLs and node ids of APIs come last."""
     fields = [(key, field) for key, field in object.fields.items() if len(key) <= _LONGEST_KEY]
     if len(fields) > extent.fields:
         fields.sort(key=lambda field: field[0].endswith(("_url", "node_id")))
@@ -243,10 +243,10 @@ _EMPTY = re.compile(
     r"(?:an?|the|of|for|in|on|at|to|by|is|are|was|be|its?|this|that|and|or|as|with|from|which|whose|where"
     r"|value|field|key|name|text|string|number|integer|boolean|list|object|date|time|given)\Z"
 )
-"""Words that say nothing of a field."""
+"""Words that add nothing to a field's name."""
 
 
-def saying(schema: Any, key: str) -> str:
+def field_note(schema: Any, key: str) -> str:
     """The first sentence of a field's description, if it is short and says what the name doesn't; else nothing."""
     description = schema.get("description") if is_object(schema) else None
     if not isinstance(description, str):
@@ -258,8 +258,8 @@ def saying(schema: Any, key: str) -> str:
     words = [word.lower() for word in _WORD.findall(sentence)]
     if "of" in words and parts >= {word for word in words[: words.index("of")] if not _EMPTY.match(word)}:
         return ""  # the status of the order
-    telling = {word for word in words if not _EMPTY.match(word)}
-    is_known = all(any(word.startswith(part) or part.startswith(word) for part in parts) for word in telling)
+    significant = {word for word in words if not _EMPTY.match(word)}
+    is_known = all(any(word.startswith(part) or part.startswith(word) for part in parts) for word in significant)
     return "" if is_known else sentence
 
 
@@ -267,7 +267,7 @@ _LONGEST_NAME = 40
 
 
 class Identity(NamedTuple):
-    """What tells objects apart: what they are called in their schemas, and what these say."""
+    """The identity of an object: its name in its schema, and the schema's content."""
 
     title: str
     content: str
@@ -282,7 +282,7 @@ class Identities:
         self._called = {_content(part): name for name, part in reversed(list(definitions.items())) if is_object(part)}
 
     def of(self, object: Object) -> Identity:
-        """The identity of an object; one without a title is called as the definition that says the same."""
+        """The identity of an object; one without a title has the name of an equal definition."""
         if id(object) not in self._of:
             content = _content(object.schema or {})
             title = object.title or self._defined.get(id(object.schema)) or self._called.get(content, "")
@@ -291,7 +291,7 @@ class Identities:
 
 
 def free_name(title: str, taken: Mapping[str, Any]) -> str:
-    """A name for a type that isn't taken: the title as one word, which no word of the notation is like."""
+    """A free name for a type: its title as one word, which can't be mistaken for a word of the notation."""
     word = re.sub(r"\W", "", title).lstrip("_0123456789")[:_LONGEST_NAME]
     word = word[:1].upper() + word[1:] if word.isidentifier() and word.isprintable() else "Type"
     return unused(word, taken)
