@@ -1,6 +1,6 @@
-"""What a kept run did, answer by answer and call by call, for those who look at it: an `Account`.
+"""What a kept run did, answer by answer and call by call: an `Account`.
 
-It is made of the run's context and of what is noted beside it (`ideas.course`); nothing is asked or carried out.
+It is made of the run's context and of the notes beside it (`ideas.course`); nothing is asked or carried out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from ..app.idea import Idea
 from ..errors import IdeaError
 from ..ideas.course import CallRow, CallState, Course, RequestRow, Sums
-from ..ideas.ticks import RUN, Tick, about_of, answers_of, ticks_of
+from ..ideas.ticks import Tick, about_of, answers_of, ticks_of
 from ..protocol.applying import numbered_value
 from ..protocol.approvals import Decisions, Pending, pending
 from ..protocol.call import EXPECT, VALUE, Call, Place
@@ -29,10 +29,10 @@ from .plan_graph import ElementKind, kind_of_element
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSeen:
-    """One call of a run. `value` is what it has left, if `has_left`; `by` who carried it out, in words.
+    """One call of a run. `value` is what it has left, if `has_left`; `by` says in words who carried it out.
 
-    `row` is how it went, `spent` what the requests of its delegate have cost, and `calls` and `requests` are those of
-    the delegate: only when and how they went is known of them.
+    `row` says how it went and `spent` what the requests of its delegate have cost. `calls` and `requests` are those of
+    the delegate: only when and how they went is known.
     """
 
     place: str
@@ -52,15 +52,15 @@ class CallSeen:
     @property
     def spent(self) -> Usage:
         """What the requests of its delegate have cost."""
-        return reduce(add, (one.spent for one in self.requests), Usage())
+        return reduce(add, (request.spent for request in self.requests), Usage())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSeen:
     """One answer of a model, or a plan that was given: its calls, and the request that it answers.
 
-    `request` is the number of that, from 1; None for a plan. `new` are the messages that have come into the context
-    since the request before.
+    `request` is the number of the request, from 1; None for a plan. `new` are the messages that were added to the
+    context since the request before.
     """
 
     number: int
@@ -74,7 +74,7 @@ class AnswerSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """A run, answer by answer. `usage` is what is known of its cost, of requests of its delegates, too."""
+    """A run, answer by answer. `usage` is what is known of its cost, with that of its delegates."""
 
     name: str
     idea: Idea
@@ -89,16 +89,16 @@ class Account:
 
     @property
     def output(self) -> Any:
-        """What it came to, None if it has no output."""
+        """The output of the run, None if it has none."""
         return self.about.get("output")
 
     @property
     def calls(self) -> Iterator[CallSeen]:
-        """Its own calls, in the order in which they were written."""
+        """The calls of the run itself, in the order in which they were written."""
         return (call for answer in self.answers for call in answer.calls)
 
     def find(self, place: str) -> CallSeen | None:
-        """Its call at a place."""
+        """The call at a place."""
         return self._by_place.get(place)
 
     @cached_property
@@ -106,7 +106,7 @@ class Account:
         return {call.place: call for call in self.calls}
 
     def why(self, place: str | None = None) -> Origin | None:
-        """Where the value of a call came from, that of the output without a place."""
+        """Where the value of the call at a place came from; without a place, the output."""
         return self._provenance.output(self.output) if place is None else self._provenance.left(place)
 
     @cached_property
@@ -116,42 +116,39 @@ class Account:
 
 
 def account_of(run: Idea, name: str, now: float | None = None) -> Account:
-    """The account of a kept run; `name` is what it is called in errors. `now` is the time for one that runs still.
+    """The account of a kept run; `name` is what it is called in errors, `now` the time for a run that still goes on.
 
     Raises:
         IdeaError: no run is kept there, or not as a run writes it.
     """
     about = about_of(run.meta, name)
     ticks = ticks_of(about, name)
-    told = Course.of(about)
+    course = Course.of(about)
     try:
-        found = _Reading(run, about, ticks, told)
+        reading = _Reading(run, about, ticks, course)
     except ValueError as error:
         raise IdeaError(f"{name}: {error}") from None
-    answers = tuple(found.answers())
-    began, ended = told.times
-    noted: Any = about.get("waiting", [])
+    answers = tuple(reading.answers())
+    began, ended = course.times
+    waiting: Any = about.get("waiting", [])
     return Account(
         name=name,
         idea=run,
         about=about,
         answers=answers,
-        given=run.context.messages[: ticks[0].at] if ticks else [one for one in run.context if OF not in one],
+        given=run.context.messages[: ticks[0].at]
+        if ticks
+        else [message for message in run.context if OF not in message],
         usage=Sums.of(about).usage,
         waiting=tuple(pending(run.context)),
-        gates=tuple(str(one) for one in noted if "†" in str(one)),
+        gates=tuple(str(reason) for reason in waiting if "†" in str(reason)),
         began=began,
         ended=ended if now is None or began is None else max(now, ended or now),
     )
 
 
-def is_run(idea: Idea) -> bool:
-    """Whether an Idea is a kept run."""
-    return RUN in idea.meta
-
-
 class _Reading:
-    """Goes once through a run's context and its course."""
+    """Reads a run's context and its course once."""
 
     def __init__(self, run: Idea, about: JsonObject, ticks: Sequence[Tick], course: Course) -> None:
         self._messages = run.context.messages
@@ -160,28 +157,28 @@ class _Reading:
         authored = answers_of(ticks)
         marks = Marks.of(self._messages)
         self._left = marks.left
-        self._authored = {one.number: one for one in [*marks.plans, *authored]}
+        self._authored = {answer.number: answer for answer in [*marks.plans, *authored]}
         answered = [(number, tick) for number, tick in enumerate(ticks, 1) if tick.answer is not None]
-        self._tick_of = {one.number: tick for tick, one in zip(answered, authored, strict=True)}
+        self._tick_of = {answer.number: tick for tick, answer in zip(answered, authored, strict=True)}
         self._decisions = Decisions(self._messages)
-        self._held = {_whole(one.of.partition("/")[0]) for one in pending(run.context)}
+        self._held = {_item_parent(call.of.partition("/")[0]) for call in pending(run.context)}
         self._data_kinds = run.context.data_kinds
         self._below: defaultdict[str, list[CallRow]] = defaultdict(list)
         for place, row in course.calls.items():
             parent, _, inner = place.partition("/")
             if inner:
-                self._below[_whole(parent)].append(row)
+                self._below[_item_parent(parent)].append(row)
         self._asked: defaultdict[str, list[RequestRow]] = defaultdict(list)
         for row in course.requests:
-            self._asked[_whole(row.within.partition("/")[0])].append(row)
+            self._asked[_item_parent(row.within.partition("/")[0])].append(row)
 
     def answers(self) -> Iterator[AnswerSeen]:
         before = 0
         open_tick = self._ticks[-1] if self._ticks and self._ticks[-1].answer is None else None
-        coming = None if open_tick is None else self._coming(open_tick)
-        for authored in sorted(self._authored.values(), key=lambda one: (one.start, one.number)):
+        begun = None if open_tick is None else self._begun_answer(open_tick)
+        for authored in sorted(self._authored.values(), key=lambda answer: (answer.start, answer.number)):
             number, tick = self._tick_of.get(authored.number, (None, None))
-            if authored.number == coming:
+            if authored.number == begun:
                 number, tick = len(self._ticks), open_tick
             calls = tuple(self._call(authored, index, call) for index, call in enumerate(authored.calls))
             row = None if tick is None else self._row_of(authored.number, tick)
@@ -196,42 +193,42 @@ class _Reading:
                 row=row,
                 new=new,
             )
-        if open_tick is not None and coming is None:  # nothing of its answer has come yet
-            row = next((one for one in reversed(self._asked[""]) if one.request == open_tick.at), None)
+        if open_tick is not None and begun is None:  # its answer hasn't begun yet
+            row = next((row for row in reversed(self._asked[""]) if row.request == open_tick.at), None)
             number = max(self._authored, default=-1) + 1
             new = self._messages[before : open_tick.at]
             yield AnswerSeen(number=number, request=len(self._ticks), calls=(), tick=open_tick, row=row, new=new)
 
-    def _coming(self, tick: Tick) -> int | None:
-        """The number of the answer whose first calls are there, to a request that is still being answered."""
-        begun = (one for one in self._authored.values() if one.start >= tick.at and not one.is_given)
-        return max((one.number for one in begun if one.number not in self._tick_of), default=None)
+    def _begun_answer(self, tick: Tick) -> int | None:
+        """The number of the answer to a request that is still being answered, if its first calls have arrived."""
+        arrived = (answer for answer in self._authored.values() if answer.start >= tick.at and not answer.is_given)
+        return max((answer.number for answer in arrived if answer.number not in self._tick_of), default=None)
 
     def _row_of(self, number: int, tick: Tick) -> RequestRow | None:
         rows = self._asked[""]
-        found = next((row for row in rows if row.answer == number and row.request == tick.at), None)
-        return found or next((row for row in rows if row.request == tick.at), None)
+        match = next((row for row in rows if row.answer == number and row.request == tick.at), None)
+        return match or next((row for row in rows if row.request == tick.at), None)
 
-    def _call(self, authored: Authored, index: int, own: JsonObject) -> CallSeen:
+    def _call(self, authored: Authored, index: int, element: JsonObject) -> CallSeen:
         place = str(authored.place(index))
-        call = Call(own)
+        call = Call(element)
         left = [self._messages[at] for at in self._left.get(authored.place(index), ())]
-        result = next((one for one in reversed(left) if "_call" in one), None)
-        error = next((str(one.get("error")) for one in reversed(left) if one.get("type") == "error"), None)
-        row = self._course.calls.get(place) or CallRow(call=place, tool=str(own.get("_tool") or ""))
+        result = next((message for message in reversed(left) if "_call" in message), None)
+        error = next((str(message.get("error")) for message in reversed(left) if message.get("type") == "error"), None)
+        row = self._course.calls.get(place) or CallRow(call=place, tool=str(element.get("_tool") or ""))
         has_left = result is not None and not is_skip(result)
         return CallSeen(
             place=place,
             index=index,
             tool=call.label or "?",
             kind=kind_of_element(call),
-            authored=own,
-            state=self._state(place, own, result, error, row),
+            authored=element,
+            state=self._state(place, element, result, error, row),
             row=row,
             value=self._value(result) if result is not None and has_left else None,
             has_left=has_left,
             error=error or row.error,
-            by=CODE if VALUE in own or EXPECT in own else self._makers.get(str(own.get("_tool")), UNKNOWN),
+            by=CODE if VALUE in element or EXPECT in element else self._makers.get(str(element.get("_tool")), UNKNOWN),
             calls=tuple(self._below.get(place, ())),
             requests=tuple(self._asked.get(place, ())),
         )
@@ -248,7 +245,7 @@ class _Reading:
         return "waiting" if is_held or place in self._held else row.state
 
     def _value(self, message: JsonObject) -> Json:
-        """What a message that a call has left holds."""
+        """The value in a message that a call has left."""
         if is_record(message):
             return numbered_value(message)
         write = write_of(message, 0, self._data_kinds)
@@ -257,7 +254,7 @@ class _Reading:
         return {key: value for key, value in message.items() if not key.startswith("_")}
 
 
-def _whole(place: str) -> str:
-    """The place of the call for all items, of that for one; any other as it is."""
+def _item_parent(place: str) -> str:
+    """The place of an `_each` for the place of one of its items; any other place as it is."""
     parent = Place.parse(place).parent if place else None
     return place if parent is None else str(parent)

@@ -1,9 +1,10 @@
-"""Every problem of an Idea and of the local delegates that it leads to, found without running anything."""
+"""Finds every problem of an Idea and of its local delegates without running anything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from .problems import Findings, inspect, parsed
 from .served import Serving, served_as
 
 _MOST_FILES = 200
-"""How many delegates are looked into."""
+"""How many delegates are checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +52,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was found: the problems by file and line; if there are none, the form that each provider would get.
+    """The findings: problems by file and line; if there are none, the form that each provider would get.
 
-    `left_out` says, line by line, what of the Python that is named is not known, since no pins tell it (`actum pin`).
+    `left_out` says, line by line, what is not known of the Python that the Idea names, for lack of pins (`actum pin`).
     """
 
     idea: str
@@ -61,9 +62,9 @@ class Check:
     forms: tuple[Form, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is right and may surprise, line by line: an Activity that is passed over."""
+    """What is correct but may surprise, line by line, for example an Activity that is passed over."""
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
-    """About how many tokens a first request has, as `sizes` tells it; empty where that wasn't asked for."""
+    """The approximate tokens of a first request, as from `sizes`; empty unless asked for."""
     served: Serving | None = None
     """How it would be served to hosts of MCP, if there are no problems and all of its tools are known."""
 
@@ -98,23 +99,24 @@ def check(
     value = parsed(text, str(idea))
     code = Code.to_read(activities)
     code.take_named()
-    for own in tools:
-        register_ideas(Path(own), code.registry)
+    for tool in tools:
+        register_ideas(Path(tool), code.registry)
     if mcp is not None:
         code.left_out.extend(register_pinned(Path(mcp), code.registry))
     allowed = folders(roots) or default_roots(path.absolute())
     config = code.within(_config_of(value))
     checker = _Checker(agent_at(allowed, tools=code.registry, config=config), allowed, code)
-    found = checker.visit(_File(path.absolute(), str(idea), text, value), None, ())
-    checker.problems += [Problem(error=IdeaError(why), file=_named(pins)) for pins, why in code.outdated.items()]
+    findings = checker.visit(_File(path.absolute(), str(idea), text, value), None, ())
+    checker.problems += [Problem(error=IdeaError(why), file=_shown_path(pins)) for pins, why in code.outdated.items()]
     problems, left_out, notes = tuple(checker.problems), tuple(code.left_out), tuple(checker.notes)
     if problems:
         return Check(idea=str(idea), problems=problems, left_out=left_out, notes=notes)
-    shown = found.attempt(lambda: forms(checker.agent, found.context or (), found.schema))
-    sized = found.attempt(lambda: sizes(checker.agent, found.context or (), found.schema)) if size and shown else None
+    request = checker.agent, findings.context or (), findings.schema
+    shown = findings.attempt(lambda: forms(*request))
+    sized = findings.attempt(lambda: sizes(*request)) if size and shown else None
     return Check(
         idea=str(idea),
-        problems=tuple(Problem(error=error, file=str(idea), path=at) for error, at in found.problems),
+        problems=tuple(Problem(error=error, file=str(idea), path=at) for error, at in findings.problems),
         forms=shown or (),
         left_out=left_out,
         notes=notes,
@@ -124,7 +126,7 @@ def check(
 
 
 def _config_of(value: JsonObject) -> Config:
-    """The Idea's config; the default if it is wrong, which is reported elsewhere."""
+    """The Idea's config; the default if it is malformed, which is reported elsewhere."""
     config: Any = value.get("config", {})
     try:
         return config_of(config, "the Idea")[0] if is_object(config) else Config()
@@ -134,7 +136,7 @@ def _config_of(value: JsonObject) -> Config:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An Idea's file, as it was read; `name` is what it is called in problems."""
+    """An Idea's file as read; `name` is what it is called in problems."""
 
     path: Path
     name: str
@@ -144,7 +146,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Checker:
-    """Goes from an Idea to its delegates, each file once for each set of scopes that it is called with."""
+    """Goes from an Idea to its delegates: to each file once for each set of scopes that it is called with."""
 
     agent: Agent
     roots: Sequence[Path]
@@ -154,107 +156,98 @@ class _Checker:
     _seen: set[tuple[Path, frozenset[str]]] = field(default_factory=set[Any])
 
     def visit(self, file: _File, scopes: frozenset[str] | None, chain: tuple[_File, ...]) -> Findings:
-        """Look at one file, then at its delegates; `scopes` are what its caller lets through, None for its user."""
-        # What a delegate is given: its input, and what its caller's scopes name (D5).
+        """Check one file, then its delegates; `scopes` are what its caller lets through, None for the user's Idea."""
+        # A delegate is given its input, and what its caller's scopes name (D5).
         incoming = None if scopes is None else [Reference("input"), *map(scope_path, sorted(scopes))]
         grants = self.agent.config.grants
-        found = Findings(assembled(self.agent).linking(), self.code, self.roots, file.path, incoming, grants)
-        inspect(file.value, found)
+        findings = Findings(assembled(self.agent).linking(), self.code, self.roots, file.path, incoming, grants)
+        inspect(file.value, findings)
         whole = (*chain, file)
         below: list[tuple[_File, frozenset[str]]] = []
-        for tool, at in _delegated(found):
+        for tool, at in _delegated(findings):
             for reference in filter(ANONYMOUS.__ne__, delegates_of(tool)):
-                inner = self._delegate(reference, tool, at, found, whole)
+                inner = findings.attempt(partial(self._delegate, reference, tool, whole), *at)
                 if inner is not None:
-                    below.append((inner, frozenset(scope for name, scope in found.scopes if name == tool.name)))
-        self._tell(file, found)
+                    below.append((inner, frozenset(scope for name, scope in findings.scopes if name == tool.name)))
+        self._report(file, findings)
         for inner, crossing in below:
             key = (inner.path, crossing)
             if key not in self._seen and len(self._seen) < _MOST_FILES:
                 self._seen.add(key)
                 self.visit(inner, crossing, whole)
-        return found
+        return findings
 
-    def _delegate(
-        self, reference: str, tool: Tool, at: JsonPath, found: Findings, chain: tuple[_File, ...]
-    ) -> _File | None:
-        """The file of a delegate that is still to be looked at; what is wrong with the reference is noted."""
+    def _delegate(self, reference: str, tool: Tool, chain: tuple[_File, ...]) -> _File | None:
+        """The file of a delegate to look at, None if it isn't in a file.
+
+        Raises:
+            ActumError: what is wrong with the reference.
+        """
+        config = self.agent.config
         if is_url(reference) or self.agent.tools.find_activity(reference) is not None:
             return None
         if reference.startswith(SCHEMES):
-            allowed = self.agent.config.allow_hosts
-            found.attempt(lambda: Remote(address=reference, token=None, allow_hosts=allowed, most_bytes=0).base, *at)
+            str(Remote(address=reference, token=None, allow_hosts=config.allow_hosts, most_bytes=0).base)  # checks it
             return None
         if "://" in reference or reference.startswith("idea:"):
-            found.attempt(lambda: blocking(self._look_up(reference, tool)), *at)
-            return None
-        path = found.attempt(lambda: self._located(reference, tool), *at)
-        if path is None:
-            return None
-        around = next((index for index, file in enumerate(chain) if file.path.resolve() == path), None)
-        if around is not None:
-            circle = " → ".join([*(file.name for file in chain[around:]), chain[around].name])
-            error = DelegateDepthExceeded(f"it delegates to itself without end: {circle}", tool=tool.name)
-            found.problems.append((error, at))
-            return None
-        most = self.agent.config.max_depth
-        if len(chain) > most:
-            error = DelegateDepthExceeded(f"delegates nest deeper than {most}", tool=tool.name)
-            found.problems.append((error, at))
-            return None
-        return found.attempt(lambda: self._read(path, reference, tool), *at)
-
-    async def _look_up(self, reference: str, tool: Tool) -> None:
-        """Find what is not a path, unless its domain's own server would have to be asked."""
-        if not reference.startswith("idea:") or parse_address(reference).url is None:
-            await assembled(self.agent).resolver()(reference, tool)
-
-    def _located(self, reference: str, tool: Tool) -> Path:
+            return blocking(self._look_up(reference, tool))
         try:
-            return locate(reference, [Path(tool.origin).parent] if tool.origin else self.roots, self.roots)
-        except DelegateError as error:
-            raise type(error)(error.reason, tool=tool.name) from error
-
-    def _read(self, path: Path, reference: str, tool: Tool) -> _File:
-        name = _named(path)
-        try:
-            text = read_below(path, self.roots, self.agent.config.max_delegate_bytes).decode("utf-8")
+            path = locate(reference, [Path(tool.origin).parent] if tool.origin else self.roots, self.roots)
+            _check_depth(path, chain, config.max_depth)
+            name = _shown_path(path)
+            text = read_below(path, self.roots, config.max_delegate_bytes).decode("utf-8")
             return _File(path, name, text, parsed(text, name))
         except DelegateError as error:
             raise type(error)(error.reason, tool=tool.name) from error
         except (IdeaError, UnicodeDecodeError) as error:
             raise DelegateError(f"{reference!r} is not an Idea: {error}", tool=tool.name) from error
 
-    def _tell(self, file: _File, found: Findings) -> None:
+    async def _look_up(self, reference: str, tool: Tool) -> None:
+        """Resolve a reference that is not a path, unless that takes a request to its domain's server."""
+        if not reference.startswith("idea:") or parse_address(reference).url is None:
+            await assembled(self.agent).resolver()(reference, tool)
+
+    def _report(self, file: _File, findings: Findings) -> None:
         positions = Positions("" if file.name.endswith((".yaml", ".yml")) else file.text)
-        takes = found.incoming is None or found.loaded or _config_of(file.value).tools  # a delegate: only what it names
-        if takes and self.code.left_out:  # which may hold the tool
-            unsure = [(error, at) for error, at in found.problems if isinstance(error, UnknownTool)]
-            found.problems = [one for one in found.problems if one not in unsure]
-            found.notes += [(f"the tool {error.tool!r} isn't known here", at) for error, at in unsure]
-        for words, at in found.notes:
+        # A module that isn't pinned may hold an unknown tool; of a delegate, only if it names modules or tools.
+        has_modules = findings.incoming is None or findings.loaded or _config_of(file.value).tools
+        if has_modules and self.code.left_out:
+            unknown = [(error, at) for error, at in findings.problems if isinstance(error, UnknownTool)]
+            findings.problems = [problem for problem in findings.problems if problem not in unknown]
+            findings.notes += [(f"the tool {error.tool!r} isn't known here", at) for error, at in unknown]
+        for words, at in findings.notes:
             line, column = positions.of(at)
             where = f"{file.name}:{line}:{column}"
             self.notes += [note for note in [f"{where}: {words}"] if note not in self.notes]
-        told = {(one.file, one.path, one.error.message) for one in self.problems}
+        reported = {(problem.file, problem.path, problem.error.message) for problem in self.problems}
         listed: list[Problem] = []
-        for error, at in found.problems:
-            if (file.name, at, error.message) not in told:
+        for error, at in findings.problems:
+            if (file.name, at, error.message) not in reported:
                 line, column = positions.of(at)
                 listed.append(Problem(error=error, file=file.name, path=at, line=line, column=column))
-        self.problems += sorted(listed, key=lambda one: (one.line, one.column))
+        self.problems += sorted(listed, key=lambda problem: (problem.line, problem.column))
 
 
-def _delegated(found: Findings) -> Iterator[tuple[Tool, JsonPath]]:
-    """The delegated tools that a file brings along, with the place of each."""
-    for index, message in enumerate(found.context or ()):
-        if message.get("type") == "tool" and found.toolset is not None:
-            for tool in tools_of(message, index, str(found.file)):
+def _check_depth(path: Path, chain: Sequence[_File], most: int) -> None:
+    """Refuse a delegate that its chain of callers holds already, or that nests too deep."""
+    start = next((index for index, file in enumerate(chain) if file.path.resolve() == path), None)
+    if start is not None:
+        cycle = " → ".join([*(file.name for file in chain[start:]), chain[start].name])
+        raise DelegateDepthExceeded(f"it delegates to itself without end: {cycle}")
+    if len(chain) > most:
+        raise DelegateDepthExceeded(f"delegates nest deeper than {most}")
+
+
+def _delegated(findings: Findings) -> Iterator[tuple[Tool, JsonPath]]:
+    """The delegated tools that a file defines, with the path of each."""
+    for index, message in enumerate(findings.context or ()):
+        if message.get("type") == "tool" and findings.toolset is not None:
+            for tool in tools_of(message, index, str(findings.file)):
                 if tool.is_delegated:
-                    named = (tool.name,) if tool.name in message["tool"] else ()
-                    yield tool, ("context", index, "tool", *named)
+                    path = (tool.name,) if tool.name in message["tool"] else ()
+                    yield tool, ("context", index, "tool", *path)
 
 
-def _named(path: Path) -> str:
-    here = Path.cwd().resolve()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+def _shown_path(path: Path) -> str:
+    cwd = Path.cwd().resolve()
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)

@@ -17,15 +17,15 @@ from ..schema.json import JsonObject, encode
 EntryKind = Literal["input", "request", "call", "output", "left", "end"]
 
 _OF_ITS_TIME = frozenset({"_date", TRACE, CALLER})
-"""The marks that are different in runs that are the same."""
+"""Marks that differ between equal runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing in a run's record.
+    """One item of a run's record.
 
-    `kind` says what `value` is: an `input` message; the digest of a `request`, of which `number` counts from 1 and
-    `at` is how many messages it was made of; a `call` or an `output` as the model wrote it; a message that a call has
+    `kind` says what `value` is: an `input` message; the digest of a `request`, with its `number` from 1 and the number
+    of messages that it was made of in `at`; a `call` or an `output` as the model wrote it; a message that a call has
     `left`; or, at the `end`, the output of the run.
     """
 
@@ -36,7 +36,7 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """What two entries are compared by: not when they were, nor of how much of the context a request was made."""
+        """What two entries are compared by: neither their dates nor how many messages a request was made of."""
         value = self.value
         if self.kind == "left":
             value = {key: member for key, member in value.items() if key not in _OF_ITS_TIME}
@@ -45,7 +45,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What is in both runs at one position; None if one of them has nothing there."""
+    """The entries of both runs at one position; None if a run has nothing there."""
 
     left: Entry | None
     right: Entry | None
@@ -87,26 +87,26 @@ _NOTHING: list[Entry] = []
 
 
 def _aligned(left: list[Entry], right: list[Entry]) -> Iterator[Row]:
-    """Both sides row by row: what only one of them has is alone in its row."""
+    """Both sides row by row; an entry that only one of them has is alone in its row."""
     keys = ([entry.key for entry in left], [entry.key for entry in right])
     for _, start, end, begin, stop in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
-        for one, other in zip_longest(left[start:end], right[begin:stop]):
-            yield Row(left=one, right=other)
+        for old, new in zip_longest(left[start:end], right[begin:stop]):
+            yield Row(left=old, right=new)
 
 
 def _sections(run: IdeaText, name: str) -> Iterator[list[Entry]]:
     """The entries before the first request, of each request, and at the end."""
-    known = about_of(run.meta, name)
-    ticks = ticks_of(known, name)
+    about = about_of(run.meta, name)
+    ticks = ticks_of(about, name)
     given = run.context[: ticks[0].at] if ticks else run.context
     yield [Entry(kind="input", value=message) for message in given if message["type"] == "input"]
     for number, tick, end in spans(ticks, len(run.context)):
-        asked = Entry(kind="request", value=tick.request, number=number, at=tick.at)
-        yield [asked, *_said(tick), *_left(run.context[tick.at : end])]
-    yield [Entry(kind="end", value=known.get("output"))]
+        request = Entry(kind="request", value=tick.request, number=number, at=tick.at)
+        yield [request, *_answered(tick), *_left(run.context[tick.at : end])]
+    yield [Entry(kind="end", value=about.get("output"))]
 
 
-def _said(tick: Tick) -> Iterator[Entry]:
+def _answered(tick: Tick) -> Iterator[Entry]:
     for call in tick.calls:
         yield Entry(kind="call", value=call)
     if tick.output is not None:
@@ -114,7 +114,7 @@ def _said(tick: Tick) -> Iterator[Entry]:
 
 
 def _left(messages: Sequence[JsonObject]) -> Iterator[Entry]:
-    """What calls have left, in the order of their calls: which of them was done first is not a difference."""
-    kept = [message for message in messages if "_call" in message or message["type"] == "error"]
-    for message in sorted(kept, key=lambda one: encode(one.get("_call"), sort_keys=True)):
+    """The messages that calls have left, sorted by call, so that the order in which calls ended makes no difference."""
+    results = [message for message in messages if "_call" in message or message["type"] == "error"]
+    for message in sorted(results, key=lambda message: encode(message.get("_call"), sort_keys=True)):
         yield Entry(kind="left", value=message)

@@ -1,4 +1,4 @@
-"""Entries of a run's record as lines, whose texts may be anybody's."""
+"""Entries of a run's record as lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .wording import short
 
 
 def entry_line(entry: JsonObject) -> str | None:
-    """An entry in one line; None for what says nothing to a person."""
-    told = _told(entry)
+    """An entry as one line; None if it says nothing to a person."""
+    line = _describe(entry)
     within = "/".join(map(str, entry.get("at", ())))
-    return told if told is None or not within else f"in {within}: {told}"
+    return line if line is None or not within else f"in {within}: {line}"
 
 
-def _told(entry: JsonObject) -> str | None:
+def _describe(entry: JsonObject) -> str | None:
     if "began" in entry:
         return f"begins with {len(entry['began'])} messages"
     if names := [name for row in entry.get("course", ()) for name in row.get("changed", ())]:

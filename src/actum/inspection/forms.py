@@ -1,4 +1,4 @@
-"""The form in which each provider would get the schema of an answer, and what that changes."""
+"""The form in which each provider would get the schema of an answer, and what differs in it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..schema.json import JsonObject, encode
 from ..schema.lowering import ANTHROPIC, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect, lower
 
 PROVIDERS: Mapping[str, Dialect] = {"openai": OPENAI, "anthropic": ANTHROPIC, "google": GOOGLE, "grammar": GRAMMAR}
-"""What each provider takes of JSON Schema; `grammar` is for hosts that decode by their own grammar."""
+"""The JSON Schema that each provider accepts; `grammar` is for hosts that decode by their own grammar."""
 _MOST_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What one provider would get: the first rung of the ladder that it takes, and why none before it.
+    """What one provider would get: the first rung of the ladder that it accepts, and why it takes none before.
 
-    `changes` says, path by path, what differs in the schema; the answer is validated by the original all the same.
+    `changes` says, path by path, what differs in the schema; the answer is still validated by the original.
     """
 
     provider: str
@@ -69,40 +69,40 @@ def _asking(agent: Agent, provider: str) -> Assembly:
 
 
 def sizes(agent: Agent, context: Given, schema: Any = None) -> Mapping[str, Mapping[str, int]]:
-    """About how many tokens a first request has: part by part, in all, and what each switch of `Config` would save.
+    """The approximate tokens of a first request: part by part, in all, and what each switch of `Config` would save.
 
-    Each part, by provider; a token is taken for 3.2 bytes of words, and 3.8 of a schema, from which tokenizers differ
-    by a tenth. A schema that a host doesn't show its model costs nothing. `agent`, `context` and `schema` are as for
+    Each part by provider. A token is counted as 3.2 bytes of text, or 3.8 of a schema; tokenizers differ from that by a
+    tenth. A schema that a host doesn't show its model costs nothing. `agent`, `context` and `schema` are as for
     `forms`.
 
     Raises:
         ActumError: as `agent.compose` does.
     """
-    found: dict[str, dict[str, int]] = {}
+    table: dict[str, dict[str, int]] = {}
     for provider in PROVIDERS:
-        own = _asking(agent, provider)
-        parts = _parts(own, context, schema)
+        assembly = _asking(agent, provider)
+        parts = _parts(assembly, context, schema)
         parts["in all"] = sum(parts.values())
-        for name in [one for one in _SWITCHES if getattr(own.config, one)]:
-            without = replace(own, config=replace(own.config, **{name: False}))
+        for name in [switch for switch in _SWITCHES if getattr(assembly.config, switch)]:
+            without = replace(assembly, config=replace(assembly.config, **{name: False}))
             parts[f"{name}=False saves"] = parts["in all"] - sum(_parts(without, context, schema).values())
         for part, tokens in parts.items():
-            found.setdefault(part, {})[provider] = tokens
-    return found
+            table.setdefault(part, {})[provider] = tokens
+    return table
 
 
 _SWITCHES = ("flow", "readers", "shapes", "reasoning")
 
 
-def _parts(own: Assembly, context: Given, schema: Any) -> dict[str, int]:
-    frame, request = own.first_request(context, schema)
+def _parts(assembly: Assembly, context: Given, schema: Any) -> dict[str, int]:
+    frame, request = assembly.first_request(context, schema)
     words = {"the language": frame.composition.primer if frame.toolset.tools else "", "the form": frame.form.text}
-    said = "".join(str(one["content"]) for one in request.messages)
+    content = "".join(str(message["content"]) for message in request.messages)
     sizes = {name: len(text.encode()) for name, text in words.items()}
-    sizes = {"messages": len(said.encode()) - sum(sizes.values()), **sizes}
+    sizes = {"messages": len(content.encode()) - sum(sizes.values()), **sizes}
     parts = {**request.schema["properties"], "definitions": request.schema.get("$defs", {})}
-    # Told in words, a schema isn't shown: a host's decoder has it, or nobody.
-    shown = {name: "" if frame.form.text else encode(one) for name, one in parts.items()}
+    # If the schema is described in words, the model isn't shown it: only a host's decoder may have it.
+    shown = {name: "" if frame.form.text else encode(part) for name, part in parts.items()}
     return {name: round(size / 3.2) for name, size in sizes.items()} | {
         name: round(len(text.encode()) / 3.8) for name, text in shown.items()
     }

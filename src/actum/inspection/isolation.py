@@ -1,4 +1,4 @@
-"""What a call would be given of its context, and what not."""
+"""What a call would be given of its context, and what would stay behind."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ..sources.actum_server import SCHEMES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """What of one data kind or message type does not cross.
+    """What does not cross of one data kind or message type.
 
-    `names` are the members of the kind that stay behind, none if all of it does. `count` is how many messages do,
-    for a type that holds no data.
+    `names` are the members of the kind that stay behind, none if all of them do. `count` is the number of messages
+    that do, for a type that holds no data.
     """
 
     kind: str
@@ -37,8 +37,8 @@ class Hidden:
 class Isolation:
     """What a call of `tool` sees: `crossing` are the messages of the context that it is given.
 
-    `delegate` is who carries it out, `""` if the model chooses, None if the call is not delegated; `own` are then
-    the messages of the delegate itself, None if they are not known before the call.
+    `delegate` carries it out; it is `""` if the model chooses, None if the call is not delegated. `own` are the
+    messages of the delegate itself, None if they are not known before the call.
     """
 
     tool: str
@@ -55,7 +55,7 @@ async def isolation(agent: Agent, context: Context, tool: str, instance: str | N
         agent: whose tools and delegates count.
         context: that of the run.
         tool: its name.
-        instance: as which instance it is made; None for what is shared.
+        instance: the instance that makes it; None for what is shared.
 
     Raises:
         UnknownTool: no such tool is offered.
@@ -63,23 +63,23 @@ async def isolation(agent: Agent, context: Context, tool: str, instance: str | N
         DelegateError: its delegate can't be loaded.
     """
     toolset = offered(context, agent.tools, agent.config.tools)
-    found = toolset.find(tool)
+    declared = toolset.find(tool)
     if instance is not None and instance not in context.instances:
-        there = ", ".join(context.instances) or "none"
-        raise InvalidParameters(f"there is no instance {instance!r}; there are: {there}", tool=tool)
-    call = _planned(context, found, instance)
-    crossing = Journal(context).crossing.scoped(_scopes(found, call), instance, instance_of=toolset.instance_of)
+        names = ", ".join(context.instances) or "none"
+        raise InvalidParameters(f"there is no instance {instance!r}; there are: {names}", tool=tool)
+    call = _planned(context, declared, instance)
+    crossing = Journal(context).crossing.scoped(_scopes(declared, call), instance, instance_of=toolset.instance_of)
     return Isolation(
-        tool=found.name,
+        tool=declared.name,
         crossing=tuple(crossing),
         hidden=tuple(_hidden(context, crossing)),
-        delegate=str(call.get("_delegate", "")) if found.is_delegated else None,
-        own=await _own(agent, found, call, crossing),
+        delegate=str(call.get("_delegate", "")) if declared.is_delegated else None,
+        own=await _delegate_messages(agent, declared, call, crossing),
     )
 
 
 def _planned(context: Context, tool: Tool, instance: str | None) -> Call:
-    """A call of the tool in a plan, with what the tool fixes."""
+    """The first call of the tool in a plan, with what the tool fixes."""
     for message in context:
         for call in message["plan"] if message.get("type") == "plan" else ():
             if call.get("_tool") == tool.name and call.get("_instance") == instance:
@@ -88,36 +88,36 @@ def _planned(context: Context, tool: Tool, instance: str | None) -> Call:
 
 
 def _scopes(tool: Tool, call: Call) -> list[str]:
-    """The scopes of the call; all that a model could pick, if nothing has been picked yet."""
+    """The scopes of the call; all that a model could choose, if none are chosen yet."""
     if tool.is_fixed("_scopes") or "_scopes" in call:
         return scopes_of(tool, call)
     return declared_scopes(tool)
 
 
 def declared_scopes(tool: Tool) -> list[str]:
-    """The scopes that a tool fixes, or lets the model pick from (S2)."""
+    """The scopes that a tool fixes, or offers the model to choose from (S2)."""
     schema = tool.meta.get("_scopes", {})
     items: Any = schema.get("items")
     choices: Any = items.get("enum") if is_object(items) else None
     lists: Any = [tool.fixed("_scopes")] if tool.is_fixed("_scopes") else schema.get("enum", [])
-    return [str(one) for one in choices] if is_list(choices) else [str(one) for each in lists for one in each]
+    return [str(scope) for scopes in ([choices] if is_list(choices) else lists) for scope in scopes]
 
 
-async def _own(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple[JsonObject, ...] | None:
+async def _delegate_messages(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple[JsonObject, ...] | None:
     reference = str(call.get("_delegate") or ANONYMOUS)
     if not tool.is_delegated or reference == ANONYMOUS or reference.startswith(SCHEMES):
         return None
-    found = await assembled(agent).resolver(crossing.data_kinds)(reference, tool)
+    request = await assembled(agent).resolver(crossing.data_kinds)(reference, tool)
     crosses = {id(message) for message in crossing}
-    return tuple(one for one in handed(found.context, crossing, call) if id(one) not in crosses)
+    return tuple(message for message in handed(request.context, crossing, call) if id(message) not in crosses)
 
 
 def _hidden(context: Context, crossing: Context) -> Iterator[Hidden]:
-    """What is in a context and does not cross, by kind and by message type."""
-    there, crossed = context.data, crossing.data
-    for kind, value in there.items():
-        over = _members(crossed.get(kind))
-        rest = {key: member for key, member in _members(value).items() if over.get(key) != member}
+    """What of a context does not cross, by kind and by message type."""
+    values, crossed = context.data, crossing.data
+    for kind, value in values.items():
+        visible = _members(crossed.get(kind))
+        rest = {key: member for key, member in _members(value).items() if visible.get(key) != member}
         if kind not in crossed or rest:
             yield Hidden(kind=kind, names=tuple(rest))
     types = Counter(str(message.get("type")) for message in context if context.kind_of(message) is None)

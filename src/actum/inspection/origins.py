@@ -14,7 +14,7 @@ from ..protocol.solution import CallAccount, LiveCalls, accounts
 
 
 def why(run: Idea | str | Path, reference: str | None = None, *, instance: str | None = None) -> tuple[Origin, ...]:
-    """The origins of a value of a kept run: made by code or by a model, and of what, back to what was given.
+    """The origins of a value of a kept run: code or a model that made it, and of what, back to what was given.
 
     `run` is the run's file, the address that it was saved at, or the run as an Idea. `reference` names the value, for
     example `†state.report`, also as `$state.report` or `state.report`; without it, the run's output is meant.
@@ -24,11 +24,11 @@ def why(run: Idea | str | Path, reference: str | None = None, *, instance: str |
         IdeaError: no run is kept there.
         MessageError: the text is not a reference, or nothing is there.
     """
-    idea, about, answers = _known(run)
-    found = Provenance(idea.context, answers, about.get("makers", {}))
+    idea, about, answers = _read(run)
+    provenance = Provenance(idea.context, answers, about.get("makers", {}))
     if reference is None:
-        return (found.output(about.get("output")),)
-    return found.of(f"†{reference.lstrip('†$')}", instance)
+        return (provenance.output(about.get("output")),)
+    return provenance.of(f"†{reference.lstrip('†$')}", instance)
 
 
 def calls_of(run: Idea | str | Path) -> list[CallAccount]:
@@ -37,12 +37,12 @@ def calls_of(run: Idea | str | Path) -> list[CallAccount]:
     Raises:
         IdeaError: no run is kept there.
     """
-    idea, about, answers = _known(run)
+    idea, about, answers = _read(run)
     return accounts(idea.context, answers, about.get("makers", {}), LiveCalls())
 
 
-def _known(run: Idea | str | Path) -> tuple[Idea, Mapping[str, Any], Sequence[Authored]]:
-    """A run, what is known of it, and the answers that it was given."""
+def _read(run: Idea | str | Path) -> tuple[Idea, Mapping[str, Any], Sequence[Authored]]:
+    """A run, the record of it, and the answers of its model."""
     idea = run if isinstance(run, Idea) else Idea.load(run)
     name = str(idea.file or "the run") if isinstance(run, Idea) else str(run)
     about = about_of(idea.meta, name)

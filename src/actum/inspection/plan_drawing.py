@@ -1,4 +1,4 @@
-"""The graph of a plan as a drawing: layers from top to bottom, what belongs together near together."""
+"""The graph of a plan as a drawing: layers from top to bottom, with connected vertices near each other."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _CHARACTER = 7.3
 _HEIGHT, _GAP, _RISE, _MARGIN, _BEND = 46, 26, 58, 24, 6
 _TURNS = 8
 _MOST_VALUES = 3
-"""How many values find room between two rows."""
+"""How many values fit between two rows."""
 _CHARACTER_OF_VALUE, _LEAST_ROOM = 5.8, 5
-"""How wide a character of a value is, and how many there must be room for at least."""
+"""The width of a character of a value, and the least number of characters that a value is shown with."""
 _LONGEST = 100
-"""How many characters of what is said of a vertex a box has room for."""
+"""How many characters of a vertex's details fit into its box."""
 _STYLES = {
     "call": ("#eef4fb", "#2f6fae", 8),
     "computed": ("#eef8f1", "#2d7d4f", 8),
@@ -42,13 +42,13 @@ class _Box:
 
     @property
     def middle(self) -> float:
-        """Where lines arrive and leave."""
+        """The x position where lines arrive and leave."""
         return self.x + self.width / 2
 
 
 @dataclass(slots=True)
 class _Layout:
-    """Rows of vertices and of the bends by which long lines pass between them; ways lead from row to row."""
+    """Rows of vertices, and of the bends of long lines between them; paths lead from row to row."""
 
     rows: list[list[int]]
     widths: list[float]
@@ -58,9 +58,9 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRun:
-    """What a run has made of a plan: the values that went along its edges, and where its vertices lead to, by index.
+    """What a run made of a plan: the values that went along its edges and the links of its vertices, by index.
 
-    `states` say how the calls have ended. All of it is drawn with classes, so that a page gives it its colours.
+    `states` say how the calls have ended. All of it is drawn with classes, for the colours of a page.
     """
 
     values: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -69,18 +69,18 @@ class PlanRun:
 
 
 def svg_of(graph: PlanGraph, run: PlanRun | None = None) -> str:
-    """Draw the graph; with what a run has made of it, where there is one."""
+    """Draw the graph, with what a run made of it if one is given."""
     layout = _ordered(_layout(graph))
-    total = max((sum(layout.widths[one] + _GAP for one in row) for row in layout.rows), default=200) + 2 * _MARGIN
+    total = max((sum(layout.widths[vertex] + _GAP for vertex in row) for row in layout.rows), default=200) + 2 * _MARGIN
     boxes: dict[int, _Box] = {}
     for level, row in enumerate(layout.rows):
-        x = (total - sum(layout.widths[one] + _GAP for one in row) + _GAP) / 2
-        for one in row:
-            boxes[one] = _Box(x, _MARGIN + level * (_HEIGHT + _RISE), layout.widths[one])
-            x += layout.widths[one] + _GAP
+        x = (total - sum(layout.widths[vertex] + _GAP for vertex in row) + _GAP) / 2
+        for vertex in row:
+            boxes[vertex] = _Box(x, _MARGIN + level * (_HEIGHT + _RISE), layout.widths[vertex])
+            x += layout.widths[vertex] + _GAP
     height = 2 * _MARGIN + len(layout.rows) * (_HEIGHT + _RISE) - _RISE
-    ways = [[boxes[one] for one in way] for way in layout.ways]
-    parts = [_line(way, edge) for way, edge in zip(ways, graph.edges, strict=True)]
+    ways = [[boxes[index] for index in path] for path in layout.ways]
+    parts = [_line(path, edge) for path, edge in zip(ways, graph.edges, strict=True)]
     vertices = [_vertex(vertex, boxes[index]) for index, vertex in enumerate(graph.vertices)]
     if run is not None:
         parts += _values_along(ways, run)
@@ -94,7 +94,7 @@ def svg_of(graph: PlanGraph, run: PlanRun | None = None) -> str:
 
 
 def _values_along(ways: list[list[_Box]], run: PlanRun) -> Iterator[str]:
-    """What went along lines, where these arrive: one above the other, as far as there is room."""
+    """The values that went along lines, where the lines arrive: one above the other, if there is room."""
     arrived: Counter[_Box] = Counter()
     room = _rooms({ways[index][-1] for index in run.values})
     for index, whole in run.values.items():
@@ -108,15 +108,15 @@ def _values_along(ways: list[list[_Box]], run: PlanRun) -> Iterator[str]:
 
 
 def _rooms(boxes: set[_Box]) -> dict[_Box, int]:
-    """How many characters of a value find room next to where lines arrive at each box: up to the next of its row."""
-    found: dict[_Box, int] = {}
+    """How many characters of a value fit beside the lines that arrive at each box, up to the next box of its row."""
+    rooms: dict[_Box, int] = {}
     ordered = sorted(boxes, key=lambda box: (box.y, box.middle))
-    for one, following in zip_longest(ordered, ordered[1:]):
-        if following is None or following.y != one.y:
-            found[one] = _LONGEST
+    for box, following in zip_longest(ordered, ordered[1:]):
+        if following is None or following.y != box.y:
+            rooms[box] = _LONGEST
         else:
-            found[one] = int((following.middle - one.middle - 12) / _CHARACTER_OF_VALUE)
-    return found
+            rooms[box] = int((following.middle - box.middle - 12) / _CHARACTER_OF_VALUE)
+    return rooms
 
 
 def _in_run(drawn: str, index: int, vertex: Vertex, run: PlanRun) -> str:
@@ -135,7 +135,7 @@ def _layout(graph: PlanGraph) -> _Layout:
     for edge in graph.edges:
         way = [edge.source]
         for row in range(level[edge.source] + 1, level[edge.target]):
-            # Lines from one vertex run together while they go the same way.
+            # Lines from the same vertex share their bends.
             if (edge.source, row) not in bends:
                 bends[edge.source, row] = len(widths)
                 rows[row].append(len(widths))
@@ -146,7 +146,7 @@ def _layout(graph: PlanGraph) -> _Layout:
 
 
 def _ordered(layout: _Layout) -> _Layout:
-    """Each row sorted by where its neighbours are, downwards and upwards in turn, so that fewer lines cross."""
+    """Each row sorted by the positions of its neighbours, downwards and upwards in turn, so that fewer lines cross."""
     above: defaultdict[int, list[int]] = defaultdict(list)
     below: defaultdict[int, list[int]] = defaultdict(list)
     for way in layout.ways:
@@ -155,16 +155,16 @@ def _ordered(layout: _Layout) -> _Layout:
             below[upper].append(lower)
     for turn in range(_TURNS):
         rows = layout.rows if turn % 2 == 0 else reversed(layout.rows)
-        across = {one: (at + 0.5) / len(row) for row in layout.rows for at, one in enumerate(row)}
+        across = {index: (at + 0.5) / len(row) for row in layout.rows for at, index in enumerate(row)}
         for row in rows:
             row.sort(key=partial(_pull, above if turn % 2 == 0 else below, across))
-            across |= {one: (at + 0.5) / len(row) for at, one in enumerate(row)}
+            across |= {index: (at + 0.5) / len(row) for at, index in enumerate(row)}
     return layout
 
 
-def _pull(neighbours: dict[int, list[int]], across: dict[int, float], one: int) -> float:
-    near = [across[other] for other in neighbours.get(one, ())]
-    return sum(near) / len(near) if near else across[one]
+def _pull(neighbours: dict[int, list[int]], across: dict[int, float], index: int) -> float:
+    near = [across[neighbour] for neighbour in neighbours.get(index, ())]
+    return sum(near) / len(near) if near else across[index]
 
 
 def _width(vertex: Vertex) -> float:
@@ -178,17 +178,17 @@ def _detail(vertex: Vertex) -> str:
 def _vertex(vertex: Vertex, box: _Box) -> str:
     fill, line, radius = _STYLES.get(vertex.kind, _OTHERS)
     middle = box.x + box.width / 2
-    more = _detail(vertex)
+    details = _detail(vertex)
     parts = [
         f'<rect x="{box.x:.1f}" y="{box.y}" width="{box.width:.1f}" height="{_HEIGHT}" rx="{radius}" fill="{fill}" '
         f'stroke="{line}"/>',
-        f'<text x="{middle:.1f}" y="{box.y + (20 if more else 28)}" text-anchor="middle" fill="#1f2933">'
+        f'<text x="{middle:.1f}" y="{box.y + (20 if details else 28)}" text-anchor="middle" fill="#1f2933">'
         f"{escape(label(vertex))}</text>",
     ]
-    if more:
+    if details:
         parts.append(
             f'<text x="{middle:.1f}" y="{box.y + 37}" text-anchor="middle" font-size="11" fill="#52606d">'
-            f"{escape(more)}</text>"
+            f"{escape(details)}</text>"
         )
     return "".join(parts)
 

@@ -1,6 +1,6 @@
-"""The graph of a plan's calls: which reads what from which, and which comes after which.
+"""The graph of a plan's calls: what each reads from which, and which comes after which.
 
-For those who show, price or draw a plan; a run has its own.
+It serves to show, price or draw a plan; a run has a graph of its own.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ..protocol.tool import Tool
 from ..schema.json import JsonObject, encode
 
 Sources: TypeAlias = Callable[[Reference, int], Sequence[int]]
-"""The calls of the answer that what a call reads may come from, by index."""
+"""Gives the indices of the calls that may write a reference which a call reads."""
 
 
 class Derived:
-    """Knows for each call of an answer which places in it hold what was derived; looks at each of its edges once."""
+    """Says which places in the calls of an answer hold derived values; it visits each edge of the graph once."""
 
     def __init__(
         self, calls: Sequence[Call], read: Sequence[Sequence[Reading]], sources: Sources, tools: Mapping[str, Tool]
@@ -36,33 +36,37 @@ class Derived:
         self._results = {index for index, call in enumerate(calls) if is_read(call, tools)}
         readers: defaultdict[int, set[int]] = defaultdict(set)
         for index, call in enumerate(calls):
-            for one in read[index] if VALUE in call else ():
-                for source in self._of(one, index):
+            for reading in read[index] if VALUE in call else ():
+                for source in self._of(reading, index):
                     readers[source].add(index)
-                if one.is_worked_out and self._is_data(one, index):
+                if reading.is_worked_out and self._is_data(reading, index):
                     self._results.add(index)
         waiting = list(self._results)
-        while waiting:  # a value that passes on what was derived is derived
+        while waiting:  # a value that passes on a derived one is derived
             new = readers[waiting.pop()] - self._results
             self._results |= new
             waiting += new
 
     def places(self, read: Sequence[Reading], index: int) -> tuple[str, ...]:
-        """The places in a call that hold what was derived; the output has the index behind the last call."""
-        are_items = any(one.at == EACH and self._is_derived(one, index) for one in read)
-        return tuple(dict.fromkeys(one.at for one in read if self._is_derived(one, index, are_items=are_items)))
+        """The places in a call that hold derived values; the output has the index after the last call."""
+        are_items = any(reading.at == EACH and self._is_derived(reading, index) for reading in read)
+        places = (reading.at for reading in read if self._is_derived(reading, index, are_items=are_items))
+        return tuple(dict.fromkeys(places))
 
-    def _is_derived(self, one: Reading, index: int, *, are_items: bool = False) -> bool:
-        if are_items and any(reference.kind == ITEM for reference in one.references):
+    def _is_derived(self, reading: Reading, index: int, *, are_items: bool = False) -> bool:
+        if are_items and any(reference.kind == ITEM for reference in reading.references):
             return True
-        return (one.is_worked_out and self._is_data(one, index)) or not self._results.isdisjoint(self._of(one, index))
+        if reading.is_worked_out and self._is_data(reading, index):
+            return True
+        return any(source in self._results for source in self._of(reading, index))
 
-    def _is_data(self, one: Reading, index: int) -> bool:
-        """Whether anything that it reads comes from a call."""
-        return any(reference.kind in (RESULTS, ITEM) for reference in one.references) or bool(self._of(one, index))
+    def _is_data(self, reading: Reading, index: int) -> bool:
+        """Whether any of what it reads comes from a call."""
+        kinds = {reference.kind for reference in reading.references}
+        return not kinds.isdisjoint((RESULTS, ITEM)) or bool(self._of(reading, index))
 
-    def _of(self, one: Reading, index: int) -> list[int]:
-        return [source for reference in one.references for source in self._sources(reference, index)]
+    def _of(self, reading: Reading, index: int) -> list[int]:
+        return [source for reference in reading.references for source in self._sources(reference, index)]
 
 
 ElementKind: TypeAlias = Literal["call", "computed", "then", "expect"]
@@ -79,11 +83,11 @@ class Vertex:
     """An element of a plan's calls, a value that was there before, or the output.
 
     An element is a `call`, `computed` (a `_value`), a `then` or an `expect`. `name` is the tool of a call, the
-    reference of a value, else what it is. `index` is its place in `calls`, `literals` those of its parameters that
-    refer to nothing, `computed` the others that are more than a reference, by their paths, `writes` its output path.
-    `condition` decides whether it is made, or is what is expected; it is made for each of the `items`, and `otherwise`
-    stands for it where it fails; all as they were authored. `derived` are the paths that will hold
-    what a reader or an expression makes of data.
+    reference of a value, else its kind. `index` is its index in `calls`; `literals` are the parameters without
+    references; `computed` are those that are more than a reference, by their paths; `writes` is the output path.
+    `condition` decides whether a call is made, or is what an `expect` expects; `items` is what it is made for each of;
+    `otherwise` is its value if it fails; all as they were authored. `derived` are the paths that will hold what a
+    reader or an expression makes of data.
     """
 
     kind: ElementKind | Literal["value", "output"]
@@ -124,21 +128,21 @@ class PlanGraph:
         The vertices of a cycle are where the cycle was entered.
         """
         steps = _steps(len(self.vertices), [(edge.source, edge.target) for edge in self.edges])
-        found: dict[int, list[int]] = {}
+        layers: dict[int, list[int]] = {}
         for index, step in enumerate(steps):
-            found.setdefault(step, []).append(index)
-        return [found[step] for step in sorted(found)]
+            layers.setdefault(step, []).append(index)
+        return [layers[step] for step in sorted(layers)]
 
     def reads(self) -> list[list[Edge]]:
         """For each vertex, the edges that lead to it."""
-        found: list[list[Edge]] = [[] for _ in self.vertices]
+        reads: list[list[Edge]] = [[] for _ in self.vertices]
         for edge in self.edges:
-            found[edge.target].append(edge)
-        return found
+            reads[edge.target].append(edge)
+        return reads
 
 
 class Writers:
-    """Which calls may write a place, found without going through all of them."""
+    """Finds the calls that may write a place without going through all of them."""
 
     def __init__(self) -> None:
         self._whole: defaultdict[str, list[int]] = defaultdict(list)
@@ -146,7 +150,7 @@ class Writers:
         self._of_kind: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, index: int, paths: Iterable[Reference]) -> None:
-        """Take in a call, in the order of the plan, with the paths that it may write."""
+        """Add a call with the paths that it may write; calls are added in the order of the plan."""
         for path in paths:
             self._of_kind[path.kind].append(index)
             if path.path:
@@ -159,8 +163,8 @@ class Writers:
         if not reference.path:
             return list(dict.fromkeys(self._of_kind.get(reference.kind, ())))
         near = self._below.get((reference.kind, reference.path[0]), ())
-        found = {index for index, path in near if overlaps(path, reference)}
-        return sorted(found.union(self._whole.get(reference.kind, ())))
+        writers = {index for index, path in near if overlaps(path, reference)}
+        return sorted(writers.union(self._whole.get(reference.kind, ())))
 
 
 def _steps(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
@@ -174,8 +178,8 @@ def _steps(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     free = deque(index for index in range(count) if not open_reads[index])
     rest = iter(range(count))
     while True:
-        # Where only cycles are left, the first vertex of them is taken as if nothing more led to it.
-        index = free.popleft() if free else next((one for one in rest if not is_placed[one]), None)
+        # If only cycles are left, their first vertex is taken as if nothing led to it.
+        index = free.popleft() if free else next((number for number in rest if not is_placed[number]), None)
         if index is None:
             return steps
         is_placed[index] = True
@@ -209,27 +213,27 @@ def add_calls(graph: PlanGraph, calls: Sequence[Call], output: Any, toolset: Too
     answer = _Answer(first, len(calls), writers, {})
     derived = Derived(calls, read, answer.sources, {} if toolset is None else toolset.tools)
     graph.vertices += [_vertex(index, call, read[index], derived) for index, call in enumerate(calls)]
-    for index, (call, own) in enumerate(zip(calls, read, strict=True)):
-        instead = tuple(readings_in(call[ELSE], ELSE)) if ELSE in call else ()
-        _read(graph, first + index, _references((*own, *instead)), answer)
+    for index, (call, reads) in enumerate(zip(calls, read, strict=True)):
+        otherwise = tuple(readings_in(call[ELSE], ELSE)) if ELSE in call else ()
+        _read(graph, first + index, _references((*reads, *otherwise)), answer)
     graph.edges += [Edge(first + source, first + target, "", "order") for source, target in orders(calls, toolset)]
     if output is not None:
-        own = tuple(readings_in(output))
-        computed = {one.at: one.text for one in own if one.is_computed}
-        places = derived.places(own, len(calls))
+        reads = tuple(readings_in(output))
+        computed = {reading.at: reading.text for reading in reads if reading.is_computed}
+        places = derived.places(reads, len(calls))
         graph.vertices.append(Vertex(kind="output", name="output", computed=computed, derived=places))
-        _read(graph, len(graph.vertices) - 1, _references(own), answer)
+        _read(graph, len(graph.vertices) - 1, _references(reads), answer)
 
 
 def orders(calls: Sequence[Call], toolset: Toolset | None) -> Iterator[tuple[int, int]]:
-    """Which element of an answer comes right after which without reading from it, by index (C11, T14)."""
+    """Pairs of elements of an answer, by index: the second comes right after the first, not reading it (C11, T14)."""
     barrier: int | None = None
     since: list[int] = []
     ordered: int | None = None
     for index, call in enumerate(calls):
-        if not call.has_value:  # an expectation reads, too, and nothing comes before it that isn't listed before it
+        if not call.has_value:  # a `_then` or an `_expect` comes after all that is listed before it
             before = since or ([] if barrier is None else [barrier])
-            yield from ((one, index) for one in before)
+            yield from ((earlier, index) for earlier in before)
             barrier, since = index, []
             continue
         if barrier is not None:
@@ -248,7 +252,7 @@ def _keeps_order(call: Call, toolset: Toolset | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Where the calls of one answer begin among the vertices, who writes what, and the values that were there."""
+    """The first vertex of the calls of one answer, their writers, and the vertices of values from before."""
 
     first: int
     count: int
@@ -256,7 +260,7 @@ class _Answer:
     values: dict[str, int]
 
     def sources(self, reference: Reference, reader: int) -> list[int]:
-        """The calls that what a call or the output reads may come from."""
+        """The calls that may write a reference which a call or the output reads."""
         if reference.kind == CALLS:
             index = call_index(reference)
             return [index] if index is not None and index < self.count else []
@@ -285,9 +289,9 @@ def _written(call: Call) -> Sequence[Reference]:
 
 
 def _references(read: Sequence[Reading]) -> list[Reference]:
-    """What is referred to in a plan: neither the item of a list nor the kind of a failure is of the plan."""
-    found = (reference for one in read for reference in one.references)
-    return [reference for reference in found if reference.kind not in (ITEM, ERROR.kind)]
+    """The references of readings, without those to an item of a list or to the kind of a failure."""
+    references = (reference for reading in read for reference in reading.references)
+    return [reference for reference in references if reference.kind not in (ITEM, ERROR.kind)]
 
 
 def _vertex(index: int, call: Call, read: Sequence[Reading], derived: Derived) -> Vertex:
@@ -301,7 +305,7 @@ def _vertex(index: int, call: Call, read: Sequence[Reading], derived: Derived) -
         name=call.label or "?",
         index=index,
         literals={key: value for key, value in call.parameters.items() if not any(readings_in(value))},
-        computed={one.at: one.text for one in read if one.is_computed and one.at not in {WHEN, EACH}},
+        computed={item.at: item.text for item in read if item.is_computed and item.at not in {WHEN, EACH}},
         writes=path if isinstance(path, str) else None,
         condition=_authored(call, WHEN),
         items=_authored(call, EACH),

@@ -1,10 +1,12 @@
-"""What can be known to be wrong with the calls of a plan before they run (C2, C3, C7, C11, O7, O10, P1)."""
+"""Finds what is wrong with the calls of a plan before they run (C2, C3, C7, C11, O7, O10, P1)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import Any, TypeAlias
 
 from ..dataflow.computing.text import Computed
@@ -37,9 +39,10 @@ JsonPath: TypeAlias = tuple["str | int", ...]
 class Premises:
     """What the calls of a plan may count on.
 
-    For the plan of a delegate, `incoming` are the references that a caller may fill: what its tool's scopes let through
-    and its input. It is None for an Idea that its user runs: its context declares the input. With `may_be_delegate`, a
-    caller may also bring whole kinds that the context doesn't have: a saved solution may be of a call by scopes.
+    For the plan of a delegate, `incoming` are the references that a caller may fill: its input, and what its tool's
+    scopes let through. It is None for an Idea that its user runs: its context declares the input. With
+    `may_be_delegate`, a caller may also bring whole kinds that the context lacks: a saved solution may belong to a
+    call with scopes.
     """
 
     context: Context
@@ -47,14 +50,14 @@ class Premises:
     incoming: Sequence[Reference] | None = None
     may_be_delegate: bool = False
     is_authored: bool = True
-    """Whether a developer has written the calls, who may add to what their tools declare (S9); else a model has."""
+    """Whether a developer wrote the calls and may add to what their tools declare (S9); otherwise a model did."""
 
     def may_bring(self, reference: Reference) -> bool:
-        """Whether what a reference names may come from outside of the context."""
+        """Whether the value of a reference may come from outside the context."""
         if reference.kind in RESERVED_KINDS:
             return False  # each answer, and each context, has its own (O10)
         if self.incoming is not None:
-            return any(overlaps(one, reference) for one in self.incoming)
+            return any(overlaps(path, reference) for path in self.incoming)
         if self.may_be_delegate and reference.kind not in self.context.memory().kinds():
             return True
         return reference.kind == "input" and bool(self._declared.intersection(reference.path[:1] or self._declared))
@@ -67,7 +70,7 @@ class Premises:
 
 
 def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterator[tuple[ActumError, int | None]]:
-    """The errors of a plan's calls, each with the index of its call; None for one of the output."""
+    """The errors of a plan, each with the index of its call, or None for the output."""
     journal = Journal(around.context)
     ground = Ground(journal, around.toolset)
     answer = Script(is_authored=around.is_authored)
@@ -79,7 +82,7 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
             yield error, index
     for index, job in plan.jobs.items():
         for error in list(plan.wrong_in(job)) or plan.unfit(job):
-            if not isinstance(error, CyclicPlan):  # those are told below, each once
+            if not isinstance(error, CyclicPlan):  # cycles are reported below, each once
                 yield error, index
     for cycle in _cycles(plan.waits()):
         names = " → ".join(plan.named(index) for index in [*cycle, cycle[0]])
@@ -90,7 +93,7 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The elements of one answer that are sound by themselves."""
+    """The elements of one answer that are valid by themselves."""
 
     around: Premises
     ground: Ground
@@ -98,13 +101,13 @@ class _Plan:
     count: int
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
     thens: set[int] = field(default_factory=set[int])
-    """The elements that are no calls, but order the others (C11, C16)."""
+    """The elements that aren't calls, but order the others (C11, C16)."""
     answer: Script = field(default_factory=lambda: Script(is_authored=True))
     writers: Writers = field(default_factory=Writers)
     leaving: Writers = field(default_factory=Writers)
 
     def add(self, index: int, element: Any) -> None:
-        """Judge one element by itself.
+        """Check one element by itself and add it.
 
         Raises:
             CallError: what is wrong with it.
@@ -125,59 +128,59 @@ class _Plan:
         self.leaving.add(index, self.jobs[index].leaves)
 
     def named(self, index: int) -> str:
-        """An element as it is called in a complaint."""
+        """The name of an element in errors."""
         return f"call {index} ({self.jobs[index].tool.name})" if index in self.jobs else f"element {index} ({THEN})"
 
     def wrong_in(self, job: Job) -> Iterator[CallError]:
-        """What is wrong with the parameters of a call, and with what it refers to."""
+        """What is wrong with the parameters and the references of a call."""
         filled = {path[0] for path in job.template.paths}
         literal = {key: value for key, value in job.call.parameters.items() if key not in filled}
         required = [name for name in job.tool.parameters.get("required", []) if name not in filled]
         complaint = Validator({**job.tool.parameters, "required": required}).complaint(literal)
         if complaint is not None:
             yield InvalidParameters(complaint, tool=job.tool.name)
-        instead = () if job.otherwise is None else job.otherwise.outside
-        for reference in self._lacking([*_expressions(job), *instead], job.node):
-            yield UnresolvedReference(self._said_of(reference, job.node.instance), tool=job.tool.name)
+        otherwise = () if job.otherwise is None else job.otherwise.outside
+        for reference in self._lacking([*_expressions(job), *otherwise], job.node):
+            yield UnresolvedReference(self._unfilled(reference, job.node.instance), tool=job.tool.name)
 
     def unfit(self, job: Job) -> Iterator[CallError]:
-        """What of a call can't be what is declared of the things that it refers to (O11, E5)."""
+        """What in a call contradicts the declared types of its references (O11, E5)."""
         try:
             self.declared.check(job)
         except CallError as error:
             yield error
 
     def unfit_output(self, output: Any) -> Iterator[CallError]:
-        """What of an output can't be so (O11, E5)."""
+        """What in an output contradicts the declared types of its references (O11, E5)."""
         try:
             self.declared.check_output(template(output), self.answer)
         except CallError as error:
             yield error
 
     def wrong_in_output(self, output: Any) -> Iterator[CallError]:
-        """What is wrong with what an output refers to (O7)."""
+        """What is wrong with the references of an output (O7)."""
         try:
             expressions = template(output).expressions
         except ReferenceSyntax as error:
             yield UnresolvedReference(str(error), path="output")
             return
         for reference in self._lacking(expressions, None):
-            yield UnresolvedReference(self._said_of(reference, None), path="output")
+            yield UnresolvedReference(self._unfilled(reference, None), path="output")
 
-    def _said_of(self, reference: Reference, instance: str | None) -> str:
-        """What is told of a reference that nothing fills."""
+    def _unfilled(self, reference: Reference, instance: str | None) -> str:
+        """The error for a reference that nothing fills."""
         index = call_index(reference)
         if reference.kind == CALLS and index in self.thens:
-            what = f"an {EXPECT!r}" if index in self.jobs else f"a {THEN!r}"
-            return f"{reference}: element {index} is {what}, which orders the others and has no value"
+            kind = f"an {EXPECT!r}" if index in self.jobs else f"a {THEN!r}"
+            return f"{reference}: element {index} is {kind}, which orders the others and has no value"
         if reference.kind == RESULTS and index not in self.ground.journal.results:
-            there = self.ground.journal.results
-            shown = f"there are †results.{min(there)} to {max(there)}" if there else "the context holds none"
+            results = self.ground.journal.results
+            shown = f"there are †results.{min(results)} to {max(results)}" if results else "the context holds none"
             return f"nothing fills {reference}; {shown}"
         return f"nothing fills {reference}; {hint(reference, self.answer, instance, self.ground.journal)}"
 
     def waits(self) -> Mapping[int, Sequence[int]]:
-        """For each element, those that it is sure to wait for: what it reads, and what it comes after."""
+        """For each element, those that it certainly waits for: what it reads, and what it comes after."""
         waits = {index: [*self._waits_for(job), *self._sees(job)] for index, job in self.jobs.items()}
         waits |= {index: [] for index in self.thens - self.jobs.keys()}
         for source, target in self._orders():
@@ -185,23 +188,23 @@ class _Plan:
         return waits
 
     def _orders(self) -> Iterator[tuple[int, int]]:
-        """The elements that come right after others; a refused one is in nobody's way here."""
+        """Pairs of valid elements of which the second comes right after the first."""
         sound = sorted({*self.jobs, *self.thens})
         calls = [self.jobs[index].call if index in self.jobs else Call({THEN: True}) for index in sound]
-        return ((sound[one], sound[other]) for one, other in orders(calls, self.around.toolset))
+        return ((sound[before], sound[after]) for before, after in orders(calls, self.around.toolset))
 
     def _sees(self, job: Job) -> Iterator[int]:
-        """The calls listed before one that write inside its scopes, or leave what these let through (S8, S11)."""
+        """The calls listed before a call that write inside its scopes, or leave messages that cross (S8, S11)."""
         scopes = () if job.is_latent else map(scope_path, job.scopes)
-        found = ((*self.writers.of(scope), *self.leaving.of(scope)) for scope in scopes)
-        return (index for own in found for index in own if index < job.node.index)
+        sources = ((*self.writers.of(scope), *self.leaving.of(scope)) for scope in scopes)
+        return (index for indices in sources for index in indices if index < job.node.index)
 
     def _waits_for(self, job: Job) -> Iterator[int]:
-        """The calls that a call is sure to wait for.
+        """The calls that a call certainly waits for.
 
-        Those listed before it that write what it reads; if nothing else fills that, the only one that does.
+        These are the calls listed before it that write what it reads, or the only writer if nothing else fills it.
         """
-        for reference in (one for expression in _expressions(job) for one in _needed(expression)):
+        for reference in chain.from_iterable(map(_needed, _expressions(job))):
             if reference.kind == CALLS:
                 index = call_index(reference)
                 yield from [index] if index in self.jobs else []
@@ -213,17 +216,18 @@ class _Plan:
                 yield writers[0]
 
     def _lacking(self, expressions: Sequence[Expression], reader: Node | None) -> list[Reference]:
-        found = (_unmet(expression, lambda one: self._may_resolve(one, reader)) for expression in expressions)
-        return list(dict.fromkeys(one for one in found if one is not None))
+        may_resolve = partial(self._may_resolve, reader)
+        unmet = (_unmet(expression, may_resolve) for expression in expressions)
+        return list(dict.fromkeys(reference for reference in unmet if reference is not None))
 
-    def _may_resolve(self, reference: Reference, reader: Node | None) -> bool:
+    def _may_resolve(self, reader: Node | None, reference: Reference) -> bool:
         if reference.kind == CALLS:
             index = call_index(reference)
             return index is not None and index < self.count and index not in self.thens
         if self._is_there(reference, reader) or self.around.may_bring(reference):
             return True
-        own = reader.index if reader is not None else None
-        return any(index != own for index in self.writers.of(reference))
+        itself = reader.index if reader is not None else None
+        return any(index != itself for index in self.writers.of(reference))
 
     def _is_there(self, reference: Reference, reader: Node | None) -> bool:
         instance = reader.instance if reader is not None else None
@@ -231,28 +235,28 @@ class _Plan:
 
 
 def _expressions(job: Job) -> list[Expression]:
-    """All that a call was written with and that isn't read from an item, its condition among it (C10, C12)."""
+    """The expressions of a call, with those of its condition, that don't read an item of a list (C10, C12)."""
     if job.batch is None:
         return [expression for expression, _ in job.authored]
     return [*(() if job.condition is None else job.condition.expressions), *outside(job.batch)]
 
 
 def _unmet(expression: Expression, may_resolve: Callable[[Reference], bool]) -> Reference | None:
-    """The first reference for want of which an expression can't resolve, None if it may (O5)."""
+    """The first reference without which an expression can't resolve, None if it may (O5)."""
     match expression:
         case First(options=options):
             lacking = [_unmet(option, may_resolve) for option in options]
             return lacking[0] if None not in lacking else None
         case Each(parts=parts):
-            return next((one for part in parts if (one := _unmet(part, may_resolve)) is not None), None)
+            return next((unmet for part in parts if (unmet := _unmet(part, may_resolve)) is not None), None)
         case Computed(references=read):
-            return next((one for one in read if not may_resolve(one)), None)
+            return next((reference for reference in read if not may_resolve(reference)), None)
         case Reference():
             return None if may_resolve(expression) else expression
 
 
 def _needed(expression: Expression) -> Iterator[Reference]:
-    """The references that an expression can't do without; of alternatives, none."""
+    """The references that an expression needs; of alternatives, it needs none."""
     match expression:
         case Each(parts=parts):
             for part in parts:
@@ -266,7 +270,7 @@ def _needed(expression: Expression) -> Iterator[Reference]:
 
 
 def _cycles(waits: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
-    """Calls that wait for each other, in the order of waiting, from the first of them; each call in one cycle."""
+    """The cycles of calls that wait for each other, each from its first call; every call is in one cycle at most."""
     left: dict[int, Sequence[int]] = dict(waits)
     while left:
         try:

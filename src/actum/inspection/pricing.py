@@ -1,4 +1,4 @@
-"""What a plan will take, known before anything of it runs: its calls by maker, its steps, its requests."""
+"""What a plan will take, known before it runs: its calls by maker, its steps, its requests."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NOBODY = "nobody"
 class Price:
     """What a plan will take.
 
-    `makers` counts its calls by who carries them out: `code`, `model`, `the delegate NAME`, or `nobody` where no such
-    tool is offered. What only computes or orders is not a call. `conditional` are those that may be skipped, `repeated`
-    those that are made for each item of a list that isn't known before: each counts once. `steps` is the length of its
-    longest chain of calls. `requests` is the least number of requests to a model: how many a delegate will make is not
-    known before, but that it makes one is. `planning` is what making the plan has cost.
+    `makers` counts its calls by who carries them out: `code`, `model`, `the delegate NAME`, or `nobody` if no such tool
+    is offered. Elements that only compute or order are not calls. `conditional` are the calls that may be skipped,
+    `repeated` those that are made for each item of a list that isn't known before: each counts once. `steps` is the
+    length of its longest chain of calls. `requests` is the least number of requests to a model: each delegate makes at
+    least one. `planning` is what making the plan has cost.
     """
 
     calls: int
@@ -44,18 +44,17 @@ class Price:
 
     @property
     def is_over_calls(self) -> bool:
-        """Whether the plan is sure to make more calls than its limit, so that it will end there."""
+        """Whether the plan will certainly make more calls than its limit, so that it will end there."""
         return self.limits.calls is not None and self.calls - self.conditional - self.repeated > self.limits.calls
 
 
 def price(context: Context, toolset: Toolset, limits: Limits | None = None, planning: Usage | None = None) -> Price:
     """The price of the plans in a context, whose calls the tools of this `toolset` carry out.
 
-    `limits` are those that it is held against, `planning` is what making the plan has cost; None for either counts
-    nothing.
+    `limits` are the limits to compare it with, `planning` is what making the plan has cost.
     """
     elements = [Call(element) for message in context if message.get("type") == "plan" for element in message["plan"]]
-    planned = [(one, _count(one), _maker(one, toolset)) for one in elements if one.has_value and VALUE not in one]
+    planned = [(call, _count(call), _maker(call, toolset)) for call in elements if call.has_value and VALUE not in call]
     makers: Counter[str] = Counter()
     for _, count, maker in planned:
         makers[maker] += 1 if count is None else count
@@ -73,7 +72,7 @@ def price(context: Context, toolset: Toolset, limits: Limits | None = None, plan
 
 
 def _count(call: Call) -> int | None:
-    """How often a call is made, None where a list that isn't known yet says so (C12)."""
+    """How often a call is made, None if that depends on a list that isn't known yet (C12)."""
     if EACH not in call:
         return 1
     items: Any = call[EACH]
@@ -81,8 +80,8 @@ def _count(call: Call) -> int | None:
 
 
 def _asks(call: Call, maker: str, toolset: Toolset) -> bool:
-    """Whether a call takes a request to a model: that of its delegate, or one for the result that it still owes."""
-    if maker == MODEL:  # which may have yet to write the result (C4)
+    """Whether a call takes a request to a model: its delegate's, or one for a result that is still to be written."""
+    if maker == MODEL:  # the plan may already hold the result (C4)
         return call.output is None and toolset.find(call.tool, READER).output is not None
     return maker not in {CODE, NOBODY}
 

@@ -1,4 +1,4 @@
-"""What is wrong with the parts of one Idea's JSON, each with its path."""
+"""Finds what is wrong with the parts of one Idea's JSON, each with its path."""
 
 from __future__ import annotations
 
@@ -47,33 +47,33 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with one Idea; `context`, `schema` and `toolset` are set where they are sound."""
+    """What was found about one Idea; `context`, `schema` and `toolset` are set if they are sound."""
 
     linking: Linking
     code: Code
     roots: Sequence[Path]
     file: Path
     incoming: Sequence[Reference] | None = None
-    """What a caller may bring, for a delegate; None for an Idea that is run by its user."""
+    """What the caller of a delegate may bring; None for an Idea that its user runs."""
     grants: Collection[str] = ()
     """The names of Activities that the caller of a delegate grants."""
     problems: list[tuple[ActumError, JsonPath]] = field(default_factory=list[Any])
     notes: list[tuple[str, JsonPath]] = field(default_factory=list[Any])
-    """What is right and may surprise."""
+    """What is correct but may surprise."""
     loaded: list[Catalog] = field(default_factory=list[Catalog])
     """What the modules that it names register."""
     context: Context | None = None
     schema: Any = None
     toolset: Toolset | None = None
     scopes: set[tuple[str, str]] = field(default_factory=set[Any])
-    """All scopes that calls may have, by the names of their tools: those that these say, and those that plans add."""
+    """All scopes that calls may have, with the names of their tools: those of the tools, and those that plans add."""
 
     def add(self, message: str, *path: str | int) -> None:
-        """Take down that something is not what it should be."""
+        """Note a problem."""
         self.problems.append((InvalidParameters(message), path))
 
     def attempt(self, act: Callable[[], T], *path: str | int) -> T | None:
-        """Do something and note its error; None if it failed."""
+        """Call `act` and note its error; returns None if it failed."""
         try:
             return act()
         except ActumError as error:
@@ -81,62 +81,62 @@ class Findings:
             return None
 
     def closed(self, schema: Any) -> Any:
-        """A schema that was judged, referring to no other Idea."""
+        """A checked schema without references to other Ideas."""
         Validator(opened(schema))
         return blocking(self.linking.schema(schema, str(self.file.absolute()))) if links_of(schema) else schema
 
 
-def inspect(value: JsonObject, found: Findings) -> None:
-    """Look at all parts of an Idea's JSON."""
+def inspect(value: JsonObject, findings: Findings) -> None:
+    """Check all parts of an Idea's JSON."""
     for key, words in malformed(value):
-        found.add(words, key)
+        findings.add(words, key)
     config: Any = value.get("config", {})
     if is_object(config):
-        _inspect_config(config, found)
+        _inspect_config(config, findings)
     if "schema" in value:
-        found.schema = found.attempt(lambda: found.closed(value["schema"]), "schema")
+        findings.schema = findings.attempt(lambda: findings.closed(value["schema"]), "schema")
     messages: Any = value.get("context")
     if not is_list(messages):
         return
-    _inspect_context(messages, config.get("tools") if is_object(config) else None, found)
-    _inspect_plans(value.get("solution"), found)
+    _inspect_context(messages, config.get("tools") if is_object(config) else None, findings)
+    _inspect_plans(value.get("solution"), findings)
 
 
-def _inspect_config(config: JsonObject, found: Findings) -> None:
-    found.attempt(lambda: config_of(config, found.file.name), "config")
-    for key in ("model", "reader"):  # keys and packages are not the Idea's, but this machine's
-        if isinstance(named := config.get(key), str) and named:
-            host = found.attempt(partial(provider_of, named), "config", key)
+def _inspect_config(config: JsonObject, findings: Findings) -> None:
+    findings.attempt(lambda: config_of(config, findings.file.name), "config")
+    for key in ("model", "reader"):  # API keys and packages aren't checked: they are this machine's
+        if isinstance(model := config.get(key), str) and model:
+            host = findings.attempt(partial(provider_of, model), "config", key)
             if host is not None and key == "model":
-                _inspect_settings(config.get("settings"), named, wire_of(host), found)
-    named = config.get("activities", [])
-    for index, name in enumerate(named if is_list(named) else [named]):
-        take = partial(found.code.take, str(name), found.file.parent, found.roots)
-        if (own := found.attempt(take, "config", "activities", index)) is not None:
-            found.loaded.append(own)
-            for tool in (one for one in own if not one.description):
+                _inspect_settings(config.get("settings"), model, wire_of(host), findings)
+    modules = config.get("activities", [])
+    for index, name in enumerate(modules if is_list(modules) else [modules]):
+        take = partial(findings.code.take, str(name), findings.file.parent, findings.roots)
+        if (registered := findings.attempt(take, "config", "activities", index)) is not None:
+            findings.loaded.append(registered)
+            for tool in (tool for tool in registered if not tool.description):
                 words = f"the tool {tool.name!r} has no description: give its function a docstring"
-                found.notes.append((words, ("config", "activities", index)))
-    if found.incoming is not None:
+                findings.notes.append((words, ("config", "activities", index)))
+    if findings.incoming is not None:
         return  # a delegate's servers are not started
     servers = config.get("servers", [])
     for index, name in enumerate(servers if is_list(servers) else [servers]):
-        take = partial(found.code.take_servers, str(name), found.file.parent, found.roots)
-        found.attempt(take, "config", "servers", index)
+        take = partial(findings.code.take_servers, str(name), findings.file.parent, findings.roots)
+        findings.attempt(take, "config", "servers", index)
 
 
-def _inspect_settings(settings: Any, model: str, wire: Wire, found: Findings) -> None:
-    """Look at what a model's provider makes of the settings: which it is not sent, which it doesn't take together."""
-    said: Sequence[str] = [name for name in settings if name in SETTINGS] if is_object(settings) else ()
-    for name in wire.ignored(said):
-        found.notes.append((f"{model} isn't sent the setting {name!r}", ("config", "settings", name)))
-    for one, other in wire.apart:
-        if {one, other} <= set(said):
-            found.add(f"{model} takes {one!r} or {other!r}, not both", "config", "settings", other)
+def _inspect_settings(settings: Any, model: str, wire: Wire, findings: Findings) -> None:
+    """Check the settings for a model's provider: which it isn't sent, and which it doesn't take together."""
+    names: Sequence[str] = [name for name in settings if name in SETTINGS] if is_object(settings) else ()
+    for name in wire.ignored(names):
+        findings.notes.append((f"{model} isn't sent the setting {name!r}", ("config", "settings", name)))
+    for first, second in wire.apart:
+        if {first, second} <= set(names):
+            findings.add(f"{model} takes {first!r} or {second!r}, not both", "config", "settings", second)
 
 
 def settings_table() -> dict[str, dict[str, str | None]]:
-    """What each setting is called by the providers of each wire, None where it isn't sent; by setting, then wire."""
+    """What each setting is called on each wire, None if it isn't sent there; by setting, then by wire."""
     wires = {host.wire: wire_of(host) for host in HOSTS.values()}
     everywhere = {"timeout": "for the connection"}
     return {
@@ -144,29 +144,31 @@ def settings_table() -> dict[str, dict[str, str | None]]:
     }
 
 
-def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:
-    """Look at each message, and at the tools that they bring along; `names` are the registered tools on offer."""
-    checked = [_inspect_message(message, index, found) for index, message in enumerate(messages)]
+def _inspect_context(messages: list[Any], names: Any, findings: Findings) -> None:
+    """Check each message and the tools that messages define; `names` are the registered tools on offer."""
+    checked = [_inspect_message(message, index, findings) for index, message in enumerate(messages)]
     sound = [message for message in checked if message is not None]
     if len(sound) < len(messages):
         return
-    context = Context.checked(sound, origin=str(found.file.absolute()))
-    if found.attempt(context.memory, "context") is None:
-        return  # what calls read and write can't be told
-    is_sound = are_texts(names)  # else it is a problem of the config
-    own = names if is_sound else None if found.incoming is None else []
-    found.context = context
-    registry = found.code.registry
-    if found.incoming is not None:
+    context = Context.checked(sound, origin=str(findings.file.absolute()))
+    if findings.attempt(context.memory, "context") is None:
+        return  # without values, nothing is known of what calls read and write
+    is_sound = are_texts(names)  # otherwise a problem of the config
+    on_offer = names if is_sound else None if findings.incoming is None else []
+    findings.context = context
+    registry = findings.code.registry
+    if findings.incoming is not None:
         names = [name for message in sound if message.get("type") == "tool" for name in tool_names(message)]
-        registry = registry.joined(found.loaded, {name: True for name in names if name not in found.grants})
-    found.toolset = found.attempt(lambda: offered(context, registry, own), "context")
-    if found.toolset is not None:
-        found.notes += [(words, _defined_at(sound, tool)) for tool, words in served_otherwise(found.toolset, registry)]
+        registry = registry.joined(findings.loaded, {name: True for name in names if name not in findings.grants})
+    findings.toolset = findings.attempt(lambda: offered(context, registry, on_offer), "context")
+    if findings.toolset is not None:
+        findings.notes += [
+            (why, _defined_at(sound, tool)) for tool, why in served_otherwise(findings.toolset, registry)
+        ]
 
 
 def _defined_at(messages: Sequence[JsonObject], tool: Tool) -> JsonPath:
-    """Where a tool was defined last; nowhere in the Idea for a registered one."""
+    """The path where a tool was defined last; empty for a registered one."""
     for index, message in reversed([*enumerate(messages)]):
         if message.get("type") == "tool" and tool.name in tool_names(message):
             return ("context", index, "tool", *((tool.name,) if tool.name in message["tool"] else ()))
@@ -180,10 +182,10 @@ _PASSED_OVER = (
 
 
 def served_otherwise(toolset: Toolset, registry: Catalog) -> Iterator[tuple[Tool, str]]:
-    """The tools that aren't carried out by the Activity of their name, though there is one, and why (D13)."""
+    """The tools that the Activity of their name doesn't carry out, and why (D13)."""
     for tool in toolset.tools.values():
-        if passed := next(filter(None, (registry.passed_over(tool, one) for one in delegates_of(tool))), ""):
-            yield tool, _PASSED_OVER.format(tool=tool.name, activity=passed)
+        if activity := next(filter(None, (registry.passed_over(tool, name) for name in delegates_of(tool))), ""):
+            yield tool, _PASSED_OVER.format(tool=tool.name, activity=activity)
         elif registry.keeps_from(tool):
             yield (
                 tool,
@@ -192,86 +194,86 @@ def served_otherwise(toolset: Toolset, registry: Catalog) -> Iterator[tuple[Tool
             )
 
 
-def _inspect_message(message: Any, index: int, found: Findings) -> JsonObject | None:
-    checked = found.attempt(lambda: check_message(message, index, (), DATA_KINDS), "context", index)
+def _inspect_message(message: Any, index: int, findings: Findings) -> JsonObject | None:
+    checked = findings.attempt(lambda: check_message(message, index, (), DATA_KINDS), "context", index)
     if checked is None:
         return None
     if checked.get("type") == "tool":
         tools: JsonObject = checked["tool"]
         for name in tools:
             path = ("context", index, "tool", name)
-            tools[name] = found.attempt(lambda name=name: found.closed(tools[name]), *path) or {}
-        found.attempt(lambda: list(tools_of(checked, index)), "context", index, "tool")
-    if is_object(checked.get("schema")):
-        checked["schema"] = found.attempt(lambda: found.closed(checked["schema"]), "context", index, "schema") or {}
+            tools[name] = findings.attempt(lambda name=name: findings.closed(tools[name]), *path) or {}
+        findings.attempt(lambda: list(tools_of(checked, index)), "context", index, "tool")
+    if is_object(schema := checked.get("schema")):
+        checked["schema"] = findings.attempt(lambda: findings.closed(schema), "context", index, "schema") or {}
     return checked
 
 
-def _inspect_plans(solution: Any, found: Findings) -> None:
-    """Look at the calls of the plans in the context, and of a saved solution."""
-    if found.context is None or found.toolset is None:
+def _inspect_plans(solution: Any, findings: Findings) -> None:
+    """Check the calls of the plans in the context and of a saved solution."""
+    if findings.context is None or findings.toolset is None:
         return
-    around = Premises(context=found.context, toolset=found.toolset, incoming=found.incoming)
-    for calls, output, path, last in _plans(found.context, solution):
+    around = Premises(context=findings.context, toolset=findings.toolset, incoming=findings.incoming)
+    for calls, output, path, last in _plans(findings.context, solution):
         if not is_list(calls):
-            found.add("'calls' must be a list of calls", *path)
+            findings.add("'calls' must be a list of calls", *path)
             continue
-        found.notes += [(words, (*path, index)) for index, words in _passed_over(calls, found.toolset)]
+        findings.notes += [(words, (*path, index)) for index, words in _passed_over(calls, findings.toolset)]
         is_solution = path[0] == "solution"
         for error, index in plan_problems(calls, output, replace(around, may_be_delegate=is_solution)):
-            found.problems.append((error, (*path, index) if index is not None else last))
-    _inspect_scopes(solution, around, found)
+            findings.problems.append((error, (*path, index) if index is not None else last))
+    _inspect_scopes(solution, around, findings)
 
 
 def _passed_over(calls: Sequence[Any], toolset: Toolset) -> Iterator[tuple[int, str]]:
-    """The calls that name a delegate which their tool doesn't, where an Activity has the tool's name (S9, D13)."""
+    """The calls that name a delegate themselves although an Activity has their tool's name (S9, D13)."""
     for index, call in enumerate(calls):
         tool = toolset.tools.get(str(call.get("_tool"))) if is_object(call) else None
         if tool is None or toolset.registry is None or tool.is_delegated:
             continue
         try:
-            own = Call(call)
-            passed = toolset.registry.passed_over(with_added(tool, own), str(own.get("_delegate")))
+            own_call = Call(call)
+            activity = toolset.registry.passed_over(with_added(tool, own_call), str(own_call.get("_delegate")))
         except ActumError:
-            continue  # told as a problem
-        if passed:
-            yield index, _PASSED_OVER.format(tool=tool.name, activity=passed)
+            continue  # reported as a problem
+        if activity:
+            yield index, _PASSED_OVER.format(tool=tool.name, activity=activity)
 
 
-def _inspect_scopes(solution: Any, around: Premises, found: Findings) -> None:
-    """Look for scopes that let nothing through, whatever happens: those of tools, and those that planned calls add."""
+def _inspect_scopes(solution: Any, around: Premises, findings: Findings) -> None:
+    """Find scopes of tools and of planned calls that can never let anything through."""
     tools = around.toolset.tools.values()
-    told = [(Call(_tool=one.name, _scopes=declared_scopes(one)), _defined_at(around.context, one)) for one in tools]
+    scoped = [(Call(_tool=it.name, _scopes=declared_scopes(it)), _defined_at(around.context, it)) for it in tools]
     for calls, _, path, _ in _plans(around.context, solution):
         planned = enumerate(calls if is_list(calls) else ())
-        told += [(Call.of(one), (*path, index)) for index, one in planned if is_object(one)]
-    may_write = [path for call, _ in told for path in announced_writes(call, around.toolset)]
+        scoped += [(Call.of(call), (*path, index)) for index, call in planned if is_object(call)]
+    may_write = [path for call, _ in scoped for path in announced_writes(call, around.toolset)]
     journal = Journal(around.context)
-    for call, at in told:
+    for call, at in scoped:
         for scope in map(str, call["_scopes"] if is_list(call.get("_scopes")) else ()):
-            is_new = (call.tool, scope) not in found.scopes
-            found.scopes.add((call.tool, scope))
-            if is_new and (why := _lets_nothing_through(scope, may_write, around, journal)) is not None:
-                found.problems.append((ScopeDenied(why, tool=call.tool, path="_scopes"), at))
+            is_new = (call.tool, scope) not in findings.scopes
+            findings.scopes.add((call.tool, scope))
+            if is_new and (why := _blocked_scope(scope, may_write, around, journal)) is not None:
+                findings.problems.append((ScopeDenied(why, tool=call.tool, path="_scopes"), at))
 
 
-def _lets_nothing_through(scope: str, may_write: Sequence[Reference], around: Premises, journal: Journal) -> str | None:
-    """Why what a scope names can't exist, with the nearest name; None where it may (T17)."""
-    named, held = scope_path(scope), journal.folding.memory
-    if around.may_bring(named) or any(overlaps(one, named) for one in may_write):
+def _blocked_scope(scope: str, may_write: Sequence[Reference], around: Premises, journal: Journal) -> str | None:
+    """Why what a scope names can't exist, with the nearest name; None if it may (T17)."""
+    target, memory = scope_path(scope), journal.folding.memory
+    if around.may_bring(target) or any(overlaps(path, target) for path in may_write):
         return None
-    known = {*around.context.data_kinds, RESULT, *held.kinds(), *(one.kind for one in may_write)}
-    if not named.path:
-        known |= KINDS.keys() - {RAW}
-    if named.kind not in known:
-        part = " to take a part of" if named.path else ""
-        return f"the context has no {named.kind!r}{part}; {instead(named.kind, sorted(known))}"
-    if not named.path or named.kind not in held or any(map(_may_write_anywhere, around.toolset.tools.values())):
+    kinds = {*around.context.data_kinds, RESULT, *memory.kinds(), *(path.kind for path in may_write)}
+    if not target.path:
+        kinds |= KINDS.keys() - {RAW}
+    if target.kind not in kinds:
+        part = " to take a part of" if target.path else ""
+        return f"the context has no {target.kind!r}{part}; {instead(target.kind, sorted(kinds))}"
+    if not target.path or target.kind not in memory or any(map(_may_write_anywhere, around.toolset.tools.values())):
         return None
-    is_there = any(held.read(named, one) is not MISSING for one in (None, *around.context.instances))
-    if is_there or _is_declared(named, journal):
+    is_there = any(memory.read(target, instance) is not MISSING for instance in (None, *around.context.instances))
+    if is_there or _is_declared(target, journal):
         return None
-    return f"nothing fills {named}; {hint(named, Script(), None, journal)}"
+    return f"nothing fills {target}; {hint(target, Script(), None, journal)}"
 
 
 def _may_write_anywhere(tool: Tool) -> bool:
@@ -280,11 +282,11 @@ def _may_write_anywhere(tool: Tool) -> bool:
     return path.keys().isdisjoint({"const", "enum"}) and (bool(path) or tool.output is not None or tool.is_delegated)
 
 
-def _is_declared(named: Reference, journal: Journal) -> bool:
-    """Whether the schema of a data kind has what a path names."""
-    schema = notes_of(journal.messages, named.kind, journal.data_kinds).get("schema")
+def _is_declared(target: Reference, journal: Journal) -> bool:
+    """Whether the schema of a data kind declares what a path names."""
+    schema = notes_of(journal.messages, target.kind, journal.data_kinds).get("schema")
     try:
-        reduce(member, named.path, type_of(schema))
+        reduce(member, target.path, type_of(schema))
     except Misfit:
         return False
     return schema is not None
@@ -303,7 +305,7 @@ def _plans(context: Context, solution: Any) -> Iterator[tuple[Any, Any, JsonPath
 
 
 def _inner(error: ActumError) -> JsonPath:
-    """The path that an error names inside what was judged; empty if it names none."""
+    """The path that an error names inside the checked part; empty if it names none."""
     if not error.path or isinstance(error, MessageError):
         return ()
     return tuple(part for part in error.path.replace("[", ".").replace("]", "").split(".") if part)

@@ -1,4 +1,4 @@
-"""How an Idea would be served to hosts of MCP: whether it can be, who answers, and which calls wait."""
+"""How an Idea would be served to MCP hosts: whether it can be, who answers, and which calls wait."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """An Idea as a tool of a host. `why_not` says why it can't be one, empty where it can."""
+    """An Idea as a tool of a host. `why_not` says why it can't be one; it is empty if it can."""
 
     name: str
     why_not: str = ""
     is_wrapped: bool = False
-    """Whether its output, which isn't an object, travels as `{"result": …}`."""
+    """Whether its output isn't an object and is sent as `{"result": …}`."""
     asks_host: bool = False
     """Whether the host's own model has to answer, since the Idea has neither a model nor a plan."""
     only_reads: bool = False
-    """Whether all that it can reach only reads."""
+    """Whether all tools that it can reach only read."""
     waiting: tuple[str, ...] = ()
     """The tools whose calls wait for the host's user."""
 
@@ -52,17 +52,17 @@ class Serving:
 
 
 def can_name(name: str) -> bool:
-    """Whether something can be served under a name: every host has to take it."""
+    """Whether every host accepts a name."""
     return _NAME.fullmatch(name) is not None
 
 
 def needs_model(idea: SavedIdea) -> bool:
-    """Whether nothing is there that could run without a model: no plan, and no saved answer (P3)."""
+    """Whether an Idea has neither a plan nor a saved answer that could run without a model (P3)."""
     return idea.solution is None and not any(message.get("type") == "plan" for message in idea.context)
 
 
 def reads_only(toolset: Toolset) -> bool:
-    """Whether everything that can be reached by these tools only reads; of a delegate nobody knows."""
+    """Whether all that these tools do only reads; what a delegate does isn't known."""
     return all(
         name in toolset.latent or (tool.effects == "none" and not tool.is_delegated)
         for name, tool in toolset.tools.items()
@@ -70,7 +70,7 @@ def reads_only(toolset: Toolset) -> bool:
 
 
 def served_as(idea: SavedIdea, name: str, agent: Agent) -> Serving:
-    """How an Idea would be served under a name, by an agent that is fitted to it."""
+    """How an Idea would be served under a name, by an agent that is set up for it."""
     if not can_name(name):
         return Serving(name=name, why_not="its name may hold up to 64 letters, digits, '_', '-' and '.': NAME=FILE")
     try:

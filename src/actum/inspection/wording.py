@@ -1,4 +1,4 @@
-"""Calls, values and the vertices of a plan in a few words, whose texts may be anybody's."""
+"""Calls, values and the vertices of a plan as short texts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def short(value: object, most: int = _MOST) -> str:
 
 
 def counted(count: int, name: str) -> str:
-    """How many there are of what a word names: `1 step`, `2 steps`."""
+    """A number with a noun: `1 step`, `2 steps`."""
     return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def abridged(text: str, most: int) -> str:
-    """A text whose end is told by its length and a digest where it is longer than `most` characters."""
+    """A text that is cut to `most` characters, followed by its length and a digest if it is longer."""
     if len(text) <= most:
         return text
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -38,12 +38,12 @@ def abridged(text: str, most: int) -> str:
 
 
 def is_short(value: Json) -> bool:
-    """Whether a few characters say all of a value."""
+    """Whether `short` shows all of a value."""
     return short(value) == printable(encode(value))
 
 
 def call_name(call: Mapping[str, Any]) -> str:
-    """What an element of `calls` is called: by its tool, or that it only computes (C13)."""
+    """The name of an element of `calls`: its tool, or that it only computes (C13)."""
     return printable(Call.of(dict(call)).label or "?")
 
 
@@ -58,7 +58,7 @@ def short_call(call: Call, most: int = 60) -> str:
 
 
 def _sketch(value: object, depth: int) -> Json:
-    """A small part of a value, so that showing a large one costs nothing."""
+    """A small part of a value, so that showing a large one is cheap."""
     if isinstance(value, str):
         return value if len(value) <= 2 * _MOST else value[: 2 * _MOST]
     if is_object(value):
@@ -69,12 +69,12 @@ def _sketch(value: object, depth: int) -> Json:
 
 
 def label(vertex: Vertex) -> str:
-    """What a vertex is called: an element of `calls` by its index and its tool."""
+    """The name of a vertex: of an element of `calls`, its index and its tool."""
     return printable(vertex.name if vertex.index is None else f"{vertex.index} {vertex.name}")
 
 
 def detail(vertex: Vertex) -> str:
-    """When and how often a call is made, its computed and literal parameters, what is derived, the path it writes."""
+    """A call's condition, items, computed and literal parameters, derived paths, and the path that it writes."""
     parameters = ", ".join(f"{key}={short(value, 20)}" for key, value in vertex.literals.items())
     written = f"→ {vertex.writes}" if vertex.writes is not None else ""
     derived = f"derived: {', '.join(printable(at or 'all of it') for at in vertex.derived)}" if vertex.derived else ""
@@ -82,7 +82,7 @@ def detail(vertex: Vertex) -> str:
 
 
 def worked_out(vertex: Vertex) -> Iterator[str]:
-    """The condition, the items and the computed values of a vertex, as they were authored but short."""
+    """The items, the condition and the computed values of a vertex, as authored but shortened."""
     if vertex.items is not None:
         yield f"for each of {_short(vertex.items)}"
     if vertex.condition is not None:
