@@ -316,7 +316,7 @@ async def test_it_counts_only_for_a_while_that_somebody_listens() -> None:
     channel = Channel()
     lives = LiveRuns(channel, lambda: now)
     heard: list[str] = []
-    async with channel.asked(lives.asked), channel.hear("r", heard.append):
+    async with channel.follows(lives.follow), channel.hear("r", heard.append):
         live = lives.begin("r", 1, lambda: 1)
         await channel.ask("r", anew=True)
         live(_told("a"))

@@ -59,7 +59,7 @@ async def test_all_who_listen_hear_what_is_told_and_who_tells_hears_what_is_aske
     ours, theirs = channels(tmp_path / "runs.db", 4), channels(tmp_path / "other.db", 1)
     async with ours as (teller, *others), theirs as (stranger,):
         async with (
-            teller.asked(lambda run, anew: asked.append((run, anew))),
+            teller.follows(lambda run, anew: asked.append((run, anew))),
             others[0].hear("r", heard[0].append),
             others[1].hear("r", heard[1].append),
             others[2].hear("another", heard[2].append),

@@ -31,10 +31,10 @@ def notice_of(runs: Iterable[str]) -> str:
 class PostgresListener:
     """Listens on one channel of the database. Notices while it can't listen are lost."""
 
-    def __init__(self, url: str, channel: str, heard: Callable[[str], None]) -> None:
+    def __init__(self, url: str, channel: str, on_message: Callable[[str], None]) -> None:
         self._url = url
         self._channel = channel
-        self._heard = heard
+        self._on_message = on_message
         self._task: asyncio.Task[None] | None = None
         self._begun = asyncio.Event()
 
@@ -56,7 +56,7 @@ class PostgresListener:
                     await connection.execute(f"LISTEN {self._channel}")  # pyright: ignore[reportArgumentType, reportCallIssue] -- a name of ours
                     self._begun.set()
                     async for notice in connection.notifies():
-                        self._heard(notice.payload)
+                        self._on_message(notice.payload)
             except psycopg.Error:
                 await asyncio.sleep(_AGAIN)
 
@@ -108,14 +108,14 @@ class NoticeChannel(SharedChannel):
     most = 7_500
 
     def __init__(self, url: str, notify: Notify) -> None:
-        super().__init__(lambda kind, heard: _NoticeStation(url, f"actum_{kind}", notify, heard))
+        super().__init__(lambda kind, on_message: _NoticeStation(url, f"actum_{kind}", notify, on_message))
 
 
 class _NoticeStation(PostgresListener):
     """One channel of the database."""
 
-    def __init__(self, url: str, channel: str, notify: Notify, heard: Callable[[str], None]) -> None:
-        super().__init__(url, channel, heard)
+    def __init__(self, url: str, channel: str, notify: Notify, on_message: Callable[[str], None]) -> None:
+        super().__init__(url, channel, on_message)
         self._notify = notify
 
     async def send(self, messages: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ PATIENCE = 15.0
 """Seconds for which a run counts as followed after somebody asked."""
 _PAUSE = 0.05
 """Seconds in which events are gathered into a batch."""
-_MOST_LISTENED = 10_000
+_MOST_FOLLOWED = 10_000
 """How many runs may be followed at once."""
 _MOST_BESIDE = 400
 """How many bytes of a message its items can't use."""
@@ -194,7 +194,7 @@ class LiveRuns:
         self._channel = channel
         self._clock = clock
         self._runs: dict[str, LiveRun] = {}
-        self._listened: dict[str, float] = {}
+        self._followed: dict[str, float] = {}
         """Until when each run counts as followed."""
         self._new: set[str] = set()
         self._wake = asyncio.Event()
@@ -210,21 +210,21 @@ class LiveRuns:
             del self._runs[live.run]
 
     def _notify(self, live: LiveRun) -> None:
-        if self._listened.get(live.run, 0.0) < self._clock() or self._runs.get(live.run) is not live:
+        if self._followed.get(live.run, 0.0) < self._clock() or self._runs.get(live.run) is not live:
             live.rest()
         else:
             self._new.add(live.run)
             self._wake.set()
 
-    def asked(self, run: str, anew: bool) -> None:
+    def follow(self, run: str, anew: bool) -> None:
         """Note that somebody follows a run; `anew` asks for its current events again."""
         now = self._clock()
-        if run not in self._listened and len(self._listened) >= _MOST_LISTENED:
-            self._listened = {listened: until for listened, until in self._listened.items() if until > now}
-            if len(self._listened) >= _MOST_LISTENED:
+        if run not in self._followed and len(self._followed) >= _MOST_FOLLOWED:
+            self._followed = {followed: until for followed, until in self._followed.items() if until > now}
+            if len(self._followed) >= _MOST_FOLLOWED:
                 return
-        is_new = self._listened.get(run, 0.0) < now
-        self._listened[run] = now + PATIENCE
+        is_new = self._followed.get(run, 0.0) < now
+        self._followed[run] = now + PATIENCE
         if (live := self._runs.get(run)) is not None and (anew or is_new):
             live.repeat()
             self._new.add(run)
@@ -232,7 +232,7 @@ class LiveRuns:
 
     async def send(self) -> None:
         """Send until cancelled."""
-        async with self._channel.asked(self.asked):
+        async with self._channel.follows(self.follow):
             while True:
                 await self._wake.wait()
                 self._wake.clear()

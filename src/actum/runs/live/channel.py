@@ -13,9 +13,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from ...schema.json import decoded, encode, is_object
 
-Heard: TypeAlias = Callable[[str], None]
+OnMessage: TypeAlias = Callable[[str], None]
 """Takes one message."""
-Asked: TypeAlias = Callable[[str, bool], None]
+OnFollow: TypeAlias = Callable[[str, bool], None]
 """Is called when somebody follows a run; says whether its current events are to be sent again."""
 Kind: TypeAlias = Literal["live", "asked"]
 """The kinds of messages: live events, or that somebody follows a run."""
@@ -28,8 +28,8 @@ class Channel:
     """How many bytes a message may have."""
 
     def __init__(self) -> None:
-        self._hearing: defaultdict[str, list[Heard]] = defaultdict(list)
-        self._asked: list[Asked] = []
+        self._on_message: defaultdict[str, list[OnMessage]] = defaultdict(list)
+        self._on_follow: list[OnFollow] = []
 
     async def tell(self, run: str, messages: Sequence[str]) -> None:
         """Send messages about a run to all who listen to it."""
@@ -38,37 +38,37 @@ class Channel:
 
     def pass_on(self, run: str, message: str) -> None:
         """Send one message."""
-        for heard in list(self._hearing.get(run, ())):
-            heard(message)
+        for on_message in list(self._on_message.get(run, ())):
+            on_message(message)
 
     @asynccontextmanager
-    async def hear(self, run: str, heard: Heard) -> AsyncGenerator[None]:
+    async def hear(self, run: str, on_message: OnMessage) -> AsyncGenerator[None]:
         """Take the messages about a run, as long as the block lasts."""
-        self._hearing[run].append(heard)
+        self._on_message[run].append(on_message)
         try:
             yield
         finally:
-            self._hearing[run].remove(heard)
-            if not self._hearing[run]:
-                del self._hearing[run]
+            self._on_message[run].remove(on_message)
+            if not self._on_message[run]:
+                del self._on_message[run]
 
     async def ask(self, run: str, *, anew: bool) -> None:
         """Say that somebody follows a run; `anew` asks for its current events again."""
-        self.pass_asked(run, anew=anew)
+        self.pass_follow(run, anew=anew)
 
-    def pass_asked(self, run: str, *, anew: bool) -> None:
+    def pass_follow(self, run: str, *, anew: bool) -> None:
         """Say so within this process."""
-        for asked in list(self._asked):
-            asked(run, anew)
+        for on_follow in list(self._on_follow):
+            on_follow(run, anew)
 
     @asynccontextmanager
-    async def asked(self, asked: Asked) -> AsyncGenerator[None]:
+    async def follows(self, on_follow: OnFollow) -> AsyncGenerator[None]:
         """Be told who follows which run, as long as the block lasts."""
-        self._asked.append(asked)
+        self._on_follow.append(on_follow)
         try:
             yield
         finally:
-            self._asked.remove(asked)
+            self._on_follow.remove(on_follow)
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -96,41 +96,41 @@ class SharedChannel(Channel):
     def __init__(self, station: Callable[[Kind, Callable[[str], None]], Station]) -> None:
         super().__init__()
         self._live = station("live", self._arrived)
-        self._wanted = station("asked", self._was_asked)
+        self._follows = station("asked", self._follow_arrived)
 
     async def tell(self, run: str, messages: Sequence[str]) -> None:
         """Send messages about a run to all who listen to it."""
         await self._live.send(messages)
 
     @asynccontextmanager
-    async def hear(self, run: str, heard: Heard) -> AsyncGenerator[None]:
+    async def hear(self, run: str, on_message: OnMessage) -> AsyncGenerator[None]:
         """Take the messages about a run, as long as the block lasts."""
-        async with super().hear(run, heard), self._live.open():
+        async with super().hear(run, on_message), self._live.open():
             yield
 
     async def ask(self, run: str, *, anew: bool) -> None:
         """Say that somebody follows a run."""
-        await self._wanted.send([encode({"run": run, "anew": anew})])
+        await self._follows.send([encode({"run": run, "anew": anew})])
 
     @asynccontextmanager
-    async def asked(self, asked: Asked) -> AsyncGenerator[None]:
+    async def follows(self, on_follow: OnFollow) -> AsyncGenerator[None]:
         """Be told who follows which run, as long as the block lasts."""
-        async with super().asked(asked), self._wanted.open():
+        async with super().follows(on_follow), self._follows.open():
             yield
 
     def _arrived(self, message: str) -> None:
         if (run := _parsed(message).get("run")) is not None:
             self.pass_on(run, message)
 
-    def _was_asked(self, message: str) -> None:
+    def _follow_arrived(self, message: str) -> None:
         content = _parsed(message)
         if (run := content.get("run")) is not None:
-            self.pass_asked(run, anew=content.get("anew") is True)
+            self.pass_follow(run, anew=content.get("anew") is True)
 
     async def aclose(self) -> None:
         """Close the stations."""
         await self._live.aclose()
-        await self._wanted.aclose()
+        await self._follows.aclose()
 
 
 def _parsed(message: str) -> dict[str, Any]:

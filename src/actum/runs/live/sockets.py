@@ -28,16 +28,16 @@ class MachineChannel(SharedChannel):
 
     def __init__(self, store: Path) -> None:
         digest = hashlib.sha256(os.fsencode(os.path.realpath(store))).hexdigest()[:16]
-        super().__init__(lambda kind, heard: _SocketStation(digest, kind, heard))
+        super().__init__(lambda kind, on_message: _SocketStation(digest, kind, on_message))
 
 
 class _SocketStation:
     """The sockets of one kind: this process's own while it listens, and connections to those of others."""
 
-    def __init__(self, store: str, kind: Kind, heard: Callable[[str], None]) -> None:
+    def __init__(self, store: str, kind: Kind, on_message: Callable[[str], None]) -> None:
         self._store = store
         self._kind: Kind = kind
-        self._heard = heard
+        self._on_message = on_message
         self._own = f"{kind}-{token_hex(4)}"
         self._listening = 0
         self._server: asyncio.Server | None = None
@@ -66,7 +66,7 @@ class _SocketStation:
         self._ears.add(line)
         try:
             async for text in lines:
-                self._heard(text.removesuffix(b"\n").decode(errors="replace"))
+                self._on_message(text.removesuffix(b"\n").decode(errors="replace"))
         except (ValueError, ConnectionError):
             pass
         finally:
@@ -76,7 +76,7 @@ class _SocketStation:
     async def send(self, messages: Sequence[str]) -> None:
         """Send lines to all who listen; what can't be sent is dropped."""
         for message in messages:
-            self._heard(message)
+            self._on_message(message)
         text = "".join(f"{message}\n" for message in messages).encode(errors="backslashreplace")
         async with self._lock:
             paths = await asyncio.to_thread(_sockets, self._store, self._kind)

@@ -113,11 +113,11 @@ class ProcrastinateQueue:
                 desk = _Desk(self._database, jobs, worker, lease)
                 every_lane = [name for group in names.values() for name in group]
 
-                async def heard(**_: Any) -> None:
+                async def on_notice(**_: Any) -> None:
                     come.set()
 
                 def listen() -> asyncio.Task[None]:
-                    return asyncio.create_task(jobs.listen_for_jobs(on_notification=heard, queues=every_lane))
+                    return asyncio.create_task(jobs.listen_for_jobs(on_notification=on_notice, queues=every_lane))
 
                 async def take(queue: str, _: int) -> Sequence[tuple[int, str]]:
                     return await desk.take(names[queue], stop)
