@@ -202,10 +202,7 @@ class PostgresDatabase:
         await database.execute("CREATE TABLE IF NOT EXISTS actum_format (format BIGINT NOT NULL)")
         version = await _number(database, "SELECT max(format) FROM actum_format")
         oldest = await _number(database, "SELECT max(version) FROM actum_oldest") if version >= FIRST else 0
-        try:
-            statements = self._tables.adding(version, oldest)
-        except RunError as error:
-            raise RunError(f"the runs in PostgreSQL: {error.message}") from None
+        statements = self._tables.adding("the runs in PostgreSQL", version, oldest)
         for statement in statements:
             await database.execute(_sql(statement))
         if statements:

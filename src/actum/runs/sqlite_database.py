@@ -175,12 +175,8 @@ class SqliteDatabase:
 
     def _migrate(self, database: sqlite3.Connection) -> None:
         with transaction(database):
-            known = int(database.execute("PRAGMA user_version").fetchone()[0])
-            row = database.execute("SELECT version FROM actum_oldest").fetchone() if known >= FIRST else None
-            try:
-                statements = self._tables.adding(known, int(row[0]) if row else 0)
-            except RunError as error:
-                raise RunError(f"{self._path}: {error.message}") from None
-            for statement in statements:
+            version = int(database.execute("PRAGMA user_version").fetchone()[0])
+            row = database.execute("SELECT version FROM actum_oldest").fetchone() if version >= FIRST else None
+            for statement in self._tables.adding(self._path, version, int(row[0]) if row else 0):
                 database.execute(statement)
-            database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")
+            database.execute(f"PRAGMA user_version = {max(version, self._tables.last)}")

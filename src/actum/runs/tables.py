@@ -131,22 +131,21 @@ class Tables:
         """The number of the last version that is known."""
         return FIRST + len(self.versions) - 1
 
-    def adding(self, known: int, oldest: int) -> list[str]:
-        """The statements that lead from a version to the last one; 0 is an empty database.
+    def adding(self, place: str, version: int, oldest: int) -> list[str]:
+        """The statements that lead a place from a version to the last one; 0 is an empty database.
 
-        `oldest` is what `actum_oldest` holds, 0 if it doesn't exist yet.
+        `oldest` is what `actum_oldest` holds, 0 if it doesn't exist yet; `place` is named in errors.
 
         Raises:
             RunError: the database is older than the first version, or too new for this program.
         """
-        if 0 < known < FIRST:
-            raise RunError(f"made before Actum 0.1.0 (version {known} of its tables): begin with a new database")
-        if known > self.last and oldest > self.last:
-            raise RunError(
-                f"made by a newer Actum (version {known} of its tables; this one knows {self.last}): "
-                "upgrade Actum, or name another database"
-            )
-        added = self.versions[max(0, known - FIRST + 1) :]
+        if 0 < version < FIRST:
+            why = f"made before Actum 0.1.0 (version {version} of its tables): begin with a new database"
+            raise RunError(f"{place}: {why}")
+        if version > self.last and oldest > self.last:
+            why = f"made by a newer Actum (version {version} of its tables; this one knows {self.last})"
+            raise RunError(f"{place}: {why}: upgrade Actum, or name another database")
+        added = self.versions[max(0, version - FIRST + 1) :]
         if not added:
             return []
         adds = ";".join(version.adds for version in added).format(
