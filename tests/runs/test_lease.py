@@ -278,7 +278,7 @@ async def test_the_course_that_is_noted_last_is_left_to_the_end_and_committed_wh
     async with committing(store, lambda: 0.0, 2.0) as record:
         record({"at": [], "message": {}})
         record(note)
-        assert [one.seq for one in await record.closed()] == [2]
+        assert [one.seq for one in await record.close()] == [2]
         assert [one.seq for one in store.entries] == [1]
         record(note)
         record({"at": [], "message": {}})
@@ -295,14 +295,14 @@ async def test_who_is_cut_while_a_run_is_closed_or_just_behind_it_lets_it_go() -
     async with committing(store, lambda: 0.0, 2.0) as record:
         record({"at": [], "message": {}})
         record(note)
-        closing = asyncio.create_task(record.closed())
+        closing = asyncio.create_task(record.close())
         await asyncio.sleep(0)
         closing.cancel()
         await asyncio.wait([closing])
         await asyncio.wait_for(record.settled(), PATIENCE)
         assert [one.seq for one in store.entries] == [1, 2]
         record(note)
-        await record.closed()
+        await record.close()
         await asyncio.wait_for(record.settled(), PATIENCE)
         assert [one.seq for one in store.entries] == [1, 2]
 

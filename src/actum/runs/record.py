@@ -23,7 +23,7 @@ _AGAIN = 0.2
 """Seconds before a store that could not be reached is tried again."""
 
 
-class Keeping(Protocol):
+class EntryStore(Protocol):
     """What entries are committed to (see `SqlLeases.append`)."""
 
     async def append(self, new: Sequence[NewEntry], runs: Iterable[str], *, is_again: bool = False) -> dict[str, int]:
@@ -96,10 +96,10 @@ class LeasedRecord:
         if note is not None:
             self._committer.add(self, note)
 
-    async def closed(self) -> Sequence[NewEntry]:
+    async def close(self) -> Sequence[NewEntry]:
         """Wait until all entries are stored but the last course, which is returned: it is stored with the run's end."""
         notes = [] if self._note is None else [self._note]
-        await self._settled(self.seq - len(notes))
+        await self._wait_for(self.seq - len(notes))
         self._note, self.kept = None, self.seq  # stored with the end, or not at all: nobody waits for it
         return notes
 
@@ -111,9 +111,9 @@ class LeasedRecord:
             RunError: an entry can't be stored.
         """
         self._flush_note()
-        await self._settled(self.seq)
+        await self._wait_for(self.seq)
 
-    async def _settled(self, seq: int) -> None:
+    async def _wait_for(self, seq: int) -> None:
         while not self.is_lost and self.failure is None:
             if self.kept >= seq and self._committer.is_fresh(self.confirmed):
                 return
@@ -142,7 +142,7 @@ class Committer:
     A confirmed lease is valid for `fresh` seconds. `clock` is the monotonic one.
     """
 
-    def __init__(self, store: Keeping, fresh: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: EntryStore, fresh: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self.fresh = fresh
         self.clock = clock

@@ -266,7 +266,7 @@ class Worker:
                 ending = await self._company.leave_to_others(claimed, away)
                 if ending is None:
                     return
-            notes = await record.closed()
+            notes = await record.close()
             if await self._store.leases.end(row.id, row.lease, ending, row.parent, notes):
                 tell_end(row, ending, self.name, time.monotonic() - claimed.asked)
         except Fenced:
