@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..errors import RunError
 from .live.channel import SharedChannel
-from .racing import all_ended
+from .racing import cancel_and_wait
 
 Notify: TypeAlias = Callable[[str, Sequence[str]], Awaitable[None]]
 """Sends messages on a channel of the database."""
@@ -62,7 +62,7 @@ class PostgresListener:
 
     async def aclose(self) -> None:
         """Stop listening."""
-        await all_ended(self._task)
+        await cancel_and_wait(self._task)
 
 
 class Changes:
@@ -96,7 +96,7 @@ class Changes:
     async def aclose(self) -> None:
         """Stop listening."""
         await self._listener.aclose()
-        await all_ended(self._beginning)
+        await cancel_and_wait(self._beginning)
 
 
 class NoticeChannel(SharedChannel):

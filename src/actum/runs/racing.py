@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def all_ended(*tasks: asyncio.Future[Any] | None, again: float | None = None) -> None:
+async def cancel_and_wait(*tasks: asyncio.Future[Any] | None, again: float | None = None) -> None:
     """Cancel tasks and wait until they have ended; those that haven't after `again` seconds are cancelled once more."""
     left = {task for task in tasks if task is not None}
     while left:
@@ -26,7 +26,7 @@ async def beside(*works: Awaitable[T]) -> AsyncGenerator[Sequence[asyncio.Future
     try:
         yield tasks
     finally:
-        await all_ended(*tasks)
+        await cancel_and_wait(*tasks)
 
 
 async def first_to_end(*waits: Awaitable[object]) -> None:

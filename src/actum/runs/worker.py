@@ -31,7 +31,7 @@ from .live.broadcasting import LiveRuns
 from .pacing import Pacing
 from .providing import Factory, factories_of
 from .queue import redeliver
-from .racing import all_ended
+from .racing import cancel_and_wait
 from .record import Committer, LeasedRecord
 from .retention import checked_days, sweep_runs
 from .row import CHILDREN, QUEUE, Ending, RunHistory, State, check_tag
@@ -224,7 +224,7 @@ class Worker:
         except asyncio.CancelledError:
             if (owned := self._owned.get(run)) is not None and owned.task is task:
                 owned.is_let_go = True
-            await all_ended(task)
+            await cancel_and_wait(task)
             raise
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOG.error("run %s: %s", run, error)

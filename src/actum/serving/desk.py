@@ -25,7 +25,7 @@ from ..protocol.message import kind_of
 from ..runs.handle import Run
 from ..runs.held import RunCarrier, Runner
 from ..runs.providing import Factory
-from ..runs.racing import all_ended
+from ..runs.racing import cancel_and_wait
 from ..runs.runs import Runs
 from ..runs.submitting import read_given
 from ..runs.worker import Worker
@@ -144,7 +144,7 @@ class Desk:
     async def _let_go(self) -> None:
         """End the worker, even if it hasn't stopped in time; other processes continue its runs."""
         assert self._work is not None
-        await all_ended(self._work)
+        await cancel_and_wait(self._work)
         if (error := self.failure) is not None:
             _LOG.error("the worker has ended: %s", error)
 
@@ -340,7 +340,7 @@ class Onlookers:
 
     async def forget(self) -> None:
         """Cancel nothing more: abandoned runs continue."""
-        await all_ended(*self._leaving.values())
+        await cancel_and_wait(*self._leaving.values())
 
 
 async def _cancel_later(run: Run, patience: float) -> None:

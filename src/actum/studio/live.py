@@ -18,7 +18,7 @@ from ..inspection.account import account_of
 from ..inspection.entry_lines import entry_line
 from ..runs.following import LOOK, Entry
 from ..runs.handle import Run
-from ..runs.racing import all_ended
+from ..runs.racing import cancel_and_wait
 from ..schema.json import JsonObject
 from ..schema.quoting import printable
 from .pages import rendered
@@ -95,7 +95,7 @@ async def _frames(
         yield event_frame(await page.change(lines), event="change", id=last)
         yield event_frame({"state": run.state}, event="end")
     finally:
-        await all_ended(coming)
+        await cancel_and_wait(coming)
         await following.aclose()
 
 

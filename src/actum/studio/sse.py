@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from starlette.responses import StreamingResponse
 
 from ..errors import ActumError
-from ..runs.racing import all_ended
+from ..runs.racing import cancel_and_wait
 from ..schema.json import Json, encode
 
 _LOG = logging.getLogger("actum.serving")
@@ -64,5 +64,5 @@ async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, paus
             elif not closing.is_set():
                 yield PING
     finally:
-        await all_ended(closed, coming)
+        await cancel_and_wait(closed, coming)
         await frames.aclose()

@@ -19,7 +19,7 @@ from ..database import Database, Transaction, transaction_in
 from ..lease import Lease
 from ..postgres_database import TASK, PostgresDatabase
 from ..queue import Carry, Delivery, lanes
-from ..racing import all_ended
+from ..racing import cancel_and_wait
 from .heartbeat import Heartbeat
 from .slots import Slots
 
@@ -139,7 +139,7 @@ class ProcrastinateQueue:
                     await Slots(slots, carry, take, desk.end, heartbeat).until(stop, wait)
                 finally:
                     # Before Python 3.12, the `wait_for` in it may miss a cancellation when a notice comes.
-                    await all_ended(listening, again=_GLANCE)
+                    await cancel_and_wait(listening, again=_GLANCE)
                     with suppress(StoreUnavailable), _translating_errors():
                         await jobs.unregister_worker(worker)
                         await desk.put_back(self._database)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..queue import Carry
-from ..racing import all_ended, first_to_end
+from ..racing import cancel_and_wait, first_to_end
 from .heartbeat import Heartbeat
 
 _GLANCE = 1.0
@@ -58,8 +58,8 @@ class Slots:
             while self._tasks:
                 await asyncio.wait(self._tasks)
         finally:
-            await all_ended(*self._tasks)
-            await all_ended(beating)
+            await cancel_and_wait(*self._tasks)
+            await cancel_and_wait(beating)
 
     def _has_room(self) -> bool:
         return any(self._busy[queue] < slots for queue, slots in self._slots.items())
