@@ -8,10 +8,11 @@ import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from actum import errors
+from actum import Idea, errors
 from actum.refine import ShelvedPlan
 from actum.refine.plan_file import PlanDatabase, PlanFile
 
@@ -93,7 +94,7 @@ def test_what_can_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     def refuse(*_: object) -> None:
         raise sqlite3.OperationalError("attempt to write a readonly database")
 
-    monkeypatch.setattr("actum.refine.plan_file.opened", refuse)
+    monkeypatch.setattr("actum.refine.plan_file.open_database", refuse)
     with pytest.raises(errors.IdeaError, match="readonly"):
         PlanFile(PlanDatabase(path), "").list()
     monkeypatch.setattr("actum.refine.plan_file.os.W_OK", 64)  # a right that nobody has
@@ -112,3 +113,11 @@ def test_another_database_is_refused_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(errors.IdeaError, match="not a store of plans"):
         PlanFile(PlanDatabase(path), "").list()
     assert path.read_bytes() == before
+
+
+def test_fifty_examples_are_kept_in_use(tmp_path: Path) -> None:
+    file = PlanFile(PlanDatabase(tmp_path / "plans.db"), "")
+    for number in range(52):
+        context: list[Any] = [{"type": "input", "schema": {"type": "object"}, "input": {"a": number}}]
+        file.add("family", Idea(context=context))
+    assert len(file.examples("family")) == 50

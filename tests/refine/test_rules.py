@@ -1,14 +1,14 @@
-"""Rules of refining that no other file tests by themselves (refine.md R6, R11, R15)."""
+"""Rules of refining that no other file tests by themselves (refine.md R1, R3, R6, R11, R15)."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import pytest
 
-from actum import Idea, Tools
+from actum import Idea, Tools, errors
 from actum.refine import Refined, refine
 from actum.refine.terms import KnownValue, Term, Terms, value_key
 
@@ -157,3 +157,70 @@ async def test_each_call_of_an_optional_block_expects_that_its_explanations_agre
         at = next(at for at, element in enumerate(elements) if element.get("_tool") == tool)
         expected = f"not (†calls.0.owes > 100) or (†calls.0.{agreeing})"
         assert any(expected in str(element.get("_expect")) for element in elements[:at]), elements
+
+
+class Account(TypedDict):
+    """An account, as a tool declares it."""
+
+    is_open: bool
+    ended: str | None
+    notes: list[str]
+    kind: Literal["firm", "person"]
+    title: str
+
+
+@pytest.mark.rule("R1", "R6")
+async def test_what_a_read_showed_in_all_runs_is_expected_as_far_as_it_may_be_listed(tmp_path: Path) -> None:
+    """A truth, null, an empty list and a declared value; the model may have decided by them. No tool is called."""
+    tools, calls = Tools(), 0
+
+    @tools.tool(effects="none")
+    def account(email: str) -> Account:
+        """The account of a customer."""
+        nonlocal calls
+        calls += 1
+        return {"is_open": True, "ended": None, "notes": [], "kind": "firm", "title": "gold"}
+
+    @tools.tool(effects="none")
+    def mood(email: str) -> str:
+        """The mood of a customer."""
+        nonlocal calls
+        calls += 1
+        return f"{email} is well"
+
+    own = Idea(context=[INPUT, "How is the customer?"], schema={"type": "string"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:4]:
+        answers: list[Any] = [
+            {"calls": [{"_tool": "account", "email": email}], "output": None},
+            {"calls": [{"_tool": "mood", "email": email}], "output": "†calls.0"},
+        ]
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    made, found = calls, await refine(runs, idea=own, tools=tools)
+    assert (found.proof.holds, found.questions, calls) == (True, [], made)
+    plan = json.dumps(found.plan, ensure_ascii=False)
+    for condition in ("is_open == True", "ended == None", "notes == []", "kind == 'firm'"):
+        assert f"†calls.0.{condition}" in plan
+    assert "gold" not in plan
+
+
+@pytest.mark.rule("R3")
+@pytest.mark.parametrize("count", [64, 65])
+async def test_a_run_of_more_than_64_calls_is_no_example(tmp_path: Path, count: int) -> None:
+    tools = Tools()
+
+    @tools.tool
+    def add(email: str) -> str:
+        """Add it to the list."""
+        return "added"
+
+    own = Idea(context=[INPUT, "Add the customer very often."], schema={"type": "string"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:5]:
+        answers: list[Any] = [{"calls": [{"_tool": "add", "email": email}] * count, "output": email}]
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    if count <= 64:
+        assert (await refine(runs, idea=own, tools=tools)).proof.holds
+        return
+    with pytest.raises(errors.RefineError, match=r"none of the runs is an example \(too_large: 5\)"):
+        await refine(runs, idea=own, tools=tools)
