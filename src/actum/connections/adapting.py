@@ -103,16 +103,16 @@ def _without_identity(schema: JsonObject) -> JsonObject:
     return {key: value for key, value in schema.items() if key not in _FOREIGN}
 
 
-def _says(listed: JsonObject, hint: str) -> bool:
+def _has_hint(listed: JsonObject, hint: str) -> bool:
     annotations: Any = listed.get("annotations")
     return is_object(annotations) and annotations.get(hint) is True
 
 
 def _effects(listed: JsonObject) -> Effects:
     """The effects of its calls by its annotations; a destructive hint wins over a read-only one (T14)."""
-    if _says(listed, "destructiveHint"):
+    if _has_hint(listed, "destructiveHint"):
         return "ordered"
-    return "none" if _says(listed, "readOnlyHint") else "some"
+    return "none" if _has_hint(listed, "readOnlyHint") else "some"
 
 
 def _is_free(listed: JsonObject, server: Server) -> bool:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from .server import Server
-from .sifting import instead_of
+from .sifting import replacement_for
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -102,7 +102,7 @@ async def _listen(
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
-                if (message := instead_of(line)) is None:
+                if (message := replacement_for(line)) is None:
                     continue  # output of a library, not a message
             try:
                 await to_client.send(SessionMessage(message))

@@ -23,7 +23,7 @@ _ID = re.compile(rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{0,200}")')
 _ANSWER = re.compile(rb'"(result|error)"\s*:')
 
 
-def instead_of(line: bytes) -> JSONRPCMessage | None:
+def replacement_for(line: bytes) -> JSONRPCMessage | None:
     """The message in place of a line that can't be read: None if the line isn't a message.
 
     An answer becomes an error with its id, so that its request ends; a list of tools stays a list, without those that
@@ -51,7 +51,7 @@ def shallow(content: bytes) -> bytes:
     try:
         jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValueError:
-        message = instead_of(text)
+        message = replacement_for(text)
         if isinstance(message, JSONRPCResponse):
             end = text[len(text.rstrip()) :]
             return content[: -len(text)] + message.model_dump_json(by_alias=True).encode() + end

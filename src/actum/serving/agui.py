@@ -91,7 +91,7 @@ class _Agents:
         except Refusal:
             pass
         tools = page_tools(run_input.body.get("tools") or [], self.desk.idea(name), self.desk.carrier)
-        messages = [*tools, *_ambient(run_input.body), *turns_of(run_input.body.get("messages") or [])]
+        messages = [*tools, *_state_and_context(run_input.body), *turns_of(run_input.body.get("messages") or [])]
         forwarded = run_input.body.get("forwardedProps")
         arguments: Any = forwarded.get("input") if is_object(forwarded) else None
         if arguments is not None and not is_object(arguments):
@@ -158,7 +158,7 @@ async def _last_entry(desk: Desk, run: Run) -> int:
     return after
 
 
-def _ambient(body: JsonObject) -> list[JsonObject]:
+def _state_and_context(body: JsonObject) -> list[JsonObject]:
     """The state and the context of a page, as messages."""
     messages: list[JsonObject] = []
     state = body.get("state")
@@ -205,10 +205,10 @@ class _Stream:
         except ActumError as error:
             yield {"type": "RUN_ERROR", "message": error.message, "code": error.code}
             return
-        for event in self._ending(ids, waiting):
+        for event in self._last_events(ids, waiting):
             yield event
 
-    def _ending(self, ids: Event, waiting: OpenInterrupts) -> list[Event]:
+    def _last_events(self, ids: Event, waiting: OpenInterrupts) -> list[Event]:
         row, translator = self.run.row, self.translator
         usage = _usage(row.about.get("usage"))
         finished: Event = {"type": "RUN_FINISHED", **ids, **usage}
@@ -222,14 +222,14 @@ class _Stream:
                     shown.to_dict(name, shown.place and translator.call_of(shown.place)) for name, shown in open_now
                 ]
                 outcome = {"type": "interrupt", "interrupts": interrupts}
-            return [*translator.closed(held, page), finished | {"outcome": outcome}]
+            return [*translator.close(held, page), finished | {"outcome": outcome}]
         if row.state == "cancelled":
-            return [*translator.closed(), finished | {"outcome": {"type": "cancelled"}}]
+            return [*translator.close(), finished | {"outcome": {"type": "cancelled"}}]
         if row.state == "done":
-            return [*translator.closed(), finished | {"result": row.output, "outcome": {"type": "success"}}]
+            return [*translator.close(), finished | {"result": row.output, "outcome": {"type": "success"}}]
         error = row.error or {"message": "it has failed", "code": "error"}
         failed: Event = {"type": "RUN_ERROR", "message": str(error["message"]), "code": str(error["code"])}
-        return [*translator.closed(), failed | usage]
+        return [*translator.close(), failed | usage]
 
 
 def _usage(usage: Any) -> JsonObject:

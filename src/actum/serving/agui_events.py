@@ -170,19 +170,19 @@ class Translator:
                 progress = {key: event[key] for key in ("done", "total", "message") if event.get(key) is not None}
                 yield _custom("progress", {"toolCallId": self.call_of(event["place"]), **progress})
             case "TextDelta" if is_outermost and not event["member"] and not event["provisional"]:
-                yield from self._prose.says(event["text"])
+                yield from self._prose.add_text(event["text"])
             case "ReasoningDelta" if is_outermost:
-                yield from self._prose.thinks(event["text"])
+                yield from self._prose.add_thought(event["text"])
             case "OutputDelta" if is_outermost and (is_object(event["value"]) or is_list(event["value"])):
                 yield _custom("output", event["value"])
             case "RequestStarted" | "Retried" if is_outermost:
-                yield from self._prose.anew()
+                yield from self._prose.restart()
             case _:
                 pass
 
     # The end
 
-    def closed(
+    def close(
         self, waiting: Sequence[tuple[str, str, JsonObject]] = (), page: Sequence[tuple[str, JsonObject]] = ()
     ) -> Iterator[Event]:
         """Close what is open. `waiting` are the calls that wait: the place, the interrupt's id, and the call of each.
@@ -236,7 +236,7 @@ class _Prose:
         """The id of the open message; the text that was sent so far; and how many messages there were."""
         self._thought, self._thoughts = "", 0
 
-    def says(self, text: str) -> Iterator[Event]:
+    def add_text(self, text: str) -> Iterator[Event]:
         """Send what is new of a text."""
         try:
             piece = self._given.unsent(text)
@@ -252,7 +252,7 @@ class _Prose:
             yield {"type": "TEXT_MESSAGE_START", "messageId": self._text, "role": "assistant"}
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": piece}
 
-    def thinks(self, text: str) -> Iterator[Event]:
+    def add_thought(self, text: str) -> Iterator[Event]:
         """Send a piece of the model's reasoning."""
         if not text:
             return
@@ -263,7 +263,7 @@ class _Prose:
             yield {"type": "REASONING_MESSAGE_START", "messageId": self._thought, "role": "reasoning"}
         yield {"type": "REASONING_MESSAGE_CONTENT", "messageId": self._thought, "delta": text}
 
-    def anew(self) -> Iterator[Event]:
+    def restart(self) -> Iterator[Event]:
         """The answer starts again: text that is repeated is not sent again."""
         self._given.restart()
         yield from self.close_thought()

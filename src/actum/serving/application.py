@@ -51,7 +51,7 @@ def application(desk: Desk, names: Sequence[str]) -> Starlette:
         return JSONResponse({"ok": is_healthy}, status_code=200 if is_healthy else 503)
 
     routes = [Route("/health", health), *(route for part in parts for route in part.routes)]
-    handlers: Any = {ActumError: _answer, HTTPException: _unrouted, Exception: _broken}
+    handlers: Any = {ActumError: _answer, HTTPException: _http_error, Exception: _internal_error}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
@@ -69,12 +69,12 @@ async def _answer(request: Request, error: ActumError) -> Response:
     return JSONResponse(body, status_code=status_of(error), headers=headers)
 
 
-async def _unrouted(_request: Request, error: HTTPException) -> Response:
+async def _http_error(_request: Request, error: HTTPException) -> Response:
     refusal = Refusal(error.status_code, "route", str(error.detail))
     return JSONResponse(error_body(refusal), status_code=error.status_code, headers=error.headers)
 
 
-async def _broken(request: Request, error: Exception) -> Response:
+async def _internal_error(request: Request, error: Exception) -> Response:
     if isinstance(error, NotTaken):  # the client has left, or doesn't read: nobody would see an answer
         return Response(status_code=499)
     _LOG.error("%s %s", request.method, request.url.path, exc_info=error)  # its text may quote data: only logged

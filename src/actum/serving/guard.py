@@ -113,22 +113,24 @@ class Guard:
             return
         headers = Headers(scope=scope)
         origin = one_header(headers, "origin")
-        answer = _with_headers(self._bounded(scope, send), self._shared(origin))
+        answer = _with_headers(self._bounded(scope, send), self._shared_headers(origin))
         try:
             await self._dispatch(scope, headers, origin, receive, answer)
         except Refusal as refusal:
-            await _refusing(refusal)(scope, receive, answer)
+            await _refusal_response(refusal)(scope, receive, answer)
         except NotTaken as error:
             error.__traceback__ = error.__context__ = None  # frees the answer: the application keeps the error
             if error.refusal is not None:
-                await _refusing(error.refusal)(scope, receive, answer)
+                await _refusal_response(error.refusal)(scope, receive, answer)
             # else the server closes the connection, since the answer isn't complete
 
     def _bounded(self, scope: Scope, send: Send) -> Send:
         """A `send` that gives up on clients that stop reading, or haven't read earlier answers."""
 
         async def sending(message: Message) -> None:
-            size = _announced(message) if message["type"] == "http.response.start" else len(message.get("body", b""))
+            size = (
+                _content_length(message) if message["type"] == "http.response.start" else len(message.get("body", b""))
+            )
             caller = scope.get(CALLER)
             if caller is None or size <= _PIECE:
                 await self._send_in_pieces(message, send)
@@ -172,7 +174,7 @@ class Guard:
             receive = await self._body(headers, receive, None if self._is_form(scope, headers) else JsonMeter())
         await self.app(scope, receive, send)
 
-    def _shared(self, origin: str | None) -> Mapping[str, str]:
+    def _shared_headers(self, origin: str | None) -> Mapping[str, str]:
         """The headers of every answer."""
         if origin not in self.origins:
             return _NO_CACHE
@@ -314,7 +316,7 @@ class NotTaken(Exception):
         self.refusal = refusal
 
 
-def _announced(message: Message) -> int:
+def _content_length(message: Message) -> int:
     """The content length that an answer announces; 0 if it announces none."""
     return int(Headers(scope=message).get("content-length", "0"))
 
@@ -357,13 +359,13 @@ def _with_headers(send: Send, shared: Mapping[str, str]) -> Send:
     return sending
 
 
-def _refusing(refusal: Refusal) -> Response:
+def _refusal_response(refusal: Refusal) -> Response:
     headers = {"connection": "close", **dict(refusal.headers)}
     return JSONResponse(error_body(refusal), refusal.status, headers)
 
 
 def _preflight(headers: Headers) -> Response:
-    """The answer to a CORS preflight; `_shared` says which pages are allowed."""
+    """The answer to a CORS preflight; `_shared_headers` says which pages are allowed."""
     allowed = {
         "access-control-allow-methods": "GET, POST, DELETE",
         "access-control-allow-headers": one_header(headers, "access-control-request-headers") or "",

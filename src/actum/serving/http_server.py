@@ -56,7 +56,7 @@ class _Patient(H11Protocol):
         if not self._is_idle:
             self._forget()
         elif self._timer is None and not self.transport.is_closing():
-            self._timer = self.loop.call_later(_HEAD_SECONDS, self._late)
+            self._timer = self.loop.call_later(_HEAD_SECONDS, self._close_if_idle)
 
     def _make_room(self) -> None:
         """Close the connection that is idle longest if there are too many in all, or from this one's address."""
@@ -67,7 +67,7 @@ class _Patient(H11Protocol):
         if crowd:
             min(idle, default=(0.0, self), key=lambda stood: stood[0])[1].transport.close()
 
-    def _late(self) -> None:
+    def _close_if_idle(self) -> None:
         self._timer = None
         if self._is_idle and not self.transport.is_closing():
             self.transport.close()

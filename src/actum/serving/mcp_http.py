@@ -68,7 +68,7 @@ class _Sessions:
         if session_id is None:
             if one_header(headers, _VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS):  # the newer era knows no sessions
                 self._check_room(caller)
-            await self.app(scope, receive, self._noting(caller, send))
+            await self.app(scope, receive, self._note_sessions(caller, send))
             return
         session = self.sessions.get(session_id)
         if session is None or session.caller != caller:
@@ -89,7 +89,7 @@ class _Sessions:
             why = f"{_MOST_OF_CALLER} sessions are open, as many as a caller may have: end one (DELETE)"
             raise Refusal(429, "too_many_sessions", why, retry=int(_IDLE))
 
-    def _noting(self, caller: str, send: Send) -> Send:
+    def _note_sessions(self, caller: str, send: Send) -> Send:
         """A `send` that notes the session that an answer opens."""
 
         async def sending(message: Message) -> None:

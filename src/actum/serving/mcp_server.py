@@ -26,7 +26,7 @@ from .desk import Desk
 from .host_words import failure_text, held_text
 from .hosting import Hosting
 from .mcp_options import McpOptions
-from .offering import Offered, of_idea
+from .offering import Offered, offer_of
 from .stops import HandleFound, HandleSpent, HostAsked, RunDone, RunFailed, RunHeld, Stop, handle_of
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Host:
             is_asking = self.options.model is not None or (agent.model is None and needs_model(idea))
             if is_asking:
                 self.hosting.asking.add(name)
-            self.offers[name] = of_idea(idea, name, agent, is_asking=is_asking)
+            self.offers[name] = offer_of(idea, name, agent, is_asking=is_asking)
         if self.graph is not None:
             for offer in await self.graph.offers():
                 self.offers[offer.name] = offer
@@ -214,7 +214,7 @@ class Host:
                         if not ctx.session.can_send_request:
                             return replies.input_required(requests, handle_of(run, stop))
                         target = HandleFound(run=run, name=offer.name, asked=frozenset(requests))
-                        if not await self._respond(target, stop, await replies.asked_back(ctx, requests)):
+                        if not await self._respond(target, stop, await replies.ask_host(ctx, requests)):
                             return self._unanswered(run, stop, offer)
         except asyncio.CancelledError:
             self.hosting.drop(run)

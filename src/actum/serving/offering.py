@@ -99,7 +99,7 @@ class Offered:
         return {**tool, "outputSchema": self.result_schema, "annotations": dict(self.annotations)}
 
 
-def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Offered:
+def offer_of(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Offered:
     """An Idea as a tool: parameters from its input, the result from its schema (X2).
 
     Raises:

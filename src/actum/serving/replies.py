@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
 
-async def asked_back(ctx: ServerRequestContext[Any, Any], requests: Mapping[str, Any]) -> dict[str, Any]:
+async def ask_host(ctx: ServerRequestContext[Any, Any], requests: Mapping[str, Any]) -> dict[str, Any]:
     """The responses of a host of the older era to requests in the middle of a call.
 
     Raises:

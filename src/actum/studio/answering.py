@@ -57,7 +57,7 @@ class PartNotFound(errors.IdeaError):
     """A run has no such call, answer or request."""
 
 
-def elsewhere(path: str) -> Response:
+def redirect_to(path: str) -> Response:
     """Where the browser goes on after a form."""
     return RedirectResponse(f"{BASE}{path}", status_code=303, headers=_HEADERS)
 

@@ -18,7 +18,7 @@ from ..protocol.approvals import Pending
 from ..protocol.call import Call
 from ..runs.handle import Run
 from ..schema.json import JsonObject, NotJson, decode, is_object
-from .answering import PartNotFound, elsewhere, page
+from .answering import PartNotFound, page, redirect_to
 from .forms.field import ABSENT
 from .forms.form import form_of, problems_of
 from .forms.sent import Posted, posted_value
@@ -57,7 +57,7 @@ class DecisionPages:
             raise IdeaError("the form names no call")
         reason = sent.get("reason") or "denied" if ruling == "deny" else ""
         await self.studio.decide(run, seals, ruling, reason)
-        return elsewhere(f"/runs/{quote(run.id)}")
+        return redirect_to(f"/runs/{quote(run.id)}")
 
     async def signal(self, request: Request) -> Response:
         """Put a value at a gate that a run waits for."""
@@ -68,7 +68,7 @@ class DecisionPages:
         except NotJson as error:
             raise IdeaError(f"the value: {error}") from None
         await run.signal(sent.get("gate", "").removeprefix("†state.approvals."), value)
-        return elsewhere(f"/runs/{quote(run.id)}")
+        return redirect_to(f"/runs/{quote(run.id)}")
 
     async def edit(self, request: Request) -> Response:
         """The parameters of a call that waits, in the form of what its tool takes."""
@@ -92,7 +92,7 @@ class DecisionPages:
             await self.studio.decide(run, {of: sent.texts.get("call", "")}, "approve", parameters=parameters)
         except ActumError as error:
             return self._edit_page(run, waiting, value, error=error.message)
-        return elsewhere(f"/runs/{quote(run.id)}")
+        return redirect_to(f"/runs/{quote(run.id)}")
 
     def _restored(self, value: Any, old: Mapping[str, Any]) -> JsonObject:
         """The values of a form, each as it is where what was shown of it was not changed."""
@@ -111,7 +111,7 @@ class DecisionPages:
         """End a run for good."""
         run = await self.studio.runs.get(request.path_params["id"])
         await run.cancel()
-        return elsewhere(f"/runs/{quote(run.id)}")
+        return redirect_to(f"/runs/{quote(run.id)}")
 
     async def resume(self, request: Request) -> Response:
         """Go on with a run that was cut, or in a new one from what one that failed or was cancelled has left."""
@@ -121,7 +121,7 @@ class DecisionPages:
             run = await run.again(None if form_id is None else _retry_id(run, form_id))
         else:
             await run.resume()
-        return elsewhere(f"/runs/{quote(run.id)}")
+        return redirect_to(f"/runs/{quote(run.id)}")
 
     async def fork(self, request: Request) -> Response:
         """What if: a run as it was before a request, with something changed."""
@@ -136,7 +136,7 @@ class DecisionPages:
                 changes, arguments = self._changes(sent.texts, messages), self._changed_input(idea, sent)
                 forked = await run.fork(at, input=arguments, changes=changes)
                 new = await self.studio.start(forked, None, sent.texts.get("model", ""), id=id_of(sent))
-                return elsewhere(f"/runs/{quote(new.id)}")
+                return redirect_to(f"/runs/{quote(new.id)}")
             except (ActumError, NotJson) as problem:
                 error = problem.message if isinstance(problem, ActumError) else str(problem)
         return self._fork_page(run, idea, at, messages, sent, error)
@@ -208,15 +208,15 @@ class DecisionPages:
             runs=runs,
             accounts=accounts,
             rows=rows,
-            marked=[_marked(row) for row in rows],
+            marked=[_marked_pieces(row) for row in rows],
             page=at,
             pages=pages,
             is_same=comparison.is_same,
-            requests=_paired(accounts[0], accounts[1]),
+            requests=_request_pairs(accounts[0], accounts[1]),
         )
 
 
-def _marked(row: Row) -> tuple[Sequence[TextPiece], Sequence[TextPiece]]:
+def _marked_pieces(row: Row) -> tuple[Sequence[TextPiece], Sequence[TextPiece]]:
     """The values of a row in which two runs differ, with what only one of them has; nothing where one has none."""
     left, right = row.left, row.right
     if row.is_same or left is None or right is None or left.kind == "request":
@@ -258,7 +258,7 @@ def _retry_id(run: Run, form_id: str) -> str:
     return hashlib.sha256(f"{run.id} {run.row.ended} {form_id}".encode()).hexdigest()[:24]
 
 
-def _paired(left: Account, right: Account) -> list[tuple[Any, Any]]:
+def _request_pairs(left: Account, right: Account) -> list[tuple[Any, Any]]:
     """The requests of two runs, side by side."""
     sides = [[answer for answer in account.answers if answer.request is not None] for account in (left, right)]
     most = max(map(len, sides))

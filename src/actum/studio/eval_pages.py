@@ -15,7 +15,7 @@ from ..evals.paid import append_lines
 from ..evals.verdicts import labels_beside, labels_file, noted_in
 from ..ideas.ticks import RUN
 from ..schema.json import Json, is_list, is_object
-from .answering import PartNotFound, elsewhere, page
+from .answering import PartNotFound, page, redirect_to
 from .eval_file import values_of
 from .numbers import page_of
 from .posting import posted
@@ -68,7 +68,7 @@ class EvalPages:
             raise PartNotFound("no judge of this eval has judged such an output")
         label = {"case": row.case, "output": output, "pass": (row.state == "pass") == (answer == "agree")}
         await asyncio.to_thread(append_lines, labels_file(folder, check), [label])
-        return elsewhere(f"/evals/{key}#labels")
+        return redirect_to(f"/evals/{key}#labels")
 
     async def _open(self, request: Request) -> tuple[str, Path, Report]:
         key = request.path_params["key"]

@@ -15,7 +15,7 @@ from ..generation.offer import offered
 from ..ideas.library import input_schema
 from ..inspection import Check, Form, Isolation, check, forms, graph_of, isolation
 from ..schema.json import JsonObject, NotJson, decode, is_object
-from .answering import elsewhere, page_in_parts
+from .answering import page_in_parts, redirect_to
 from .forms.field import ABSENT, Schemas, initial
 from .forms.form import form_of, problems_of
 from .forms.sent import posted_value
@@ -66,7 +66,7 @@ class IdeaPages:
         except ActumError as error:
             raw = sent.texts["raw"] if action == "run-json" else None
             return await self._page(key, idea, value, error=error.message, raw=raw, model=sent.texts.get("model", ""))
-        return elsewhere(f"/runs/{quote(run.id)}")
+        return redirect_to(f"/runs/{quote(run.id)}")
 
     async def _page(
         self,

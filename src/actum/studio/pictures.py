@@ -26,7 +26,7 @@ _MOST_VALUES = 60
 def picture_of(graph: PlanGraph) -> Markup | None:
     """The graph of a plan that has not run; None where there is none, or too much of it to be drawn."""
     if len(graph.vertices) > _MOST:
-        graph = _folded(graph)
+        graph = _grouped(graph)
     return None if not 0 < len(graph.vertices) <= _MOST_FOLDED else Markup(svg_of(graph, PlanRun()))
 
 
@@ -37,7 +37,7 @@ def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str]
     if not answer.calls:
         return None
     if len(graph.vertices) > _MOST:
-        graph = _folded(graph)
+        graph = _grouped(graph)
         return Markup(svg_of(graph, PlanRun())) if len(graph.vertices) <= _MOST_FOLDED else None
     calls = answer.calls
     indices = [(at, vertex.index) for at, vertex in enumerate(graph.vertices) if vertex.index is not None]
@@ -82,7 +82,7 @@ def _value(account: Account, answer: AnswerSeen, edge: Edge) -> Any:
     return value
 
 
-def _folded(graph: PlanGraph) -> PlanGraph:
+def _grouped(graph: PlanGraph) -> PlanGraph:
     """The graph in which calls of one tool that read from the same vertices are one, named with their count."""
     reads = graph.reads()
     into = [0] * len(graph.vertices)

@@ -17,7 +17,7 @@ from ..errors import ActumError, RefineError
 from ..inspection import graph_of
 from ..protocol.context import Context
 from ..refine import Plans, Refined, ShelvedPlan, as_python, refine
-from .answering import elsewhere, page
+from .answering import page, redirect_to
 from .pictures import picture_of
 from .posting import posted
 from .resources import Studio
@@ -101,7 +101,7 @@ class PlanPages:
         sent = (await posted(request)).texts
         settled, action = Settlement.of(sent.get("settled", "")), sent.get("do", "")
         if action in _DECISIONS:
-            return elsewhere(f"/plans/{quote(key)}?{settled.with_leaf(action, sent.get('leaf', '')).query}")  # pyright: ignore[reportArgumentType] -- is one of both
+            return redirect_to(f"/plans/{quote(key)}?{settled.with_leaf(action, sent.get('leaf', '')).query}")  # pyright: ignore[reportArgumentType] -- is one of both
         try:
             if action == "python":
                 return await self._page(
@@ -110,7 +110,7 @@ class PlanPages:
             await asyncio.to_thread(_decide, idea_runs, settled, action, sent.get("hash", ""), self._place)
         except ActumError as error:
             return await self._page(key, idea_runs, settled, error=error.message)
-        return elsewhere(f"/plans/{quote(key)}?{settled.query}")
+        return redirect_to(f"/plans/{quote(key)}?{settled.query}")
 
     async def _page(
         self, key: str, idea_runs: IdeaRuns, settled: Settlement, *, error: str = "", python: str = ""

@@ -22,8 +22,8 @@ _MOST_DEPTH = 6
 _MOST_BYTES = 20_000_000
 _LONGEST = 200
 """How many characters of what an Idea is for a list has."""
-_SAYS = frozenset({"text", "system", "user"})
-_WORDS = ("text", "message")
+_TEXT_KINDS = frozenset({"text", "system", "user"})
+_TEXT_KEYS = ("text", "message")
 _SKIPPED = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
 
 
@@ -161,7 +161,7 @@ def listed_as(key: str, idea: Idea, version: str | None = None) -> IdeaListed:
 def description_of(idea: SavedIdea) -> str:
     """What an Idea is for: its own description, else the first that it says to the model; empty if it says nothing."""
     description = idea.meta.get("description")
-    texts = (message.get(key) for message in idea.context if message.get("type") in _SAYS for key in _WORDS)
+    texts = (message.get(key) for message in idea.context if message.get("type") in _TEXT_KINDS for key in _TEXT_KEYS)
     return next((text.strip() for text in (description, *texts) if isinstance(text, str) and text.strip()), "")
 
 

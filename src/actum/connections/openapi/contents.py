@@ -9,15 +9,15 @@ from typing import Any
 from ...errors import SchemaError
 from ...schema.json import JsonObject, encode, is_object
 from .document import Document
-from .schemas import judge_schema, standalone
+from .schemas import check_schema, standalone
 
 _FORM = "application/x-www-form-urlencoded"
-_SENT = {_FORM, "text/plain", "*/*", "application/*"}
+_SENDABLE = {_FORM, "text/plain", "*/*", "application/*"}
 _KIND = re.compile(r"[a-z0-9!#$&^_.+*-]+/[a-z0-9!#$&^_.+*-]+\Z")
 """A media type without parameters (RFC 6838, 4.2), or a range of them."""
-_WELL = re.compile(r"2(?:[0-9]{2}|XX)\Z", re.IGNORECASE)
+_SUCCESS = re.compile(r"2(?:[0-9]{2}|XX)\Z", re.IGNORECASE)
 _MOST_KINDS = 100
-_NOTHING = '{"type":"null"}'
+_NO_CONTENT = '{"type":"null"}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def request_body(document: Document, value: Any) -> Body | None:
     body = document.resolved(value)
     description, is_required = body.get("description"), body.get("required") is True
     for kind, schema in _schemas(body):
-        if is_json(kind) or kind in _SENT:
+        if is_json(kind) or kind in _SENDABLE:
             return Body(
                 schema=schema,
                 media_type="application/json" if kind.endswith("/*") else kind,
@@ -63,20 +63,20 @@ def response_schema(document: Document, operation: JsonObject) -> JsonObject | N
     responses: Any = operation.get("responses")
     promised: dict[str, Any] = {}
     for status, value in responses.items() if is_object(responses) else ():
-        if not _WELL.match(status):
+        if not _SUCCESS.match(status):
             continue
         response = document.resolved(value)
         if not response.get("content"):
-            promised[_NOTHING] = {"type": "null"}
+            promised[_NO_CONTENT] = {"type": "null"}
             continue
         schemas = [schema for kind, schema in _schemas(response) if is_json(kind)]
         if not schemas:
             return None
         for schema in schemas:
-            judge_schema(schema)
+            check_schema(schema)
             promised[encode(schema)] = schema
     distinct = [*promised.values()]
-    if [*promised] in ([], [_NOTHING]) or True in distinct or {} in distinct:
+    if [*promised] in ([], [_NO_CONTENT]) or True in distinct or {} in distinct:
         return None
     return standalone(document, distinct[0] if len(distinct) == 1 else {"anyOf": distinct}, "response")
 

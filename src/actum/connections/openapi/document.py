@@ -83,7 +83,7 @@ class Document:
         url: Any = first.get("url") if is_object(first) else None
         if not isinstance(url, str):
             raise SchemaError("it names no address: give `url`")
-        address = _seen_from(source, _filled(url, first.get("variables")))
+        address = _relative_to(source, _filled(url, first.get("variables")))
         scheme, _ = origin = scheme_and_host(address)
         if scheme not in {"http", "https"} or not address.isprintable() or " " in address:
             raise SchemaError("it names no whole address: give `url`")
@@ -108,7 +108,7 @@ def scheme_and_host(url: str) -> tuple[str, str]:
         raise SchemaError("the address that it names can't be read: give `url`") from None
 
 
-def _seen_from(source: str | None, url: str) -> str:
+def _relative_to(source: str | None, url: str) -> str:
     try:
         return url if source is None else urljoin(source, url)
     except ValueError:

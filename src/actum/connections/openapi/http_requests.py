@@ -18,7 +18,7 @@ class Unsendable(Exception):
     """A value that can't be sent in its place; the message doesn't quote it."""
 
 
-def judge_path(template: str) -> None:
+def check_path(template: str) -> None:
     """Validate the path of an operation.
 
     Raises:
@@ -59,7 +59,7 @@ def percent_quoted(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-_BETWEEN = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_SEPARATORS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
 class Request(NamedTuple):
@@ -86,7 +86,7 @@ def request_of(http: JsonObject, base: str, query: Mapping[str, str], arguments:
         elif parameter["in"] == "header" and value is not None:
             headers[parameter["name"]] = _header(_simple(parameter, value))
         elif value is not None:
-            pairs += _queried(parameter, value)
+            pairs += _query_pairs(parameter, value)
     reserved = {percent_quoted(name) for name in query}
     if any(pair.partition("=")[0] in reserved for pair in pairs[len(query) :]):
         raise Unsendable("a value would take the place of what goes with every call")
@@ -110,7 +110,7 @@ def _simple(parameter: JsonObject, value: Any) -> str:
     return _text(value)
 
 
-def _queried(parameter: JsonObject, value: Any) -> Iterator[str]:
+def _query_pairs(parameter: JsonObject, value: Any) -> Iterator[str]:
     name, style = percent_quoted(parameter["name"]), parameter["style"]
     if style == "json":
         yield f"{name}={percent_quoted(encode(value))}"
@@ -119,7 +119,7 @@ def _queried(parameter: JsonObject, value: Any) -> Iterator[str]:
         if parameter["explode"]:
             yield from (f"{name}={text}" for text in texts)
         elif texts:
-            yield f"{name}={_BETWEEN.get(style, ',').join(texts)}"
+            yield f"{name}={_SEPARATORS.get(style, ',').join(texts)}"
     elif is_object(value):
         members = [(key, percent_quoted(_text(member))) for key, member in value.items()]
         if style == "deepObject":
@@ -127,7 +127,7 @@ def _queried(parameter: JsonObject, value: Any) -> Iterator[str]:
         elif parameter["explode"]:
             yield from (f"{percent_quoted(key)}={text}" for key, text in members)
         elif members:
-            yield f"{name}={_BETWEEN.get(style, ',').join(f'{percent_quoted(key)},{text}' for key, text in members)}"
+            yield f"{name}={_SEPARATORS.get(style, ',').join(f'{percent_quoted(key)},{text}' for key, text in members)}"
     else:
         yield f"{name}={percent_quoted(_text(value))}"
 

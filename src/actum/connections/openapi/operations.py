@@ -14,7 +14,7 @@ from ...errors import SchemaError
 from ...schema.json import JsonObject, encode, is_object
 from .contents import request_body, response_schema
 from .document import Document
-from .http_requests import judge_path
+from .http_requests import check_path
 from .parameters import AlwaysSent, Parameters
 
 HTTP = "http"
@@ -105,7 +105,7 @@ def _tool(document: Document, operation: _Operation, hidden: AlwaysSent) -> Json
         raise SchemaError("it is not an object")
     if "servers" in shared or "servers" in declared:
         raise SchemaError("it has an address of its own, which is not called")
-    judge_path(path)
+    check_path(path)
     parameters = Parameters(document, hidden)
     parameters.take(shared.get("parameters"))
     parameters.take(declared.get("parameters"))

@@ -37,7 +37,7 @@ def standalone(document: Document, raw: Any, direction: Direction) -> Any:
     return {**schema, "$defs": gathering.definitions} if gathering.definitions and is_object(schema) else schema
 
 
-def judge_schema(raw: Any) -> None:
+def check_schema(raw: Any) -> None:
     """Check the size of a part of a document before it is encoded or walked: many operations may share a large one.
 
     Raises:
@@ -83,11 +83,11 @@ class _Gathering:
         """A schema whose references lead to the definitions here."""
         if not is_object(raw) and not isinstance(raw, bool):
             raise SchemaError("one of its schemas is malformed")
-        judge_schema(raw)
+        check_schema(raw)
         self._size += len(encode(raw))
         if self._size > LARGEST:
             raise SchemaError(_TOO_LARGE)
-        return mapped(_bare(raw), self._change)
+        return mapped(_without_extensions(raw), self._change)
 
     def _change(self, schema: JsonObject) -> JsonObject:
         reference = schema.get("$ref")
@@ -127,7 +127,7 @@ class _Gathering:
         return self.names[reference]
 
 
-def _bare(schema: Any) -> Any:
+def _without_extensions(schema: Any) -> Any:
     """A schema without the keywords of OpenAPI that JSON Schema doesn't know."""
     root: dict[str, Any] = {"": schema}
     waiting = rooted_in(root)

@@ -26,7 +26,7 @@ def form_of(
     """The form of a schema with a value; `problems` are what is wrong, by JSON pointer."""
     schemas, problems_at = fields.Schemas(schema), dict(problems or {})
     form = _Building(schemas, problems_at).field(schema, value, (), "Input", is_required=True)
-    names = {field.name for field in _all(form)}
+    names = {field.name for field in _all_fields(form)}
     if problems_at.keys() <= names:
         return form
     near: dict[str, list[str]] = {}
@@ -35,7 +35,7 @@ def form_of(
     return _Building(schemas, near).field(schema, value, (), "Input", is_required=True)
 
 
-def _all(form: fields.FormField) -> Iterator[fields.FormField]:
+def _all_fields(form: fields.FormField) -> Iterator[fields.FormField]:
     waiting = [form]
     while waiting:
         field = waiting.pop()
@@ -126,7 +126,7 @@ class _Building:
         chosen = encoded.index(at) if at in encoded else None
         if chosen is None and value is not fields.ABSENT:
             return fields.FormField(**common, kind="json")
-        names = ["yes" if option is True else "no" if option is False else _named(option) for option in options]
+        names = ["yes" if option is True else "no" if option is False else _value_label(option) for option in options]
         return fields.FormField(**common, kind="choice", options=names, chosen=chosen)
 
     def _object(self, schema: JsonObject, common: dict[str, Any]) -> fields.FormField:
@@ -173,7 +173,7 @@ class _Building:
     def _union(self, variants: list[JsonObject], common: dict[str, Any]) -> fields.FormField:
         value = common["value"]
         chosen = self._variant_of(variants, value)
-        names = [_name_of(variant, at) for at, variant in enumerate(variants)]
+        names = [_variant_label(variant, at) for at, variant in enumerate(variants)]
         path: fields.Path = common["path"]
         child = self.field(variants[chosen], value, path, common["label"], is_required=True)
         return fields.FormField(
@@ -208,18 +208,18 @@ def _outline(schema: JsonObject) -> JsonObject:
     return {**shape, "type": schema["type"]} if "type" in schema else shape
 
 
-def _name_of(schema: JsonObject, at: int) -> str:
+def _variant_label(schema: JsonObject, at: int) -> str:
     """What a variant is called: its title, its fixed members, its type."""
     if schema.get("title"):
         return printable(str(schema["title"]))
     if "const" in schema:
-        return _named(schema["const"])
+        return _value_label(schema["const"])
     properties: Any = schema.get("properties")
     if is_object(properties):
-        fixed = [f"{printable(name)}: {_named(constant)}" for name, constant in _fixed(schema).items()]
+        fixed = [f"{printable(name)}: {_value_label(constant)}" for name, constant in _fixed(schema).items()]
         return ", ".join(fixed or list(map(printable, list(properties)[:3]))) or f"form {at + 1}"
     return printable(str(schema.get("format") or schema.get("type") or f"form {at + 1}"))
 
 
-def _named(value: Any) -> str:
+def _value_label(value: Any) -> str:
     return printable(value if isinstance(value, str) else encode(value))[:80]
