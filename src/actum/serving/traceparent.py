@@ -17,7 +17,7 @@ def with_traceparent(idea: Idea, trace: Any) -> Idea:
     """The Idea with a caller's `traceparent` in its context; unchanged if that isn't valid."""
     if not isinstance(trace, str) or not _TRACEPARENT.fullmatch(trace) or not len(idea.context):
         return idea
-    *before, last = idea.context
-    own = idea.context
+    context = idea.context
+    *before, last = context
     messages = [*before, {**last, CALLER: trace}]
-    return replace(idea, context=Context.checked(messages, own.data_kinds, own.origin))
+    return replace(idea, context=Context.checked(messages, context.data_kinds, context.origin))

@@ -1,4 +1,4 @@
-"""How pages are answered: what every answer says to the browser, and errors as pages that say what was wrong."""
+"""Responses of the Studio: pages with their headers, and errors as pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HEADERS = {
 
 
 def page(studio: Studio, template: str, status: int = 200, **values: Any) -> Response:
-    """A page of the Studio, without any secret."""
+    """A page of the Studio, with secrets masked."""
     text = masked(rendered(template, base=BASE, **values), studio.secrets)
     return HTMLResponse(text, status_code=status, headers=_HEADERS)
 
@@ -38,8 +38,8 @@ def page(studio: Studio, template: str, status: int = 200, **values: Any) -> Res
 def page_in_parts(
     studio: Studio, template: str, rest: Callable[[], Awaitable[str]], status: int = 200, **values: Any
 ) -> Response:
-    """A page that is sent at once but for its `{{ rest }}`, which takes long to make and follows when it is there."""
-    mark = token_hex(16)  # which nothing that is shown can hold
+    """A page that is sent at once, except its `{{ rest }}`, which takes long to make and follows."""
+    mark = token_hex(16)  # no page can contain it by chance
     head, _, tail = masked(rendered(template, base=BASE, rest=mark, **values), studio.secrets).partition(mark)
 
     async def parts() -> AsyncGenerator[bytes]:
@@ -58,7 +58,7 @@ class PartNotFound(errors.IdeaError):
 
 
 def redirect_to(path: str) -> Response:
-    """Where the browser goes on after a form."""
+    """A redirect to a page, after a form."""
     return RedirectResponse(f"{BASE}{path}", status_code=303, headers=_HEADERS)
 
 

@@ -1,4 +1,4 @@
-"""The routes of the Studio, all below `/studio/`. Who may ask, and from where, is judged before any of them."""
+"""The routes of the Studio, all below `/studio/`. The guard has checked the caller and the origin before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Studio changes: decisions on calls, runs that are forked and cancelled; and two runs side by side."""
+"""Actions on runs: decisions on calls, signals, forks, cancelling and resuming; and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 _MOST_MARKED = 1_500
 _ROWS = 60
-"""So many rows of a comparison are on one page."""
+"""How many rows of a comparison are on one page."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionPages:
-    """The routes that change something, and the comparison."""
+    """The routes that change runs, and the comparison."""
 
     studio: Studio
 
@@ -71,7 +71,7 @@ class DecisionPages:
         return redirect_to(f"/runs/{quote(run.id)}")
 
     async def edit(self, request: Request) -> Response:
-        """The parameters of a call that waits, in the form of what its tool takes."""
+        """The parameters of a call that waits, in a form made from its tool's schema."""
         run = await self.studio.runs.get(request.path_params["id"])
         of = request.path_params["of"]
         waiting = await self.studio.waiting(run, of)
@@ -95,7 +95,7 @@ class DecisionPages:
         return redirect_to(f"/runs/{quote(run.id)}")
 
     def _restored(self, value: Any, old: Mapping[str, Any]) -> JsonObject:
-        """The values of a form, each as it is where what was shown of it was not changed."""
+        """The values of a form, with masked ones restored if they weren't changed."""
         if not is_object(value):
             return {}
         secrets = self.studio.secrets
@@ -114,7 +114,7 @@ class DecisionPages:
         return redirect_to(f"/runs/{quote(run.id)}")
 
     async def resume(self, request: Request) -> Response:
-        """Go on with a run that was cut, or in a new one from what one that failed or was cancelled has left."""
+        """Resume a run that was cut, or continue a failed or cancelled one in a new run."""
         run = await self.studio.runs.get(request.path_params["id"])
         if run.row.is_over:
             form_id = id_of(await posted(request))
@@ -124,7 +124,7 @@ class DecisionPages:
         return redirect_to(f"/runs/{quote(run.id)}")
 
     async def fork(self, request: Request) -> Response:
-        """What if: a run as it was before a request, with something changed."""
+        """What if: a new run from before a request, with changes."""
         run = await self.studio.runs.get(request.path_params["id"])
         at, idea = digits(request.path_params["number"]) or 0, await run.idea()
         messages = _before(idea, run.id, at)
@@ -152,7 +152,7 @@ class DecisionPages:
         return changes
 
     def _changed_input(self, idea: Idea, sent: Posted) -> JsonObject | None:
-        """The input of a fork, None where it is as it was."""
+        """The input of a fork, None if it wasn't changed."""
         schema, current = input_schema(idea.text.context), idea.context.get("†input")
         if not is_object(schema):
             return None
@@ -171,7 +171,7 @@ class DecisionPages:
         sent: Posted | None = None,
         error: str = "",
     ) -> Response:
-        """The form of a fork: as the run was, or as it was sent."""
+        """The form of a fork: with the run's values, or with those that were sent."""
         schema: Any = input_schema(idea.text.context)
         texts: Mapping[str, str] = {} if sent is None else sent.texts
         form = None
@@ -217,7 +217,7 @@ class DecisionPages:
 
 
 def _marked_pieces(row: Row) -> tuple[Sequence[TextPiece], Sequence[TextPiece]]:
-    """The values of a row in which two runs differ, with what only one of them has; nothing where one has none."""
+    """The two values of a row in which runs differ, with their differences marked; nothing if one has no value."""
     left, right = row.left, row.right
     if row.is_same or left is None or right is None or left.kind == "request":
         return (), ()
@@ -225,14 +225,14 @@ def _marked_pieces(row: Row) -> tuple[Sequence[TextPiece], Sequence[TextPiece]]:
 
 
 def _parameters_schema(waiting: Pending) -> JsonObject:
-    """The schema of the parameters of a call that waits; that of values like its own where none is known."""
+    """The schema of the parameters of a call that waits; if none is known, one that allows any values."""
     if waiting.takes is not None:
         return waiting.takes
     return {"type": "object", "properties": {name: {} for name in Call(waiting.call).parameters}}
 
 
 def _message(text: str, index: int) -> JsonObject:
-    """A message as it was edited.
+    """An edited message.
 
     Raises:
         IdeaError: it isn't an object.
@@ -244,7 +244,7 @@ def _message(text: str, index: int) -> JsonObject:
 
 
 def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
-    """The messages of a run before a request that may be changed, by index, as JSON."""
+    """The editable messages of a run before a request, by index, as JSON."""
     ticks = ticks_of(about_of(idea.meta, name), name)
     if not 1 <= at <= len(ticks):
         raise PartNotFound(f"the run can't be forked before request {at}: it made {len(ticks)}")
@@ -254,7 +254,7 @@ def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
 
 
 def _retry_id(run: Run, form_id: str) -> str:
-    """The id of the run that goes on from another by a form."""
+    """The id of the run that continues another, made from the form's id."""
     return hashlib.sha256(f"{run.id} {run.row.ended} {form_id}".encode()).hexdigest()[:24]
 
 

@@ -1,4 +1,4 @@
-"""An eval's report as one HTML file, which needs no server and no script, and fetches nothing (V32)."""
+"""An eval's report as one HTML file, which needs no server and no script, and loads nothing (V32)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .pages import standalone_page
 
 Link: TypeAlias = "Callable[[str], str]"
 _WORDS = {"pass": "done", "fail": "failed", "broken": "failed", "unknown": "waiting"}
-"""The colour of a verdict is that of the state of a call."""
+"""The state of a call in whose colour each verdict is shown."""
 
 
 def eval_page(report: Report, title: str, link: Link) -> str:
-    """The report as an HTML page: the matrix, what it has cost, then the cases, those that changed first.
+    """The report as an HTML page: the matrix with its costs, then the cases, those that changed first.
 
-    `link` says where from the page the file of a run lies.
+    `link` returns the path of a run's file, relative to the page.
 
     Raises:
         IdeaError: the extra `serve` is not installed.
@@ -25,7 +25,7 @@ def eval_page(report: Report, title: str, link: Link) -> str:
 
 
 def values_of(report: Report, link: Link | None = None) -> dict[str, Any]:
-    """What the page of a report shows, with links to its runs where these can be found."""
+    """The values that the page of a report shows; with `link`, it links to the runs."""
     cells = list(report.cells.values())
     return {
         "report": report,
@@ -39,7 +39,7 @@ def values_of(report: Report, link: Link | None = None) -> dict[str, Any]:
 
 
 def _cases(report: Report) -> Iterator[Mapping[str, Any]]:
-    """What is told of each case: what differs between cells, and the verdicts; those that changed, or fail, first."""
+    """The cases with their changes between cells and their verdicts; those that changed or failed first."""
     rows: dict[str, list[Judgement]] = {}
     for row in report.rows:
         rows.setdefault(row.case, []).append(row)

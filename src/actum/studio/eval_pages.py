@@ -1,4 +1,4 @@
-"""The tab *Evals*: what evals have found that were saved below the folder, and people's labels of what judges said."""
+"""The tab *Evals*: the evals that were saved below the folder, and people's labels of judges' verdicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..app.saved import SavedIdea
-from ..errors import ActumError, IdeaError
+from ..errors import ActumError
 from ..evals import Judgement, Report
 from ..evals.gating import kept_report
 from ..evals.paid import append_lines
@@ -31,7 +31,7 @@ _LABELLED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a judge said of an output, which a person may agree with; `label` is what they said before."""
+    """A judge's verdict on an output, to be labelled by a person; `label` is the one it has."""
 
     row: Judgement
     output: Json
@@ -40,7 +40,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class EvalPages:
-    """The pages of evals; they only read what was found, and run nothing."""
+    """The pages of evals; they only read saved reports."""
 
     studio: Studio
 
@@ -49,7 +49,7 @@ class EvalPages:
         return page(self.studio, "evals.html", evals=await asyncio.to_thread(self.studio.shelf.evals))
 
     async def show(self, request: Request) -> Response:
-        """What one has found, and what its judges said, to agree with or not."""
+        """The report of an eval, and its judges' verdicts, to agree with or not."""
         key, folder, report = await self._open(request)
         cases = list(dict.fromkeys(row.case for row in report.rows))
         at, pages = page_of(request.query_params.get("page"), len(cases), _CASES)
@@ -59,7 +59,7 @@ class EvalPages:
         return page(self.studio, "eval.html", title=key, key=key, page=at, pages=pages, judged=judged, **values)
 
     async def label(self, request: Request) -> Response:
-        """Note whether a person agrees with what a judge said of an output."""
+        """Note whether a person agrees with a judge's verdict on an output."""
         key, folder, report = await self._open(request)
         texts = (await posted(request)).texts
         check, output, answer = (texts.get(name, "") for name in ("check", "output", "label"))
@@ -77,14 +77,14 @@ class EvalPages:
 
 
 def _judge_rows(folder: Path, report: Report) -> list[Judgement]:
-    """What judges said, of each output once."""
+    """The verdicts of judges, each output once."""
     judges: Any = noted_in(folder).get("judges")
     rows = [row for row in report.rows if is_list(judges) and row.check in judges and row.state in {"pass", "fail"}]
     return list({(row.check, row.output): row for row in rows if row.output is not None}.values())
 
 
 def _judged(folder: Path, report: Report) -> list[Judged]:
-    """What judges said that has no label yet, with the outputs, then what has one: as many as a page holds."""
+    """The verdicts of judges with their outputs, those without a label first; as many as a page holds."""
     rows = _judge_rows(folder, report)
     labels = {check: labels_beside(folder, check) for check in {row.check for row in rows}}
     judged = [Judged(row=row, output=None, label=labels[row.check].get(str(row.output))) for row in rows]
@@ -93,12 +93,12 @@ def _judged(folder: Path, report: Report) -> list[Judged]:
 
 
 def _output(folder: Path, row: Judgement) -> Json:
-    """What a run came to, of those that lie in the eval's folder."""
+    """The output of a run, if its file lies in the eval's folder."""
     path = (folder / str(row.run)).resolve()
     if not path.is_relative_to(folder.resolve()):
         return None
     try:
         about: Any = SavedIdea.load(path).meta.get(RUN)
-    except (ActumError, IdeaError):
+    except ActumError:
         return None
     return about.get("output") if is_object(about) else None

@@ -1,4 +1,4 @@
-"""Home: what waits for a decision, the Ideas, and the runs; all of them are found, and shown page by page."""
+"""Home: what waits for a decision, the Ideas, and the runs, with a search, page by page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_WORDS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
-    """A run of the list; `usage` is None where nothing is known of it yet."""
+    """A run of the list; `usage` is None while it isn't known."""
 
     run: Run
     usage: Usage | None
@@ -42,7 +42,7 @@ class Home:
     studio: Studio
 
     async def show(self, request: Request) -> Response:
-        """The Ideas and the runs, what waits on top; `find` leaves what it is a part of."""
+        """What waits, the Ideas and the runs; `find` filters them by a part of their names."""
         words = request.query_params.get("find", "")[:_MOST_WORDS]
         before = request.query_params.get("before")
         first = digits(request.query_params.get("ideas")) or 0
@@ -54,7 +54,7 @@ class Home:
             waiting += await runs.list(state="waiting", most=_MOST_WAITING)
             damaged += await runs.damaged()
         except ActumError as error:
-            problem = error.message  # such as a database that is out of reach
+            problem = error.message  # for example, the database can't be reached
         ideas, count = await self._ideas(words, first)
         return page(
             self.studio,
@@ -76,7 +76,7 @@ class Home:
             return None
 
     async def _ideas(self, words: str, first: int) -> tuple[Sequence[IdeaListed], int]:
-        """A page of the Ideas that fit: those of the shelf, then those of the store; and how many there are."""
+        """A page of the matching Ideas, those of the shelf before those of the store; and how many match."""
         low = words.lower()
         listed = await asyncio.to_thread(self.studio.shelf.listed)
         matching = [idea for idea in listed if low in f"{idea.key} {idea.about}".lower()]
@@ -95,6 +95,6 @@ class Home:
 
 
 def _usage(row: Row) -> Usage | None:
-    """What a run has cost; None while that isn't told."""
+    """The usage of a run; None while it isn't known."""
     usage = row.about.get("usage")
     return None if usage is None and not row.is_over else Usage.of(usage)

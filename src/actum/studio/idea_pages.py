@@ -1,4 +1,4 @@
-"""The page of an Idea: what it is, its input as a form, its plan, its versions, and what others make of it."""
+"""The page of an Idea: its description, its input as a form, its plan, its versions, and its forms by provider."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class IdeaPages:
     studio: Studio
 
     async def show(self, request: Request) -> Response:
-        """The page, with the form as it begins."""
+        """The page, with the form's initial values."""
         key = request.path_params["key"]
         idea = await self.studio.open(key)
         return await self._page(key, idea, first_value(idea))
 
     async def take(self, request: Request) -> Response:
-        """What the form has sent: an item more or less, or a run."""
+        """Handle the form: add or remove an item, or start a run."""
         key = request.path_params["key"]
         idea = await self.studio.open(key)
         sent = await posted(request)
@@ -79,7 +79,7 @@ class IdeaPages:
         model: str = "",
         is_part: bool = False,
     ) -> Response:
-        """The page; `is_part`: without what takes long, for who wants the form alone."""
+        """The page; `is_part` leaves out what takes long, if only the form is needed."""
         schema = _schema(idea)
         problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
         plan, names_model = graph_of(idea.without_model()), isinstance(idea.config.get("model"), str)
@@ -103,7 +103,7 @@ class IdeaPages:
         )
 
     async def _rest(self, key: str, idea: Idea) -> str:
-        """What is found out about it anew each time: it may name other files, and others may have changed it."""
+        """The part that is made anew each time, since it depends on other files and on the store."""
         checked = await self._checked(key)
         return rendered(
             "idea_rest.html",
@@ -115,7 +115,7 @@ class IdeaPages:
         )
 
     async def _checked(self, key: str) -> Check | None:
-        """What is wrong with its file; None where it has none, or nothing can be told of it."""
+        """The check of its file; None if it has no file, or can't be checked."""
         file = None if is_address(key) else self.studio.shelf.file(key)
         if file is None:
             return None
@@ -131,7 +131,7 @@ async def _no_rest() -> str:
 
 
 def first_value(idea: Idea) -> Any:
-    """What the form of an Idea begins with: the values that its input has, and the defaults of its schema."""
+    """The initial value of an Idea's form: the input in its context, and the defaults of the schema."""
     schema = _schema(idea)
     start = initial(Schemas(schema), schema)
     current: Any = idea.context.get("†input")
@@ -146,7 +146,7 @@ def _schema(idea: Idea) -> JsonObject:
 
 
 def _forms(idea: Idea, key: str) -> Sequence[Form]:
-    """What each provider makes of an Idea that lies in no file."""
+    """The schema's form for each provider, of an Idea without a file."""
     try:
         return forms(ready(idea, key, code=Code.to_read(), model=None).agent(), idea.context, idea.schema)
     except ActumError:
@@ -154,7 +154,7 @@ def _forms(idea: Idea, key: str) -> Sequence[Form]:
 
 
 async def _isolations(idea: Idea, key: str) -> list[Isolation]:
-    """What the delegates of an Idea would see, each as far as that is known before its call."""
+    """What each delegate of an Idea would see, as far as it is known before the call."""
     isolations: list[Isolation] = []
     try:
         agent = ready(idea, key, code=Code.to_read(), model=None).agent()

@@ -1,6 +1,6 @@
-"""A run as it goes on, as Server-Sent Events: each change has the number of the last entry that it was made of.
+"""A run as it goes on, as Server-Sent Events: the id of each change is the number of the last entry that it shows.
 
-Who comes back says which number it has, and is told what is newer: nothing is lost, and nothing told twice.
+A client that reconnects sends the last id, and gets what is newer: nothing is lost, and nothing is sent twice.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _LEAST = 0.25
-"""Seconds between two pictures of the whole; more where making one takes long."""
+"""Seconds between two updates of the page; more if rendering takes long."""
 _SHARE = 8
-"""A picture may take this part of the time."""
+"""Rendering takes at most one part in so many of the time."""
 _LONGEST = 300
 _RETRY = b"retry: 500\n\n"
 
@@ -47,15 +47,15 @@ def stream(
     *,
     stands: bool = False,
 ) -> EventStream:
-    """What happens to a run behind an entry, until it is over, or waits, or the server closes.
+    """The changes of a run after an entry, until it is over or waits, or the server closes.
 
-    For a page that `stands`, since the run that it shows waits, nothing happens before that has changed.
+    With `stands`, the page shows a run that waits: nothing is sent before that has changed.
     """
     return EventStream(_frames(run, after, _LivePage(run, link, secrets), secrets, stands=stands), closing)
 
 
 async def _is_beyond(run: Run, after: int) -> bool:
-    """Whether a run doesn't wait, or has gone on behind an entry."""
+    """Whether a run no longer waits, or has newer entries."""
     if (await run.refresh()).state != "waiting":
         return True
     async with aclosing(run.follow(after)) as newer:
@@ -67,7 +67,7 @@ async def _frames(
 ) -> AsyncGenerator[bytes]:
     yield _RETRY
     while stands and not await _is_beyond(run, after):
-        await run.refresh(wait=LOOK)  # whoever decides may do so elsewhere
+        await run.refresh(wait=LOOK)  # decisions may be made elsewhere
     following = run.follow(after, live=True)
     coming: asyncio.Future[Any] | None = None
     lines: list[JsonObject] = []
@@ -100,13 +100,13 @@ async def _frames(
 
 
 class _LivePage:
-    """The parts of the page that change, as they are now."""
+    """The parts of the page that change."""
 
     def __init__(self, run: Run, link: Callable[[str], str], secrets: Sequence[str]) -> None:
         self._run, self._link, self._secrets = run, link, secrets
 
     async def change(self, lines: list[JsonObject]) -> JsonObject:
-        """What is new, and the timeline."""
+        """The new lines, and the changed parts of the page."""
         change: JsonObject = {"lines": lines, "state": self._run.state}
         with suppress(ActumError):
             idea = without_secrets(await self._run.idea())
@@ -123,7 +123,7 @@ class _LivePage:
 
 
 def _text(event: JsonObject) -> JsonObject | None:
-    """A piece of the output as it streams, or that it begins anew."""
+    """A piece of the streamed output, or a note that it starts again."""
     match event.get("event"):
         case "TextDelta" if not event.get("depth"):
             return {"text": str(event.get("text", "")), "member": str(event.get("member", ""))}
@@ -134,7 +134,7 @@ def _text(event: JsonObject) -> JsonObject | None:
 
 
 def shown_line(entry: JsonObject) -> str | None:
-    """An entry of a record in a line; None for what says nothing to a person."""
+    """An entry of a record as a line of text; None if people don't need to see it."""
     tick = entry.get("tick", {})
     line = f"request {tick['number']}" if "number" in tick and "answer" not in tick else entry_line(entry)
     return None if line is None else printable(clip(line, _LONGEST))

@@ -1,4 +1,4 @@
-"""The templates of the Studio, in which everything is escaped, and what they write values with."""
+"""The templates of the Studio, which escape everything, with their filters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _plain(value: object) -> str:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A page.
+    """A rendered template.
 
     Raises:
         IdeaError: the extra `serve` is not installed.
@@ -75,17 +75,17 @@ def standalone_page(template: str, script: str | None = None, **values: Any) -> 
 
 
 def _digest_of(text: str) -> str:
-    """What a page's policy names a style or a script by."""
+    """The digest that names a style or a script in a page's policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @lru_cache
 def stamped(name: str) -> str:
-    """What one of those files is asked for by: with a stamp of its text, so that a browser may keep it for good."""
+    """A static file's name with a digest of its text, so that browsers may cache it for good."""
     return f"{name}?{hashlib.sha256(static(name).encode()).hexdigest()[:12]}"
 
 
 @lru_cache
 def static(name: str) -> str:
-    """The text of one of the Studio's own files."""
+    """The text of a static file."""
     return (files("actum.studio") / "static" / name).read_text(encoding="utf-8")

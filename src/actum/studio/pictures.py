@@ -1,4 +1,4 @@
-"""The graph of an answer as a page shows it: with the values on its edges, each call leading to what is known of it."""
+"""The graph of an answer as a picture, with values on its edges and links to its calls."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ..inspection.wording import short
 from ..protocol.call import Call
 
 _MOST = 40
-"""With more vertices than this, alike calls are drawn as one."""
+"""With more vertices than this, similar calls are drawn as one."""
 _MOST_FOLDED = 200
 _MOST_VALUES = 60
 
 
 def picture_of(graph: PlanGraph) -> Markup | None:
-    """The graph of a plan that has not run; None where there is none, or too much of it to be drawn."""
+    """The graph of a plan that has not run; None if it is empty, or too large to be drawn."""
     if len(graph.vertices) > _MOST:
         graph = _grouped(graph)
     return None if not 0 < len(graph.vertices) <= _MOST_FOLDED else Markup(svg_of(graph, PlanRun()))
 
 
 def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str], str]) -> Markup | None:
-    """The graph of an answer, None where it has no calls or too many different ones; `link` leads to a call's place."""
+    """The graph of an answer, None if it has no calls or too many different ones; `link` makes the URL of a call."""
     graph = PlanGraph()
     add_calls(graph, [Call(call.authored) for call in answer.calls], answer.output)
     if not answer.calls:
@@ -50,7 +50,7 @@ def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str]
 
 
 def _values(account: Account, answer: AnswerSeen, graph: PlanGraph) -> Iterator[tuple[int, str]]:
-    """What went along the first edges; nothing where nothing is known of it."""
+    """The values that went along the first edges, as far as they are known."""
     shown: set[tuple[int, str]] = set()
     for index, edge in enumerate(graph.edges[:_MOST_VALUES]):
         if edge.kind != "read" or (edge.target, edge.reference) in shown:
@@ -83,7 +83,7 @@ def _value(account: Account, answer: AnswerSeen, edge: Edge) -> Any:
 
 
 def _grouped(graph: PlanGraph) -> PlanGraph:
-    """The graph in which calls of one tool that read from the same vertices are one, named with their count."""
+    """The graph with calls of one tool that read from the same vertices merged, and named with their count."""
     reads = graph.reads()
     into = [0] * len(graph.vertices)
     groups: dict[tuple[object, ...], int] = {}

@@ -1,4 +1,4 @@
-"""The page *Plans* of an Idea: what its runs come to, where each value comes from, and what a person decides."""
+"""The page *Plans* of an Idea: the plan that its runs refine to, the origin of each value, and people's decisions."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ _DECISIONS = ("confirm", "ignore")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """What a person has settled on a page: it stands in the page's address, and nowhere else."""
+    """What a person has settled on a page; it is kept in the page's address only."""
 
     confirm: Sequence[str] = ()
     ignore: Sequence[str] = ()
 
     @classmethod
     def of(cls, query: str) -> Settlement:
-        """What an address says."""
+        """The settlement in the query of an address."""
         values = parse_qs(query, max_num_fields=200)
         return cls(**{name: tuple(dict.fromkeys(values.get(name, ()))) for name in _DECISIONS})
 
     def with_leaf(self, decision: Literal["confirm", "ignore"], leaf: str) -> Settlement:
-        """The same with one leaf more."""
+        """This settlement with one more leaf."""
         leaves = {name: getattr(self, name) for name in _DECISIONS}
         return Settlement(**{**leaves, decision: (*leaves[decision], leaf)})
 
     @property
     def query(self) -> str:
-        """The same for an address."""
+        """This settlement as the query of an address."""
         return urlencode([(name, leaf) for name in _DECISIONS for leaf in getattr(self, name)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdeaRuns:
-    """An Idea, the runs of it that are known, and the plans of its agent, if it keeps any here."""
+    """An Idea, its known runs, and the plans of its agent, if it keeps any here."""
 
     idea: Idea
     agent: Agent
@@ -68,12 +68,12 @@ class IdeaRuns:
 
     @property
     def shelved(self) -> ShelvedPlan | None:
-        """The plan that the agent has of these requests."""
+        """The plan that the agent keeps for these requests."""
         plans = [] if self.plans is None else self.plans.list()
         return next((plan for plan in plans if plan.family == self.family), None)
 
     def refined(self, settled: Settlement) -> Refined:
-        """What the runs come to: no module is imported, nobody asked and nothing called.
+        """The plan that the runs refine to; no module is imported, no model asked and no tool called.
 
         Raises:
             RefineError: nothing could be derived.
@@ -89,13 +89,13 @@ class PlanPages:
     studio: Studio
 
     async def show(self, request: Request) -> Response:
-        """What the runs come to, with what the address says to be settled."""
+        """The page, with what is settled in the address."""
         key = request.path_params["key"]
         idea_runs = await self._idea_runs(key)
         return await self._page(key, idea_runs, Settlement.of(request.url.query))
 
     async def take(self, request: Request) -> Response:
-        """A constant confirmed, a hash approved or put to rest, the function that the plan is."""
+        """Handle a form: confirm or ignore a leaf, approve or rest a hash, or show the plan as Python."""
         key = request.path_params["key"]
         idea_runs = await self._idea_runs(key)
         sent = (await posted(request)).texts
@@ -159,16 +159,16 @@ class PlanPages:
 
     @property
     def _place(self) -> Path | None:
-        """The file that agents of the folder keep their plans in."""
+        """The file in which agents of the folder keep their plans."""
         folder = self.studio.shelf.folder
         return None if folder is None else folder / _PLANS
 
 
 def _decide(idea_runs: IdeaRuns, settled: Settlement, action: str, hash: str, place: Path | None) -> None:
-    """Approve a hash or let it rest, if it is still that of a plan here: another one is another decision.
+    """Approve or rest a hash, if it is still that of a plan here: another plan needs another decision.
 
     Raises:
-        RefineError: it isn't, or the plan is open.
+        RefineError: it isn't, or the plan has open questions.
     """
     if idea_runs.plans is not None and idea_runs.shelved is not None and idea_runs.shelved.hash == hash:
         (idea_runs.plans.approve if action == "approve" else idea_runs.plans.rest)(hash)

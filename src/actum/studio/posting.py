@@ -1,4 +1,4 @@
-"""What a form has sent, read from the body of a request: fields, and files in parts. Both are bounded by the guard."""
+"""The fields and files of a form, read from the body of a request, which the guard bounds."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 ONCE = "once"
-"""The field that tells two forms apart which say the same: of one that is sent twice the second begins nothing."""
+"""The field that distinguishes equal forms: if a form is sent twice, the second starts nothing."""
 _MOST_FIELDS = 20_000
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]+)"|([^;\s]+))', re.IGNORECASE)
 _PARAMETER = re.compile(r';\s*(name|filename)="([^"]*)"', re.IGNORECASE)
 
 
 async def posted(request: Request) -> Posted:
-    """The fields and the files of a request's body; of a field that comes twice, the first counts.
+    """The fields and the files in the body of a request; of repeated fields, the first counts.
 
     Raises:
-        MessageError: it has too many fields, or its parts can't be told apart.
+        MessageError: there are too many fields, or no boundary between the parts.
     """
     return await asyncio.to_thread(_posted, request.headers.get("content-type", ""), await request.body())
 
@@ -46,7 +46,7 @@ def _posted(kind: str, body: bytes) -> Posted:
 
 
 def id_of(sent: Posted) -> str | None:
-    """The id of the run that a form begins: sent once more as it is, it is that run. None for a form without `once`."""
+    """The id of the run that a form starts: sent again, it is the same run. None for a form without `once`."""
     if not sent.texts.get(ONCE):
         return None
     files = [
@@ -59,7 +59,7 @@ def id_of(sent: Posted) -> str | None:
 
 
 def parts_of(kind: str, body: bytes) -> Posted:
-    """The fields and the files of a body of this content type (RFC 7578): a part is bytes, whatever it says that it is.
+    """The fields and the files of a body of this content type (RFC 7578); parts are read as bytes, without decoding.
 
     Raises:
         MessageError: as for `posted`.
@@ -85,7 +85,7 @@ def parts_of(kind: str, body: bytes) -> Posted:
 
 
 def _parts(mark: bytes, body: bytes) -> Iterator[tuple[dict[str, str], bytes]]:
-    """The parts between the marks, each as its headers and its content."""
+    """The parts between the boundaries, each with its headers and its content."""
     at = body.find(mark)
     for _ in range(_MOST_FIELDS):
         begin = at + len(mark) + 2
@@ -100,7 +100,7 @@ def _parts(mark: bytes, body: bytes) -> Iterator[tuple[dict[str, str], bytes]]:
 
 
 def _unquoted(value: str) -> str:
-    """A name as it was before a browser made it fit between quotes."""
+    """A name, without the escapes that browsers use between quotes."""
     return value.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 
 

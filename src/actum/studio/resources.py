@@ -1,4 +1,4 @@
-"""`Studio`: what its pages are about and may do: the Ideas of a shelf, the runs of one place, and what starts them."""
+"""`Studio`: what its pages work on: the Ideas of a shelf and of a store, and runs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .shelf import Shelf
 from .stored import Stored, is_address
 
 BASE = "/studio"
-"""Where its pages are."""
+"""The path of its pages."""
 NO_MODEL = "none"
-"""What is chosen for a run by the Idea's plan alone."""
+"""The choice to run the Idea's plan without a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Studio:
-    """`models` are those that are suggested; `closing` is set when streams are to end."""
+    """`models` are suggestions; `closing` is set when streams have to end."""
 
     runs: Runs
     shelf: Shelf
@@ -40,12 +40,12 @@ class Studio:
     models: Sequence[str] = ()
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     secrets: Sequence[str] = ()
-    """What no page may show, in addition to the secrets of the environment."""
+    """What no page shows, in addition to the secrets of the environment."""
     admit: Callable[[Any], None] = lambda _request: None
-    """Raises where who asks may not see the pages."""
+    """Raises if the caller may not see the pages."""
 
     async def open(self, key: str) -> Idea:
-        """The Idea of a key of the list: a path on the shelf, or an address in the store.
+        """The Idea with a key of the list: a path on the shelf, or an address in the store.
 
         Raises:
             IdeaError: it isn't there, or can't be read.
@@ -63,10 +63,10 @@ class Studio:
         key: str = "",
         id: str | None = None,
     ) -> Run:
-        """Have an Idea run, with the model that was chosen, as its config says, or by its plan alone; once for an id.
+        """Start a run of an Idea, with the chosen model, that of its config, or none; only one for each id.
 
         Raises:
-            MessageError, IdeaError: the input doesn't fit, or it can't be run so.
+            MessageError, IdeaError: the input doesn't fit, or the Idea can't be run so.
         """
         messages = [_message(file) for file in files]
         context = idea.context.extended(messages) if messages else idea.context
@@ -93,9 +93,9 @@ class Studio:
         reason: str = "",
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        """Decide on calls that wait, by their places, if they are those that were shown (L6), else on none of them.
+        """Decide on calls that wait, by their places, if they are those that were shown (L6); else on none.
 
-        `shown` are their seals: what a page has shown only a part of is denied there, never approved. Raises as
+        `shown` are their seals: a call that a page showed only in part can be denied there, but not approved. Raises as
         `Run.decide_all`.
         """
 
@@ -118,7 +118,7 @@ class Studio:
 
 
 def _message(file: Upload) -> JsonObject:
-    """A file that was sent as the message by which a model is shown it."""
+    """The message that shows an uploaded file to a model."""
     kind = file.media_type.partition("/")[0]
     data = base64.b64encode(file.content).decode()
     message = {"type": kind if kind in {"image", "audio"} else "file", "data": data, "media_type": file.media_type}

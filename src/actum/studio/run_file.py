@@ -1,4 +1,4 @@
-"""A run as one file: its page with everything in it, which needs no server and sends nothing anywhere."""
+"""A run as one HTML file, which needs no server and sends nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def run_page(run: Idea, name: str) -> str:
     """The page of a kept run as one HTML file.
 
     Raises:
-        IdeaError: no run is kept there, or the extra `serve` is not installed.
+        IdeaError: it isn't a kept run, or the extra `serve` is not installed.
     """
     account = account_of(without_secrets(run), name)
     sent = {request.number: request for request in await known_requests(run, name)}
@@ -50,13 +50,13 @@ async def run_page(run: Idea, name: str) -> str:
 
 
 def title_of(account: Account) -> str:
-    """What a run is called: by its Idea's path and its own file."""
+    """The title of a run: its Idea's path and its own name."""
     path = account.idea.meta.get("path")
     return f"{path} · {account.name}" if isinstance(path, str) and path else account.name
 
 
 def state_of(account: Account) -> str:
-    """How far a run is, as a word."""
+    """The state of a run, as a word."""
     row = account.about.get("row")
     if isinstance(row, dict) and isinstance(state := row.get("state"), str):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] -- JSON
         return state

@@ -1,4 +1,4 @@
-"""The pages of a run: as a whole, its calls, its requests, decisions on it, what if, and two of them side by side."""
+"""The pages of a run: its overview, its calls, answers and requests, its events, and its file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _PAGE = 100
-"""So many calls of an answer are on one page."""
+"""How many calls of an answer are on one page."""
 _MOST_ANSWERS = 25
 _LONGEST = 80_000
 _MOST_CACHED = 12
@@ -41,14 +41,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RunPages:
-    """The routes that only look."""
+    """The routes that change nothing."""
 
     studio: Studio
     _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any])
-    """What was made of the runs that were looked at last, if they are over: nothing changes any more."""
+    """Values made from recently shown runs that are over, and so don't change any more."""
 
     async def show(self, request: Request) -> Response:
-        """The run as a whole."""
+        """The overview of a run."""
         run, account = await self._account(request)
         last, lines = await self._cached(run, "last", lambda: _last_lines(self.studio.runs.store, run))
         link = linker(run.id)
@@ -77,14 +77,14 @@ class RunPages:
         )
 
     async def events(self, request: Request) -> Response:
-        """What happens to it from now on."""
+        """The changes of a run from now on."""
         run = await self._run(request)
         after = digits(request.headers.get("last-event-id") or request.query_params.get("after"), 11) or 0
         stands = request.query_params.get("shown") == "waiting"
         return stream(run, after, linker(run.id), self.studio.closing, self.studio.secrets, stands=stands)
 
     async def call(self, request: Request) -> Response:
-        """One call, with everything that is known of it."""
+        """One call in detail."""
         run, account = await self._account(request)
         place = request.path_params["place"]
         call = account.find(place)
@@ -118,7 +118,7 @@ class RunPages:
         )
 
     async def sent(self, request: Request) -> Response:
-        """What the model was sent in one request."""
+        """The messages of one request to the model."""
         run, account = await self._account(request)
         number = digits(request.path_params["number"]) or 0
         requests = await self._cached(run, "sent", lambda: _requests(run))
@@ -131,7 +131,7 @@ class RunPages:
         )
 
     async def file(self, request: Request) -> Response:
-        """All of it as one file, to be kept."""
+        """The run as one file, to be saved."""
         run = await self._run(request)
         text = masked(await run_page(await run.idea(), run.id), self.studio.secrets)
         name = {"content-disposition": f'attachment; filename="run-{quote(run.id)}.html"', "cache-control": "no-store"}
@@ -145,8 +145,8 @@ class RunPages:
         return run, await self._cached(run, "account", lambda: account_at(run))
 
     async def _cached(self, run: Run, kind: str, make: Callable[[], Awaitable[T]]) -> T:
-        """Something made of a run; once only if it is over."""
-        key = f"{kind} {run.id} {run.row.created} {run.row.ended}"  # a file of that name may be another run by now
+        """A value made from a run; if the run is over, it is made only once."""
+        key = f"{kind} {run.id} {run.row.created} {run.row.ended}"  # a file of that name may hold another run by now
         if run.row.is_over and key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
@@ -163,20 +163,20 @@ async def _requests(run: Run) -> Sequence[RequestSent]:
 
 
 async def account_at(run: Run) -> Account:
-    """The account of a run as it is now, without what is secret."""
+    """The account of a run as it is now, with secrets masked."""
     idea = without_secrets(await run.idea())
     now = time.time() if run.row.is_under_way else None
     return await asyncio.to_thread(account_of, idea, run.id, now)
 
 
 def linker(id: str) -> Callable[[str], str]:
-    """What leads to the page of a call of a run."""
+    """A function that makes the URL of a call of a run."""
     base = f"{BASE}/runs/{quote(id)}/calls/"
     return lambda place: f"{base}{quote(place)}"
 
 
 async def _last_lines(store: RunStore, run: Run) -> tuple[int, list[tuple[int, str]]]:
-    """The number of the last entry of a run's record, and the last that it says to a person."""
+    """The number of the last entry of a run's record, and its last lines of text."""
     seq, lines = 0, list[tuple[int, str]]()
     while entries := await store.entries(run.id, seq):
         for seq, data in entries:
@@ -187,7 +187,7 @@ async def _last_lines(store: RunStore, run: Run) -> tuple[int, list[tuple[int, s
 
 
 def _why(account: Account) -> Any:
-    """Where the output came from; None where there is none, or the record doesn't say."""
+    """The origin of the output; None if there is no output, or the record doesn't say."""
     try:
         return None if account.output is None else account.why()
     except ActumError:
@@ -195,7 +195,7 @@ def _why(account: Account) -> Any:
 
 
 def _price(account: Account) -> Any:
-    """What the whole plan that waits would take; None where nothing waits, or it can't be told."""
+    """The price of the plan that waits; None if nothing waits, or it can't be computed."""
     if not account.waiting:
         return None
     from ..app.loading import Code, ready

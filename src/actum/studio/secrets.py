@@ -1,4 +1,4 @@
-"""Secrets of this machine, which no page ever shows, whatever a run has written of them."""
+"""Secrets of this machine, which no page shows, even if a run has written them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARK = "•••"
 
 
 def masked(text: str, extra: Iterable[str] = ()) -> str:
-    """A text without the secrets, and without more that are named."""
+    """A text with all secrets masked, and the extra ones."""
     for secret in [*secrets_of(), *extra]:
         written = json.dumps(secret, ensure_ascii=False)[1:-1]
         forms = {secret, written, str(escape(secret)), str(escape(written))}
@@ -32,7 +32,7 @@ def masked(text: str, extra: Iterable[str] = ()) -> str:
 
 
 def without_secrets(run: Idea) -> Idea:
-    """A run in which the secrets are not: what a page shows of a value may be a part of it, in any form."""
+    """A run with secrets masked in its values, since pages may show parts of a value in other forms."""
     if not secrets_of():
         return run
     text = write_idea(run.text)
@@ -41,27 +41,27 @@ def without_secrets(run: Idea) -> Idea:
 
 
 def seal(value: Any) -> str:
-    """What a form names a value by that it can't hold, since a part of it may be secret, and that is to be the same.
+    """A keyed hash of a value, by which a form names it: the value itself may hold secrets.
 
-    It is another for another value, in every process with the same secrets, and tells nobody what is hidden.
+    It is the same in every process with the same secrets, differs for other values, and reveals nothing.
     """
     return hmac.new("\0".join(secrets_of()).encode(), encode(value, sort_keys=True).encode(), "sha256").hexdigest()
 
 
 def pending_seal(pending: Pending, *, is_whole: bool = True) -> str:
-    """The seal of a call that waits and what crosses with it, as a form of a page that shows all of it sends it.
+    """The seal of a call that waits and of what crosses with it, for a page that shows all of it.
 
-    One that shows a part sends another, which can't approve it.
+    A page that shows a part uses another seal, which can't approve the call.
     """
     content = pending.call if not pending.crossing else [pending.call, *pending.crossing]
     return seal(content if is_whole else {"part": content})
 
 
 def unmasked(sent: Any, original: Any, extra: Iterable[str] = ()) -> Any:
-    """What a form has sent of a value that a page has shown: the value itself where nothing was changed.
+    """The value that a form has sent for one that a page has shown; the original, unmasked, if it wasn't changed.
 
     Raises:
-        IdeaError: it was changed beside something that is hidden, which would be lost.
+        IdeaError: it was changed, and masked parts of it would be lost.
     """
     text = encode(original)
     shown = masked(text, extra)

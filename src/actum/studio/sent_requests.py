@@ -1,4 +1,4 @@
-"""The requests of a run as the model got them, with what is new in each since the one before."""
+"""The requests of a run as they were sent, with what is new in each."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..schema.json import JsonObject, encode
 from .secrets import masked
 
 _MOST_TEXT = 60_000
-"""How many characters of a message are looked at and shown."""
+"""How many characters of a message are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPiece:
-    """A part of a text: what was there already is `same`, the rest is `new`; `gone` is what stood there before."""
+    """A part of a text that is `same` as before, `new`, or `gone`."""
 
     kind: str
     text: str
@@ -28,7 +28,7 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSent:
-    """A message of a request, in pieces. `is_same`: it is as it was in the request before."""
+    """A message of a request, in pieces. `is_same`: it is the same as in the request before."""
 
     role: str
     pieces: tuple[TextPiece, ...]
@@ -37,9 +37,9 @@ class MessageSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSent:
-    """A request: its messages, and its schema, None where that is the one before.
+    """A request: its messages and its schema.
 
-    `is_known` is false where it doesn't come out as it was sent: then nothing is shown of it.
+    `is_known` is false if it can't be made again as it was sent; then nothing of it is shown.
     """
 
     number: int
@@ -50,7 +50,7 @@ class RequestSent:
 
 
 async def _requests_of(run: Idea, name: str) -> tuple[RequestSent, ...]:
-    """Every request of a kept run, made again; no model is asked and no code is run.
+    """Every request of a kept run, made again without asking a model or running code.
 
     Raises:
         ActumError: its Idea has changed so much that they can't be made.
@@ -75,7 +75,7 @@ async def _requests_of(run: Idea, name: str) -> tuple[RequestSent, ...]:
 
 
 async def known_requests(run: Idea, name: str) -> tuple[RequestSent, ...]:
-    """The same; none where they can no longer be made, which is no reason not to show the run."""
+    """The requests of a kept run, or none if they can no longer be made: the run is shown anyway."""
     try:
         return await _requests_of(run, name)
     except (ActumError, ValueError):
@@ -93,13 +93,13 @@ def _message_sent(message: Any, before: Any) -> MessageSent:
 
 
 def sides(left: str, right: str) -> tuple[list[TextPiece], list[TextPiece]]:
-    """Two texts in pieces, each without what only the other has."""
+    """Two texts in pieces, each without the pieces that only the other has."""
     pieces = pieces_of(left, right)
     return [piece for piece in pieces if piece.kind != "new"], [piece for piece in pieces if piece.kind != "gone"]
 
 
 def pieces_of(older: str, text: str) -> list[TextPiece]:
-    """What both begin with, what has gone, what is new, and what both end with: in one pass over each."""
+    """The common start, the part that is gone, the part that is new, and the common end of two texts."""
     start = _common_start(older, text)
     end = min(_common_start(older[::-1], text[::-1]), len(older) - start, len(text) - start)
     parts = [
@@ -112,7 +112,7 @@ def pieces_of(older: str, text: str) -> list[TextPiece]:
 
 
 def _common_start(text: str, older: str) -> int:
-    """How many characters both begin with, found by halving: comparing is what is fast."""
+    """The length of the common start of two texts, by bisection, since comparing slices is fast."""
     low, high = 0, min(len(text), len(older))
     while low < high:
         middle = (low + high + 1) // 2

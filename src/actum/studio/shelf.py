@@ -1,4 +1,4 @@
-"""The Ideas of a folder, as the Studio lists and opens them: by their paths below it, and by no others."""
+"""The Ideas of a folder, listed and opened by their paths below it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_FILES = 2_000
 _MOST_DEPTH = 6
 _MOST_BYTES = 20_000_000
 _LONGEST = 200
-"""How many characters of what an Idea is for a list has."""
+"""How many characters of an Idea's description a list shows."""
 _TEXT_KINDS = frozenset({"text", "system", "user"})
 _TEXT_KEYS = ("text", "message")
 _SKIPPED = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
@@ -29,7 +29,7 @@ _SKIPPED = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdeaListed:
-    """An Idea of the list; `problem` says why one can't be read."""
+    """An Idea of the list; `problem` says why it can't be read."""
 
     key: str
     about: str = ""
@@ -40,7 +40,7 @@ class IdeaListed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalListed:
-    """An eval that was saved, and when, in seconds since the epoch."""
+    """A saved eval; `at` is when, in seconds since the epoch."""
 
     key: str
     folder: Path
@@ -49,19 +49,19 @@ class EvalListed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """Where Ideas are: a folder, and those that are served under a name."""
+    """Ideas of a folder, and Ideas that are served under a name."""
 
     folder: Path | None = None
     named: Mapping[str, Idea] = field(default_factory=dict[str, Idea])
 
     def listed(self) -> list[IdeaListed]:
-        """The Ideas, by name. A JSON file that isn't an Idea is left out; one that can't be read says so."""
+        """The Ideas by name. Files that aren't Ideas are left out; broken Ideas are listed with their problem."""
         ideas = [listed_as(name, idea) for name, idea in self.named.items()]
         for key, path in self._files():
             try:
                 idea = Idea.load(path)
             except IdeaError as error:
-                with suppress(OSError):  # which is gone, or isn't ours to read
+                with suppress(OSError):  # the file is gone, or can't be read
                     if _looks_like_idea(path):
                         ideas.append(IdeaListed(key=key, problem=error.message))
                 continue
@@ -72,15 +72,14 @@ class Shelf:
         return ideas
 
     def open(self, key: str) -> Idea:
-        """The Idea of a name of the list.
+        """The Idea with a name of the list.
 
         Raises:
             IdeaError: it isn't there, or can't be read.
         """
         if key in self.named:
             return self.named[key]
-        path = next((path for name, path in self._files() if name == key), None)
-        if path is None:
+        if (path := self.file(key)) is None:
             raise IdeaNotFound(f"the Idea {key} wasn't found")
         return Idea.load(path)
 
@@ -89,16 +88,16 @@ class Shelf:
         return None if key in self.named else next((path for name, path in self._files() if name == key), None)
 
     def evals(self) -> list[EvalListed]:
-        """The folders of evals below the folder, those that were saved last first."""
+        """The saved evals below the folder, the newest first."""
         evals = [
-            EvalListed(key=key.rstrip("/"), folder=here, at=(here / EVAL).stat().st_mtime)
-            for here, key, names in self._walk(_SKIPPED - {"out"})
-            if key and EVAL in names and _is_own_file(here / EVAL)
+            EvalListed(key=key.rstrip("/"), folder=folder, at=(folder / EVAL).stat().st_mtime)
+            for folder, key, names in self._walk(_SKIPPED - {"out"})
+            if key and EVAL in names and _is_own_file(folder / EVAL)
         ]
         return sorted(evals, key=lambda found: (-found.at, found.key))
 
     def eval(self, key: str) -> Path:
-        """The folder of an eval of that list.
+        """The folder of a saved eval.
 
         Raises:
             IdeaError: there is none.
@@ -110,15 +109,15 @@ class Shelf:
 
     @property
     def roots(self) -> Sequence[Path]:
-        """The folders that the Ideas lie in."""
+        """The folders of the Ideas."""
         return [] if self.folder is None else [self.folder]
 
     def _files(self) -> Iterator[tuple[str, Path]]:
-        """The files that may be Ideas, by their paths below the folder; no link is followed out of it."""
+        """The files that may be Ideas, by their paths below the folder; links aren't followed."""
         count = 0
-        for here, key, names in self._walk(_SKIPPED):
+        for folder, key, names in self._walk(_SKIPPED):
             for name in sorted(names):
-                path = here / name
+                path = folder / name
                 if not name.endswith(_SUFFIXES) or not _is_own_file(path):
                     continue
                 count += 1
@@ -127,21 +126,21 @@ class Shelf:
                 yield f"{key}{name}", path
 
     def _walk(self, skipped: Collection[str]) -> Iterator[tuple[Path, str, Sequence[str]]]:
-        """Each folder, what names of its files begin with, and the names in it; no link is followed."""
+        """Each folder, the prefix of its files' keys, and the names of its files; links aren't followed."""
         for at, folders, names in os.walk(self.folder) if self.folder is not None else ():
-            here = Path(at)
-            parts = here.relative_to(self.folder or here).parts
+            folder = Path(at)
+            parts = folder.relative_to(self.folder or folder).parts
             folders[:] = sorted(
-                folder for folder in folders if folder[0] != "." and folder not in skipped and len(parts) < _MOST_DEPTH
+                name for name in folders if name[0] != "." and name not in skipped and len(parts) < _MOST_DEPTH
             )
-            yield here, "".join(f"{part}/" for part in parts), names
+            yield folder, "".join(f"{part}/" for part in parts), names
 
 
 def _is_own_file(path: Path) -> bool:
-    """Whether there is a plain file that isn't too large; a pipe, say, would never end."""
+    """Whether it is a regular file that isn't too large; reading a pipe, for example, would never end."""
     try:
         status = path.lstat()
-    except OSError:  # it went while the folder was read
+    except OSError:  # it was deleted meanwhile
         return False
     return stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_BYTES
 
@@ -153,13 +152,13 @@ def _looks_like_idea(path: Path) -> bool:
 
 
 def listed_as(key: str, idea: Idea, version: str | None = None) -> IdeaListed:
-    """An Idea as it is listed; `version` is what it says of itself where nothing else is given."""
+    """An Idea as it is listed; `version` is by default its own."""
     shown = str(idea.meta.get("version", "")) if version is None else version
     return IdeaListed(key=key, about=clip(description_of(idea), _LONGEST), version=shown, has_plan=_has_plan(idea))
 
 
 def description_of(idea: SavedIdea) -> str:
-    """What an Idea is for: its own description, else the first that it says to the model; empty if it says nothing."""
+    """An Idea's description, else its first text for the model; empty if it has neither."""
     description = idea.meta.get("description")
     texts = (message.get(key) for message in idea.context if message.get("type") in _TEXT_KINDS for key in _TEXT_KEYS)
     return next((text.strip() for text in (description, *texts) if isinstance(text, str) and text.strip()), "")

@@ -1,4 +1,4 @@
-"""Server-Sent Events: how one is written, and a stream of them that pings and ends when the server does."""
+"""Server-Sent Events: their encoding, and a stream that sends pings and ends when the server stops."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..schema.json import Json, encode
 _LOG = logging.getLogger("actum.serving")
 PING = b": ping\n\n"
 PAUSE = 15.0
-"""Seconds of silence after which a ping is sent, so that nobody between takes the connection for dead."""
+"""Seconds of silence after which a ping is sent, so that no proxy takes the connection for dead."""
 
 _GRACE = 1.0
-"""How many seconds what is there already may take to be told once the server closes."""
+"""How many seconds frames that are ready may take once the server closes."""
 
 
 def event_frame(data: Json, *, event: str | None = None, id: int | str | None = None) -> bytes:
-    """One event. `id` is what a client sends as `Last-Event-ID` when it comes back."""
+    """An event as bytes. A client sends `id` as `Last-Event-ID` when it reconnects."""
     head = "" if id is None else f"id: {id}\n"
     head += "" if event is None else f"event: {event}\n"
     return f"{head}data: {encode(data)}\n\n".encode(errors="backslashreplace")
 
 
 class EventStream(StreamingResponse):
-    """An answer that is a stream of events, each a frame. It ends early, at an event's end, once `closing` is set."""
+    """A response that is a stream of events. Once `closing` is set, it ends after an event."""
 
     media_type = "text/event-stream"
 
@@ -39,7 +39,7 @@ class EventStream(StreamingResponse):
 
 
 async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, pause: float) -> AsyncGenerator[bytes]:
-    """The frames as they come, with pings between; once `closing` is set, those that are there still."""
+    """The frames as they come, with pings between; once `closing` is set, only those that are ready."""
     closed = asyncio.ensure_future(closing.wait())
     coming: asyncio.Future[bytes | None] | None = None
     try:
@@ -53,7 +53,7 @@ async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, paus
             if coming.done():
                 try:
                     frame, coming = coming.result(), None
-                except ActumError as error:  # who comes back goes on where it broke off, or is told why it can't
+                except ActumError as error:  # a client that reconnects resumes here, or gets the error
                     _LOG.warning("a stream ends early: %s", error)
                     return
                 if frame is None:

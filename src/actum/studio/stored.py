@@ -1,4 +1,4 @@
-"""The Ideas of a store, as the Studio lists and opens them: by their addresses, with their versions (X3, X4)."""
+"""The Ideas of a store, listed and opened by their addresses, with their versions (X3, X4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_VERSIONS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionListed:
-    """One version of an Idea in the store, and what it changes for those who use the one before."""
+    """A version of an Idea in the store, and how it changes the Idea for its users."""
 
     address: str
     note: str
@@ -29,14 +29,14 @@ class VersionListed:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The Ideas of the store at a place; looking makes none where there is none."""
+    """The Ideas of the store at a place; a store that doesn't exist isn't created."""
 
     place: str
 
     async def listed(self, words: str, start: int, most: int) -> tuple[Sequence[IdeaListed], int]:
-        """A page of those whose address these words are a part of, and how many there are.
+        """A page of the Ideas whose address contains these words, and how many there are.
 
-        There is one of each, on the main branch where it is there.
+        Each Idea is listed once, on the main branch if it has one.
         """
         if not self._exists:
             return (), 0
@@ -57,7 +57,7 @@ class Stored:
         """The Idea at an address.
 
         Raises:
-            IdeaError: there is none, or it isn't one.
+            IdeaError: there is none, or it can't be read.
         """
         address = parse_address(key)
         if not self._exists:
@@ -67,7 +67,7 @@ class Stored:
         return Idea.read(write_idea(text), str(entry.address))
 
     async def versions(self, path: object) -> Sequence[VersionListed]:
-        """The last versions of the Idea that calls itself so, the newest first; none where the store has none."""
+        """The last versions of the Idea with this path or address, the newest first; none if the store has none."""
         if not isinstance(path, str) or not self._exists:
             return ()
         try:
@@ -92,12 +92,12 @@ class Stored:
 
 
 def is_address(key: str) -> bool:
-    """Whether a key of the list is one of a store."""
+    """Whether a key of the list is an address in a store."""
     return key.startswith(SCHEME)
 
 
 def _keys(lines: Sequence[Line]) -> list[str]:
-    """The address of each Idea once; its branch is named where it isn't on the main one."""
+    """The address of each Idea, once; the branch is named unless it is the main one."""
     branches: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         branches.setdefault((line.domain, line.path), []).append(line.branch)

@@ -1,4 +1,4 @@
-"""A run as bars: its requests, the calls that start inside their answers, the delegates below them."""
+"""A run as bars: its requests, the calls of their answers, and the delegates of these."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..schema.quoting import printable
 from .notation import between, count, seconds
 
 _MOST_SINGLE = 24
-"""So many calls of one tool in a row are one bar."""
+"""More calls of one tool in a row than this are one bar."""
 _MOST_MARKS = 100
-"""So many calls at most are marked along a bar as they arrived."""
+"""How many arrivals of calls are marked along a bar at most."""
 _MOST_BELOW = 40
-"""How many bars of the delegates of one call are drawn."""
+"""How many bars are drawn below one call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One line of a timeline. `start` and `width` are seconds from its left; None where nothing is known of when.
+    """One line of a timeline. `start` and `width` are in seconds from its left; None if the time isn't known.
 
-    `place` names the call that it leads to, `arrived` is when a call was first heard of. `many` of them are this bar.
-    `marks` are when the calls of a request's answer arrived in its stream, `said` how many characters these have.
+    `place` names the call that it links to, `arrived` is when the call was streamed. The bar stands for `count` calls.
+    `marks` are the times at which the calls of an answer arrived in its stream, `characters` is their length.
     """
 
     kind: Literal["request", "call", "plan"]
@@ -47,14 +47,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The bars of a run, and how many seconds it took as a whole."""
+    """The bars of a run, and its duration in seconds."""
 
     bars: tuple[Bar, ...]
     total: float
 
 
 def timeline_of(account: Account, *, is_live: bool = False) -> Timeline:
-    """The timeline of a run. Where it isn't `is_live`, a request without an answer gets none any more."""
+    """The timeline of a run. Unless it `is_live`, a request without an answer has failed."""
     began = account.began or 0.0
     total = max((account.ended or began) - began, 0.001)
     drawing = _Drawing(began, account.ended or began, is_live)
@@ -85,7 +85,7 @@ class _Drawing:
                 yield from self._below(call)
 
     def _marks(self, answer: AnswerSeen) -> Iterator[float]:
-        """When calls of an answer arrived, as far as these times differ."""
+        """The times at which calls of an answer arrived, without those that would be drawn as one."""
         arrived = sorted(call.row.arrived for call in answer.calls if call.row.arrived is not None)
         last: float | None = None
         for time in arrived:
@@ -126,7 +126,7 @@ class _Drawing:
         )
 
     def _below(self, call: CallSeen) -> Iterator[Bar]:
-        """The requests and calls of a call's delegate, each below what led there, in the order of their times."""
+        """The requests and calls of a call's delegate, each below its parent, in the order of their times."""
         begins = {row.call: row.began or row.arrived or 0.0 for row in call.calls}
         lines = [(_path_of(row.call, begins, begins[row.call]), self._inner(row)) for row in call.calls]
         for number, row in enumerate(call.requests, 1):
@@ -161,7 +161,7 @@ class _Drawing:
         )
 
     def _width(self, began: float | None, ended: float | None, state: str) -> float:
-        """How long a bar is; that of what is under way still reaches to the end."""
+        """The width of a bar; an open one reaches to the end."""
         return between(began, self.ended if ended is None and state == "open" else ended) or 0.0
 
     def _from(self, time: float | None) -> float | None:
@@ -173,12 +173,12 @@ def _label(call: CallSeen) -> str:
 
 
 def _path_of(place: str, begins: Mapping[str, float], own_start: float) -> list[tuple[float, str]]:
-    """The calls that lead to a place, each with when it began: by this the lines below a call are in order."""
+    """The calls that lead to a place, each with its start: the sort key of the lines below a call."""
     steps = place.split("/")
     above = ["/".join(steps[: count + 1]) for count in range(len(steps) - 1)]
     return [*((begins.get(place_above, 0.0), place_above) for place_above in above), (own_start, place)]
 
 
 def _depth(place: str) -> int:
-    """How far in a place is: 1 for a call of the run itself."""
+    """The depth of a place: 1 for a call of the run itself."""
     return 1 + place.count("/") if place else 0

@@ -1,5 +1,5 @@
 """Forms made from JSON Schemas: fields that a server renders, read back into the value that they show.
 
-The fields are a view: `reading` takes what was posted for a value, and the validator alone says whether it fits, in the
-words of the command line. So what no field can show is shown as JSON, and nothing that a schema says is lost.
+The fields are only a view: `sent` reads a value from what was posted, and the validator says whether it fits, in the
+words of the command line. A schema that no field can show is shown as JSON, so nothing of it is lost.
 """

@@ -1,4 +1,4 @@
-"""A field of a form, and what is known of a schema that becomes one."""
+"""A field of a form, and the reading of the schema that it is made from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind = Literal["text", "lines", "number", "choice", "fixed", "object", "list", "
 
 
 class Absent:
-    """What stands where there is no value: null is one."""
+    """The type of `ABSENT`, for a missing value: null is a value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -24,19 +24,19 @@ class Absent:
 
 ABSENT: Final = Absent()
 MOST_DEPTH = 12
-"""How deep fields nest; what lies deeper is shown as JSON."""
+"""How deep fields nest; deeper values are shown as JSON."""
 _MOST_VARIANTS = 200
 _MOST_INITIAL = 500
-"""So many parts at most has a value that nobody has filled in yet."""
+"""How many parts an initial value has at most."""
 _DATA = {"base64", "base64url"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """One field. `name` is what it is posted under, behind a letter for what of it is meant (see `reading`).
+    """A field of a form. It is posted under its `name`, after a letter (see `sent`).
 
-    `options` are what a choice or a union offers, `chosen` the index of the one that is; `children` the fields within.
-    `is_there` is false for an optional object or list that has no value; `can_go` says whether it may be left out.
+    `options` are those of a choice or a union, `chosen` the index of the current one; `children` are the fields within.
+    `is_there` is false for an optional object or list without a value; `can_go` says whether it may be left out.
     """
 
     kind: Kind
@@ -64,7 +64,7 @@ class FormField:
 
     @property
     def id(self) -> str:
-        """What labels refer to it by."""
+        """The id that labels refer to."""
         return "f" + "".join(character if character.isalnum() else f"_{ord(character):x}_" for character in self.name)
 
     @property
@@ -74,13 +74,13 @@ class FormField:
 
 
 class Schemas:
-    """The schemas of one document: what a reference leads to, and the parts that a field is made of."""
+    """The schemas of one document, with references followed and variants listed."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
 
     def of(self, schema: Any) -> JsonObject:
-        """A schema with its reference followed and its `allOf` taken together, as far as fields can show that."""
+        """A schema with its reference followed and its `allOf` merged, as far as fields can show that."""
         schema = followed(schema, self._root)
         parts: Any = schema.get("allOf")
         if not is_list(parts) or not parts:
@@ -91,7 +91,7 @@ class Schemas:
         return whole
 
     def accepts(self, schema: JsonObject, value: Any) -> bool:
-        """Whether a part of the document takes a value, with what that refers to."""
+        """Whether a schema of the document accepts a value."""
         root: JsonObject = self._root if is_object(self._root) else {}
         try:
             return Validator({**definitions_of(root), **schema}).accepts(value)
@@ -99,7 +99,7 @@ class Schemas:
             return False
 
     def variants(self, schema: JsonObject) -> list[JsonObject]:
-        """The schemas that a value may have one of, those of a union in a union among them; empty where it is one."""
+        """The alternatives of a schema, with nested unions flattened; empty if it has none."""
         variants, waiting = list[JsonObject](), self._options(schema)[::-1]
         for _ in range(_MOST_VARIANTS):
             if not waiting:
@@ -108,10 +108,10 @@ class Schemas:
             inner = self._options(variant)
             waiting += inner[::-1]
             variants += [] if inner else [variant]
-        return []  # it leads to itself, or to more than anybody would choose from: it is shown as JSON
+        return []  # it is recursive, or has too many: it is shown as JSON
 
     def _options(self, schema: JsonObject) -> list[JsonObject]:
-        """What a schema itself says that a value may be, with what it says of all of them."""
+        """The alternatives of a schema itself, each merged with the rest of it."""
         for key in ("anyOf", "oneOf"):
             options: Any = schema.get(key)
             if is_list(options) and options:
@@ -124,7 +124,7 @@ class Schemas:
 
 
 def _merged(first: JsonObject, second: JsonObject) -> JsonObject:
-    """Two schemas that both hold, as one."""
+    """One schema for two that both hold."""
     whole = {**first, **second}
     for key in ("properties", "$defs"):
         if is_object(mine := first.get(key)) and is_object(theirs := second.get(key)):
@@ -135,7 +135,7 @@ def _merged(first: JsonObject, second: JsonObject) -> JsonObject:
 
 
 def field_kind(schema: JsonObject) -> Kind:
-    """What kind of a field shows values of a schema that has no variants."""
+    """The kind of field for a schema without variants."""
     if "const" in schema:
         return "fixed"
     if is_list(schema.get("enum")):
@@ -169,7 +169,7 @@ def choices_of(schema: JsonObject) -> list[Any]:
 
 
 def prefix_of(schema: JsonObject) -> list[Any]:
-    """The schemas of the first items of a list, where each has its own."""
+    """The schemas of the first items of a list, if they have their own."""
     prefix: Any = schema.get("prefixItems")
     return prefix if is_list(prefix) else []
 
@@ -181,14 +181,14 @@ def item_of(schema: JsonObject, at: int) -> Any:
 
 
 def first_of(variants: Sequence[JsonObject]) -> int:
-    """The variant that a new value is of: the first; null before one with parts, which may hold the same once more."""
+    """The variant of a new value: the first, but null before an object or a list, which may be recursive."""
     if field_kind(variants[0]) in {"object", "list"}:
         return next((at for at, variant in enumerate(variants) if variant.get("type") == "null"), 0)
     return 0
 
 
 def initial(schemas: Schemas, schema: Any, depth: int = 0, left: Iterator[int] | None = None) -> Any:
-    """What a new value begins as: its default, else what of it can't be otherwise; ABSENT where that is nothing."""
+    """The initial value of a schema: its default, else its fixed and required parts; ABSENT if there are none."""
     schema = schemas.of(schema)
     left = iter(range(_MOST_INITIAL)) if left is None else left
     if "default" in schema:

@@ -1,4 +1,4 @@
-"""From a schema, a value and what is wrong with that to the fields of a form."""
+"""From a schema, a value and its problems to the fields of a form."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TYPES: Mapping[str, str] = {
 _LIMITS = {"minLength": "minlength", "maxLength": "maxlength", "minimum": "min", "maximum": "max"}
 _MOST_ITEMS = 200
 _MOST_FIELDS = 2_000
-"""So many fields at most has a form; what is left is shown as JSON."""
+"""How many fields a form has at most; the rest is shown as JSON."""
 
 
 def form_of(
     schema: Any, value: Any = fields.ABSENT, problems: Mapping[str, Sequence[str]] | None = None
 ) -> fields.FormField:
-    """The form of a schema with a value; `problems` are what is wrong, by JSON pointer."""
+    """The form of a schema with a value; `problems` are its errors, by JSON pointer."""
     schemas, problems_at = fields.Schemas(schema), dict(problems or {})
     form = _Building(schemas, problems_at).field(schema, value, (), "Input", is_required=True)
     names = {field.name for field in _all_fields(form)}
@@ -44,16 +44,16 @@ def _all_fields(form: fields.FormField) -> Iterator[fields.FormField]:
 
 
 def _nearest(at: str, names: set[str]) -> str:
-    """The field that shows what is at a pointer: where that has none of its own, the one around it."""
+    """The field for a JSON pointer, or else the nearest one around it."""
     while at and at not in names:
         at = at.rpartition("/")[0]
     return at
 
 
 def problems_of(schema: Any, value: Any) -> dict[str, list[str]]:
-    """What is wrong with a value, by the JSON pointer of where, in the words of the command line.
+    """The errors of a value, by JSON pointer, in the words of the command line.
 
-    What is missing is told at the member that is missing.
+    A missing member is reported at its own pointer.
     """
     problems: dict[str, list[str]] = {}
     for path, message, missing in Validator(schema).problems(value):
@@ -110,7 +110,7 @@ class _Building:
         if kind == "text" and isinstance(value, str) and "\n" in value:
             kind = "lines"
         if kind in {"text", "lines"} and not (value is fields.ABSENT or _is_plain(value)):
-            kind = "json"  # it is shown as what it is, with what is wrong with it, or would steer who reads it
+            kind = "json"  # it has the wrong type, or characters that could mislead a reader
         is_text = schema.get("type") == "string"
         limits = {name: schema[key] for key, name in _LIMITS.items() if key in schema and is_text == ("ength" in key)}
         if schema.get("type") == "integer":
@@ -181,7 +181,7 @@ class _Building:
         )
 
     def _variant_of(self, variants: list[JsonObject], value: Any) -> int:
-        """The variant that a value is of: the first that takes it, else the first that is like it."""
+        """The variant of a value: the first that accepts it, else the first that it resembles."""
         if value is fields.ABSENT:
             return fields.first_of(variants)
         for at, variant in enumerate(variants):
@@ -195,21 +195,21 @@ def _is_plain(value: Any) -> bool:
 
 
 def _fixed(schema: JsonObject) -> JsonObject:
-    """The members that a schema fixes, by which its variants are told apart."""
+    """The constant members of a schema, which distinguish variants."""
     properties: Any = schema.get("properties")
     members = properties.items() if is_object(properties) else ()
     return {name: member["const"] for name, member in members if is_object(member) and "const" in member}
 
 
 def _outline(schema: JsonObject) -> JsonObject:
-    """What of a schema says which variant it is: its type, and its fixed members."""
+    """The part of a schema that identifies a variant: its type and its constant members."""
     fixed = _fixed(schema)
     shape: JsonObject = {"properties": {name: {"const": item} for name, item in fixed.items()}, "required": list(fixed)}
     return {**shape, "type": schema["type"]} if "type" in schema else shape
 
 
 def _variant_label(schema: JsonObject, at: int) -> str:
-    """What a variant is called: its title, its fixed members, its type."""
+    """The label of a variant: its title, its constant members, or its type."""
     if schema.get("title"):
         return printable(str(schema["title"]))
     if "const" in schema:

@@ -1,7 +1,7 @@
-"""From what a form has posted back to its value. What doesn't read as its type stays text, and the validator says so.
+"""From a posted form to its value. Text that can't be read as its type stays text, and the validator reports it.
 
-A field posts under its JSON pointer behind a letter: `v` its text, `c` which choice, `u` which variant, `n` how many
-items, `p` that it is there, `e` that an empty text is one, `x` what of an object has no field, `f` a file.
+A field posts under its JSON pointer after a letter: `v` its text, `c` the choice, `u` the variant, `n` the number of
+items, `p` that it is there, `e` that an empty text is a value, `x` the members without a field, `f` a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_ITEMS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """What was posted: texts by name, files by name with their media type and content."""
+    """A posted form: texts by name, and files by name."""
 
     texts: Mapping[str, str]
     files: Mapping[str, list[Upload]] = field(default_factory=dict[str, "list[Upload]"])
@@ -37,7 +37,7 @@ class Upload:
 
 
 def posted_value(schema: Any, posted: Posted) -> Any:
-    """The value of a form, with the item or member that a button of it adds or takes away; ABSENT where nothing was
+    """The value of a form, with the item or member that its button adds or removes; ABSENT if nothing was
     filled in."""
     return _Reading(Schemas(schema), posted).read(schema, (), is_required=True)
 
@@ -46,7 +46,7 @@ class _Reading:
     def __init__(self, schemas: Schemas, posted: Posted) -> None:
         self._schemas, self._posted = schemas, posted
         self._do = posted.texts.get("do", "")
-        """The button: `add:/tags` and `drop:/tags/0` name the field that it is about."""
+        """The button: `add:/tags` and `drop:/tags/0` name a field."""
 
     def _text(self, letter: str, path: Path) -> str | None:
         return self._posted.texts.get(f"{letter}{pointer(path)}")
@@ -59,7 +59,7 @@ class _Reading:
         return self._with_item(schema, value) if path and self._do == f"add:{pointer(path)}" else value
 
     def _with_item(self, schema: JsonObject, value: Any) -> Any:
-        """The value of a field to which something was added: it begins, and a list has one item more."""
+        """The value of a field after its add button: an initial value, or a list with one more item."""
         variants = self._schemas.variants(schema)
         if value is ABSENT and (value := initial(self._schemas, schema)) is ABSENT:
             value = _empty(variants[0] if variants else schema)
@@ -80,7 +80,7 @@ class _Reading:
             if chosen is None:
                 return ABSENT
             variant = variants[chosen]
-            if before is not None and before != text:  # another one was chosen: it begins anew
+            if before is not None and before != text:  # another variant was chosen
                 start = initial(self._schemas, variant)
                 return {} if start is ABSENT and field_kind(variant) == "object" else start
             return self._read(self._schemas.of(variant), path, is_required=True)
@@ -149,11 +149,11 @@ def _number(text: str | None) -> Any:
 
 
 def _json(text: str) -> Any:
-    """A JSON text as its value, else as a text: the validator says that it is none."""
+    """The value of a JSON text, else the text itself, which the validator refuses."""
     return decoded(text, text) if text.strip() else ABSENT
 
 
 def _empty(schema: JsonObject) -> Any:
-    """What a value of a schema is that nobody has filled in yet."""
+    """The empty value of a schema."""
     kind = field_kind(schema)
     return {} if kind == "object" else [] if kind == "list" else "" if kind in {"text", "lines"} else None
