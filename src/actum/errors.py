@@ -13,7 +13,7 @@ OUTCOMES: Sequence[Outcome] = ("unknown", "unusable", "failed", "not made")
 LONGEST_MESSAGE = 4_000
 """How many characters of a message are kept: it goes into the context, whoever wrote it."""
 _SHORTEST_SECRET = 4
-"""What is shorter may stand in a message for other reasons."""
+"""Shorter texts may stand in a message for other reasons."""
 
 
 class ActumError(Exception):
@@ -51,7 +51,7 @@ class ActumError(Exception):
         return self.message
 
     def add(self, words: str) -> None:
-        """Say more behind what it says."""
+        """Add words to the message."""
         self.message += words
         self.args = (self.message,)
 
@@ -74,7 +74,7 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
 
 
 def concealed(text: str, secrets: Iterable[object]) -> str:
-    """A text without what was said in confidence; the longest first, since one may be part of another."""
+    """A text without secrets; the longest are replaced first, since one may be part of another."""
     for secret in sorted((it for it in secrets if isinstance(it, str)), key=len, reverse=True):
         text = text.replace(secret, "•••") if len(secret) >= _SHORTEST_SECRET else text
     return text
@@ -86,11 +86,11 @@ _SOME_CODES = {
     *("model_forbidden", "model_rate_limit", "model_truncated", "model_unknown"),
     *("model_recording", "model_refused", "model_rejected", "model_script_exhausted", "model_server", "model_timeout"),
 }
-"""The codes of this list that an error is given when it is made; the others are those of its class."""
+"""The codes that are given to an error when it is made; all others are those of its class."""
 
 
 def code_of(error: ActumError) -> str:
-    """The kind of a failure by the runtime's own list, whatever code a tool or a server has given it."""
+    """The runtime's own code for a failure, whatever code a tool or a server has given it."""
     if error.code in _SOME_CODES:
         return error.code
     return next(str(kind.__dict__["code"]) for kind in type(error).__mro__ if kind.__module__ == __name__)

@@ -335,7 +335,7 @@ def _agent_for(agent: Runner, idea: Idea, name: str, deps: Any) -> Agent:
 
 
 def _at(file: str | Path, act: Callable[[Run], Awaitable[T]]) -> T:
-    """What something comes to that is done with the run in a file."""
+    """The result of an action on the run in a file."""
 
     async def do() -> T:
         async with run_in_file(file) as run:

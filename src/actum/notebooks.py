@@ -30,7 +30,7 @@ MOST_BYTES = 50_000
 _MOST_ROWS, _MOST_CHARACTERS, _MOST_VERTICES = 60, 160, 40
 _TABLE = 'style="border-spacing:1em 0;font-family:system-ui,sans-serif"'
 _CELL = 'style="text-align:left;vertical-align:top"'
-"""Notebooks have a style of their own for the cells of tables: numbers, to the right."""
+"""Notebooks style the cells of tables themselves: as numbers, to the right."""
 
 
 def bundle(shown: object) -> dict[str, str]:

@@ -154,7 +154,7 @@ class Span(Tracer, Protocol):
 
 
 async def within(span: Span, work: Awaitable[T]) -> T:
-    """Do work with its span current, which ends if that fails; how else it ends, its caller says."""
+    """Do work with its span current. If the work fails, the span is ended here; otherwise the caller ends it."""
     try:
         with span.current():
             return await work
@@ -164,5 +164,5 @@ async def within(span: Span, work: Awaitable[T]) -> T:
 
 
 def ending_of(error: BaseException, usage: Usage | None = None) -> Failed | Cancelled:
-    """How a span ends whose work has raised this: it failed, unless it was cancelled or the process is about to end."""
+    """The end of a span whose work has raised: it failed, unless it was cancelled or the process is about to end."""
     return Failed(error, usage) if isinstance(error, Exception) else Cancelled()

@@ -108,7 +108,7 @@ class Course:
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Course:
-        """What is known of a run says of its course; what isn't as a run writes it is passed over."""
+        """The course in what is known of a run; malformed rows are left out."""
         rows: Any = about.get(COURSE)
         entries = [entry for entry in rows if is_object(entry)] if is_list(rows) else []
         calls = [row for entry in entries if is_place(entry.get("call")) and (row := _read(CallRow, entry)) is not None]
@@ -122,12 +122,12 @@ class Sums:
 
     usage: Usage = field(default_factory=Usage)
     before: Usage = field(default_factory=Usage)
-    """What of that no limit counts: earlier turns of a conversation, and what was before the limits began anew."""
+    """The part that no limit counts: earlier turns of a conversation, and what came before the limits began anew."""
     makers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def of(cls, about: Mapping[str, Any], entries: Iterable[Mapping[str, Any]] = ()) -> Sums:
-        """What is known of a run says of them, or what its record has told of them last."""
+        """The sums in what is known of a run, or the last ones in the entries of its record."""
         sums = about
         for entry in entries:
             sums = entry if COURSE in entry and "usage" in entry else sums
@@ -153,9 +153,9 @@ class Sums:
         return replace(self, before=self.usage)
 
     def so_far(self, counted: Usage, makers: Mapping[str, str]) -> Sums:
-        """The same once its limits count so much, with who has carried calls out since; itself if it knew all that."""
+        """The sums with what the limits count by now and who has carried calls out since; itself if nothing is new."""
         if counted == self.counted and makers.items() <= self.makers.items():
-            return self  # asked at every event, and few change anything
+            return self  # called at every event, few of which change anything
         return replace(self, usage=self.before + counted, makers={**self.makers, **makers})
 
 
@@ -165,7 +165,7 @@ def course_entry(rows: Iterable[JsonObject], sums: Sums | None = None) -> JsonOb
 
 
 def noted_rows(before: Any, entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
-    """The rows that are known, and those that a record has told since: of a call, the last one counts."""
+    """The known rows with those that a record has added since; of a call, the last row counts."""
     rows: list[Any] = list(before) if is_list(before) else []
     for entry in entries:
         noted: Any = entry.get(COURSE)
@@ -179,7 +179,7 @@ def noted_rows(before: Any, entries: Iterable[Mapping[str, Any]]) -> list[JsonOb
 
 
 def derived_rows(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
-    """What a record itself says of the course, by the times of its entries: all there is while a run runs."""
+    """The rows that follow from the times of a record's entries; while a run runs there are no others."""
     calls: dict[str, JsonObject] = {}
     requests: dict[int, JsonObject] = {}
     for entry in entries:
@@ -200,7 +200,7 @@ def derived_rows(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
 
 
 def _settled(entry: Mapping[str, Any]) -> str | None:
-    """The place of the call that an entry says has ended; of an item, none."""
+    """The place of the call that has ended by an entry; None for an item's."""
     message: Any = entry.get("message")
     place: Any = entry.get("failed")
     if is_object(message) and ("_call" in message or message.get("type") == "error"):
@@ -209,7 +209,7 @@ def _settled(entry: Mapping[str, Any]) -> str | None:
 
 
 def whole_course(entries: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
-    """All that a record says of the course: what was noted, and where nothing was, what its entries say."""
+    """The whole course in a record: the rows that were noted, and derived ones where none were."""
     noted = noted_rows([], entries)
     requests = {(row.get("within", ""), row.get("request")) for row in noted if "request" in row}
     derived = [row for row in derived_rows(entries) if "call" in row or ("", row.get("request")) not in requests]
@@ -217,7 +217,7 @@ def whole_course(entries: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
 
 
 def is_note(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of a record is about a run rather than of it: recovering its context needs none of these."""
+    """Whether an entry of a record is only about a run, so that recovering its context doesn't need it."""
     return "tick" in entry or COURSE in entry
 
 

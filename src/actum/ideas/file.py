@@ -41,7 +41,7 @@ def plan_of(solution: JsonObject | None, meta: JsonObject | None = None) -> list
     if solution is None:
         return []
     plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
-    if RUN in (meta or {}):  # a run has written down what its model answered (S9)
+    if RUN in (meta or {}):  # a run has noted its model's answer (S9)
         plan[BY] = "model"
     return [as_it_is(plan if solution.get("output") is None else {**plan, "output": solution["output"]})]
 
@@ -82,7 +82,7 @@ def read_idea(text: str, name: str) -> IdeaText:
 
 
 def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> IdeaText:
-    """An Idea given as a dict: judged as one in a file is, but that its schema may be a type, and be all of it.
+    """An Idea given as a dict: judged like a file, but its schema may be a type, and its only member.
 
     `kinds` and `data_kinds` are the types and kinds of messages that are registered.
 
@@ -107,7 +107,7 @@ def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[s
 
 
 def malformed(value: JsonObject) -> Iterator[tuple[str, str]]:
-    """What of an object isn't as an Idea has it: the members that it doesn't have, or that are of another kind."""
+    """The members of an object that an Idea doesn't have, or has with another type; each with what is wrong."""
     for key in value:
         if key not in _KEYS and not key.startswith("$"):
             yield key, f"an Idea has no {key!r}; it has {', '.join(_KEYS)}"
@@ -152,7 +152,7 @@ class _Malformed(IdeaError):
 
     def __init__(self, at: Sequence[str | int], message: str, index: int | None = None) -> None:
         super().__init__(message)
-        self.at, self.path, self.index = at, ".".join(map(str, at)) or None, index  # its message says where already
+        self.at, self.path, self.index = at, ".".join(map(str, at)) or None, index  # the message says where already
 
 
 def write_idea(idea: IdeaText) -> str:
@@ -182,8 +182,8 @@ _LEFT = frozenset({"approval", "error", "output", "suspended"})
 def identified(messages: Iterable[JsonObject], meta: JsonObject) -> list[JsonObject]:
     """The messages of an Idea with its `meta` among them.
 
-    A `meta` message of theirs decides, unless it is an older version of the same identity. What a run has left is
-    given back as it is: messages are counted in it.
+    A `meta` message among them counts, unless it is an older version of the same identity. Messages that a run has
+    left are returned as they are, since they are counted.
     """
     identified = list(messages)
     identity = {key: value for key, value in meta.items() if key != RUN}

@@ -32,7 +32,7 @@ class IdeaConfig:
             return cls(said=_judged(config))
         except SchemaError as error:
             failure = IdeaError(f"{name}: {error.message}")
-            failure.path = error.path or "config"  # its message says where already
+            failure.path = error.path or "config"  # the message says where already
             raise failure from None
 
     @property
@@ -66,7 +66,7 @@ class IdeaConfig:
         return Limits.of(self.said["limits"]) if "limits" in self.said else None
 
     def of(self, standing: Standing) -> IdeaConfig:
-        """What of it counts; what counts by grant is in it, too: see `asked`."""
+        """The fields that count for a standing, including those that count by grant (see `asked`)."""
         counts = {key: value for key, value in self.said.items() if getattr(FIELDS[key].weights, standing) != "no"}
         return IdeaConfig(said=counts)
 
@@ -90,7 +90,7 @@ class IdeaConfig:
         inherited: JsonObject = {"tools": ()} if self.model is not None else {"tools": (), "settings": caller.settings}
         whole: JsonObject = {**inherited, **self.fields, **bounds}
         if caller.sealed:
-            whole["sealed"] = True  # what a sealed run has brought stays sealed below (S10)
+            whole["sealed"] = True  # what a sealed run has brought stays sealed in its delegates (S10)
         return Config(**whole)
 
 

@@ -30,7 +30,7 @@ def laid_out(value: JsonObject) -> str:
 
 
 def folded(value: Json) -> str:
-    """A value as text in the same way: on one line where it fits."""
+    """A value as text in the same layout: on one line if it fits."""
     return _on_one_line(value, _WIDTH) or _text(value, "", 0)
 
 
@@ -164,7 +164,7 @@ _CLOSING = ("]", "}", "<block end>")
 
 
 def _check_tokens(tokens: Iterable[Any]) -> None:
-    """Refuse what would make a small file huge, which JSON can't, and what nests so deep that reading is quadratic."""
+    """Refuse aliases, which could make a small file huge, and nesting so deep that reading takes quadratic time."""
     depth = 0
     for token in tokens:
         if token.id == "<alias>":
@@ -182,7 +182,7 @@ _RESOLVED = (
     ("int", rf"-?{_WHOLE}", [*"-0123456789"]),
     ("float", rf"-?(?:\.[0-9]+|{_WHOLE}(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", [*"-.0123456789"]),
 )
-"""The plain words that are no texts, with what they may begin with; the first that fits counts."""
+"""The plain words that aren't texts, with their possible first characters; the first match counts."""
 
 
 @cache
@@ -201,7 +201,7 @@ def _loader() -> Any:
 
 
 def _constructed(loader: Any, node: Any) -> object:
-    """The values of a document; PyYAML's constructors take for granted that a value fits the tag that it is given."""
+    """The values of a document; PyYAML's constructors assume that a value fits its tag."""
     try:
         return loader.construct_document(node)
     except (LookupError, AttributeError, TypeError):
@@ -209,7 +209,7 @@ def _constructed(loader: Any, node: Any) -> object:
 
 
 def _take_keys(root: Any) -> None:
-    """Take keys as texts whatever they look like; refuse one that occurs twice: YAML would silently take the last."""
+    """Make all keys texts, whatever they look like; refuse one that occurs twice, of which YAML takes the last."""
     waiting: list[Any] = [root]
     while waiting:
         node = waiting.pop()
@@ -221,7 +221,7 @@ def _take_keys(root: Any) -> None:
         keys: set[str] = set()
         for key, _ in node.value:
             if key.id != "scalar":
-                continue  # which no object can have: constructing it fails
+                continue  # no JSON key: constructing the document fails
             if key.value in keys:
                 raise NotYaml(f"the key {key.value!r} occurs twice in one object{_at(key.start_mark)}")
             keys.add(key.value)

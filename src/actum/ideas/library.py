@@ -18,7 +18,7 @@ from .store import FIRST, MAIN, Address, ChangeKind, Draft, Line, Store, StoredV
 
 _ORDER: tuple[ChangeKind, ...] = ("none", "solution", "compatible", "breaking")
 _SAME: ChangeKind = "solution"
-"""The kind if both schemas are the same and something else isn't."""
+"""The kind of a change that leaves both schemas the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def _other_changes(old: IdeaText, new: IdeaText) -> Iterator[str]:
 
 
 _MOST_TRIES = 1_000
-"""How often another writer may be first before that is an error."""
+"""How often another writer may be faster before saving fails."""
 _CREATION = Change(kind="none", reasons=("it is new",))
 
 
@@ -212,7 +212,7 @@ _IDENTITY = ("domain", "path", "version", "branches", "createdAt")
 
 
 def _without_identity(idea: IdeaText) -> IdeaText:
-    """What is compared: what the store itself adds to an Idea is not a change."""
+    """An Idea without what the store itself adds, which is no change."""
     meta = {key: value for key, value in idea.meta.items() if key not in _IDENTITY}
     return replace(idea, meta=meta)
 

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 from ..errors import IdeaError
 
 ChangeKind: TypeAlias = Literal["none", "solution", "compatible", "breaking"]
-"""By how much a version differs from the one before, for those who call it."""
+"""How much a version differs from the one before, for its callers."""
 
 _NUMBERS = re.compile(r"(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){0,2}")
 

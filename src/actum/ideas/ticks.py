@@ -85,7 +85,7 @@ APPROVE = "approve"
 ID = "id"
 """The member that says which run it is: the log beside the file says it, too."""
 TOOLS = "tools"
-"""The member that says by what the tools were known whose calls it has made."""
+"""The member with the digests of the tools whose calls it has made."""
 _MEMBERS: Sequence[tuple[str, type, str]] = (
     (ID, str, "a text"),
     ("ticks", list, "a list of ticks"),
@@ -97,13 +97,13 @@ _MEMBERS: Sequence[tuple[str, type, str]] = (
 
 
 def begun_with(meta: Mapping[str, Any]) -> JsonObject:
-    """What an Idea's meta says of who decides on its calls, as a member of what is known of a run; empty if nothing."""
+    """Who decides on an Idea's calls by its meta, as a member for what is known of a run; empty if it doesn't say."""
     about: Any = meta.get(RUN)
     return {APPROVE: about[APPROVE]} if is_object(about) and APPROVE in about else {}
 
 
 def passed_on(meta: Mapping[str, Any]) -> JsonObject:
-    """The meta of an Idea for a run that goes on from it: of this one's run it says who decides, and nothing else."""
+    """The meta of an Idea for a run that continues it: of the earlier run, only who decides is kept."""
     rest = {key: value for key, value in meta.items() if key != RUN}
     return {**rest, RUN: begun} if (begun := begun_with(meta)) else rest
 
@@ -133,7 +133,7 @@ def tick_entry(ticks: Sequence[Tick]) -> JsonObject:
 
 
 def noted_ticks(before: Sequence[JsonObject], noted: Iterable[Any]) -> list[JsonObject]:
-    """The ticks of a run as it notes them: those that are known, and what its record has told of them since.
+    """The noted ticks of a run: the known ones, updated by what its record has added since.
 
     Raises:
         ValueError: a request has another number than the one behind those before it.
@@ -192,13 +192,13 @@ def spans(ticks: Sequence[Tick], length: int) -> Iterator[tuple[int, Tick, int]]
 
 
 def request_digest(messages: Sequence[Mapping[str, Any]], schema: str) -> str:
-    """What a request is known by: the SHA-256 of its messages and its schema, which is compact JSON, in hex."""
+    """A request's digest: the SHA-256 in hex of its messages and its schema, which is compact JSON."""
     sent = encode([_sent(message) for message in messages])
     return hashlib.sha256(f"[{sent},{schema}]".encode()).hexdigest()
 
 
 def _sent(message: Mapping[str, Any]) -> JsonObject:
-    """A message without where on this machine its files lie."""
+    """A message without the location of its files on this machine."""
     sent: JsonObject = {"role": message["role"], "content": message["content"]}
     if is_object(media := message.get("media")):
         sent["media"] = {key: value for key, value in media.items() if key != "origin"}
@@ -221,7 +221,7 @@ def answers_of(ticks: Sequence[Tick]) -> list[Authored]:
 
 
 def solutions_of(ticks: Sequence[Tick], course: Course, instances: Sequence[str]) -> list[Solution[Any]]:
-    """The answers of a run as it gives them back; the cost of one that its course doesn't tell is unknown."""
+    """The answers of a run as solutions; a cost that its course doesn't hold is unknown."""
     spent = {row.answer: row.spent for row in course.requests if not row.within and row.answer is not None}
     answered = zip((tick.answer for tick in ticks if tick.answer is not None), answers_of(ticks), strict=True)
     return [

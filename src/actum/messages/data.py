@@ -56,7 +56,7 @@ def _show(message: JsonObject, view: View) -> Iterable[Block]:
         case "item":
             return  # the result of the call for all items shows it
         case "skip":
-            if "_when" in message["_call"]:  # else an alternative that was not taken, which nobody needs to know
+            if "_when" in message["_call"]:  # otherwise it is an alternative that wasn't taken, which needn't be shown
                 yield Block("user", f"{BLOCK_SIGIL}skipped {encode(view.call(message))}", Volatility.APPENDED)
         case None:
             kind = view.kind_of(message)

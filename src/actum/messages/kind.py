@@ -36,17 +36,17 @@ class Block:
 
 
 def of_origin(message: JsonObject) -> Volatility:
-    """What calls have written comes after all that the author wrote, which is frozen."""
+    """The volatility of a message: what the author wrote is frozen, what calls have written comes after it."""
     return Volatility.APPENDED if "_call" in message else Volatility.FROZEN
 
 
 Trace: TypeAlias = Literal["result", "item", "skip", "record"]
-"""What a call without an output path leaves: its result, that for one item of a list, that it was skipped, or only that
-it was made."""
+"""What a call without an output path leaves: its result, the result for one item of a list, or only a record that it
+was skipped or made."""
 
 
 class View(Protocol):
-    """What showing a message may ask of the context that it is part of; one rendering has one view."""
+    """What a message may ask of its context while it is shown; each rendering has one view."""
 
     @property
     def instances(self) -> Sequence[str]:
@@ -66,7 +66,7 @@ class View(Protocol):
         ...
 
     def failed(self, message: JsonObject) -> str:
-        """How the call behind a result has failed, where something stands for that; else nothing."""
+        """How the call behind a result has failed, if its `_else` stands for it; else empty."""
         ...
 
     def call(self, message: JsonObject) -> JsonObject:
@@ -74,15 +74,15 @@ class View(Protocol):
         ...
 
     def error(self, message: JsonObject) -> str:
-        """What is told of an error."""
+        """The text of an error as it is shown."""
         ...
 
     def output(self, message: JsonObject) -> str:
-        """What is told of an output that was delivered."""
+        """The text of a delivered output as it is shown."""
         ...
 
     def clipped(self, message: JsonObject) -> str:
-        """The value of a result as it is shown: what is long is cut, with its size."""
+        """The value of a result as it is shown: a long one is cut, with its size."""
         ...
 
     def is_first(self, kind: str) -> bool:
@@ -98,7 +98,7 @@ class View(Protocol):
         ...
 
     def written(self, kind: str) -> Iterable[str]:
-        """What is told, in addition to the value, of what calls have written of a data kind."""
+        """What is shown, in addition to the value, of what calls have written to a data kind."""
         ...
 
     def value(self, kind: str, instance: str | None = None) -> Any:
@@ -122,10 +122,10 @@ class Key:
     types: tuple[JsonType, ...] = ()
     choices: tuple[str, ...] = ()
     items: JsonObject | None = None
-    """The published schema of a list's items; whoever reads them judges them."""
+    """The published schema of a list's items, which are judged where they are read."""
     is_required: bool = False
     members: Mapping[str, Key] = field(default_factory=dict[str, "Key"])
-    """What is known of the members of an object; others it may have, too."""
+    """The known members of an object, which may have others, too."""
 
     def takes(self, value: object) -> bool:
         """Whether the key may have this value."""
@@ -152,7 +152,7 @@ class Kind:
     one_of: tuple[str, ...] = ()
     """Keys of which a message has exactly one; none of them may be null."""
     judge: Callable[[JsonObject], str | None] | None = None
-    """What else is wrong with the form of a message whose keys are right."""
+    """A further check of messages whose keys are right."""
     value: type[Any] | None = None
     """Its messages as objects, which an Activity may return; None if no Activity may leave one."""
     has_short_form: bool = False
@@ -201,7 +201,7 @@ NOTES = {
     "schema": Key(types=("object", "boolean"), about="The JSON Schema that the data should have."),
     "description": Key(about="What the data is, for the model."),
 }
-"""What any data message may say of its data."""
+"""The keys by which any data message may describe its data."""
 ROLE = Key(choices=("system", "user", "assistant"), about="Who says it; the user by default.")
 
 

@@ -74,17 +74,16 @@ def _show(message: JsonObject, _: View) -> Iterable[Block]:
 
 
 def _complaint(message: JsonObject) -> str | None:
+    of_message = f"of a message of type {message['type']}"
     if "url" in message and not message["url"].lower().startswith(("http://", "https://")):
-        return (
-            f"'url' of a message of type {message['type']} must begin with http:// or https://; content goes in 'data'"
-        )
+        return f"'url' {of_message} must begin with http:// or https://; content goes in 'data'"
     declared = message.get("media_type")
     if declared is not None and _MEDIA_TYPE.fullmatch(declared) is None:
-        return f"'media_type' of a message of type {message['type']} must be a media type, for example image/png"
+        return f"'media_type' {of_message} must be a media type, for example image/png"
     if any(_BREAKS.search(message.get(key, "")) for key in ("name", "detail")):
-        return f"'name' and 'detail' of a message of type {message['type']} must be one line"
+        return f"'name' and 'detail' {of_message} must be one line"
     if declared is not None and message["type"] != "file" and not declared.startswith(f"{message['type']}/"):
-        return f"'media_type' of a message of type {message['type']} must begin with {message['type']}/"
+        return f"'media_type' {of_message} must begin with {message['type']}/"
     if message.get("fetch") is not None and "url" not in message:
         return "'fetch' is for a 'url'"
     return None

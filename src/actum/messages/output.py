@@ -9,7 +9,7 @@ from .kind import Block, Key, Kind, View, Volatility
 
 
 def _show(message: JsonObject, view: View) -> Iterable[Block]:
-    # Behind what the calls of its turn have left.
+    # After what the calls of its turn have left.
     yield Block("assistant", view.output(message), Volatility.APPENDED)
 
 

@@ -10,7 +10,7 @@ from ..schema.json import JsonObject, encode
 from .kind import ROLE, Block, Key, Kind, View, of_origin
 
 RAW = "raw"
-"""Stands for the type of a message that has a role and no type."""
+"""The kind of messages that have a role but no type."""
 
 
 @dataclass(frozen=True, slots=True)
