@@ -16,7 +16,7 @@ import pytest
 
 from actum import Agent, Context, Idea, Runs, Tools, errors, kept, models
 from actum.cli.dispatch import run_command
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.schema.json import JsonObject as Json
 from actum.sources.run_log import RunLog
 
@@ -323,9 +323,9 @@ def test_what_is_recovered_is_the_context_of_the_run(tmp_path: Path, monkeypatch
         return stream.result.context.messages
 
     messages = asyncio.run(run())
-    assert recovered(entries) == messages
+    assert recover_context(entries) == messages
     for count in range(1, len(entries) + 1):
-        assert recovered(entries[:count])[0]["type"] == "tool"
+        assert recover_context(entries[:count])[0]["type"] == "tool"
 
 
 @pytest.mark.rule("X5")

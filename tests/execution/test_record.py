@@ -24,7 +24,7 @@ from actum.execution.record.recorder import (
     Restarted,
     parse_entry,
 )
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.protocol.approvals import approval
 from actum.protocol.call import Place
 from actum.protocol.context import Memory
@@ -119,7 +119,7 @@ def test_what_is_no_entry_is_refused(entry: Json, wrong: str) -> None:
 )
 def test_an_entry_says_of_which_run_it_is(at: Any, wrong: str) -> None:
     with pytest.raises(ValueError, match=rf"^{re.escape(wrong)}$"):
-        recovered([{"at": at, **BEGAN.to_dict()}])
+        recover_context([{"at": at, **BEGAN.to_dict()}])
 
 
 def told(*entries: Entry, at: tuple[str, ...] = ()) -> list[Json]:
@@ -175,20 +175,20 @@ CUT: list[tuple[list[Json], list[Json]]] = [
 
 @pytest.mark.parametrize(("entries", "context"), CUT)
 def test_a_log_that_was_cut_is_the_context_it_had_reached(entries: list[Json], context: list[Json]) -> None:
-    assert recovered(entries) == context
+    assert recover_context(entries) == context
 
 
 def test_a_delegate_under_way_is_suspended_unless_its_call_is_done() -> None:
     inner = told(Began(context=[TEXT], run="i", call=CALL), at=("0.0",))
     outer = told(BEGAN, ARRIVED[0])
     suspended = {"type": "suspended", "of": "0.0", "call": CALL, "context": [TEXT]}
-    assert recovered([*outer, *inner])[-1] == suspended
-    assert suspended not in recovered([*outer, *inner, *told(Appended(LEFT))])
+    assert recover_context([*outer, *inner])[-1] == suspended
+    assert suspended not in recover_context([*outer, *inner, *told(Appended(LEFT))])
 
 
 def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^the run at the top has not begun$"):
-        recovered(told(Appended(TEXT)))
+        recover_context(told(Appended(TEXT)))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
 )
 def test_an_entry_that_does_not_fit_what_was_told_is_refused(entry: Entry, wrong: str) -> None:
     with pytest.raises((ValueError, errors.MessageError), match=rf"^{re.escape(wrong)}$"):
-        recovered(told(BEGAN, entry))
+        recover_context(told(BEGAN, entry))
 
 
 PLAN: Json = {"type": "plan", "plan": [CALL], **MARKS}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Call, Context, Idea, Tools, errors, kept, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import decode
@@ -76,7 +76,7 @@ async def test_whatever_a_run_writes_can_be_read_again(tmp_path: Path, name: str
     with suppress(errors.ActumError):
         await drained(stream)
     for count in {len(entries) // 3, len(entries) // 2, len(entries) - 1, len(entries)}:
-        Context(recovered(entries[: max(0, count)]))
+        Context(recover_context(entries[: max(0, count)]))
     Context(decode_list(json.dumps(stream.context.messages)))
 
 

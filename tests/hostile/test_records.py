@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from actum import HOLD, Agent, Call, Config, Context, Idea, Limits, errors, inspection, kept, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.ideas.course import is_note
 from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
@@ -59,7 +59,7 @@ async def check_cut(seed: int, log: Log, at: int, turn: int) -> Log:
     before = log[:at]
     fails = fails_of(seed) - Counter(n for what, n in before if what == "failed")
     after: Log = []
-    output = await run_of(seed, recovered(entries_of(before)), fails, after, turn)
+    output = await run_of(seed, recover_context(entries_of(before)), fails, after, turn)
     made = Counter(n for what, n in after if what == "made")
     assert output == "end"
     assert not set(made) & known(before), f"made again although recorded, cut {at} of {seed}"
@@ -119,7 +119,7 @@ def test_a_run_that_is_killed_makes_nothing_again_that_is_recorded(tmp_path: Pat
             output = asyncio.run(kept.resume(folder / "run.json", agent)).output
         else:
             entries = entries_of(before)
-            output = asyncio.run(run_of(seed, recovered(entries) if entries else "go", fails, after, 1))
+            output = asyncio.run(run_of(seed, recover_context(entries) if entries else "go", fails, after, 1))
         made = Counter(n for what, n in after if what == "made")
         assert (output, set(made) & known(before)) == ("end", set())
         assert max(made.values(), default=0) < 2

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Context, Tools, approvals, errors, events, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 
 from .scripts import Json, agent, answer, call, plan_fails, run, sent, text_of
 
@@ -121,11 +121,11 @@ async def test_numbers_are_in_the_log_of_a_run_that_was_killed() -> None:
             async for _ in stream:
                 pass
     for count in range(1, len(entries) + 1):
-        context = recovered(json.loads(json.dumps(entries[:count])))
+        context = recover_context(json.loads(json.dumps(entries[:count])))
         own = {message["_number"]: message["data"] for message in context if "_number" in message}
         assert own in ({}, {0: "a", 1: "b"}, {0: "a", 1: "b", 2: "b"})
     again = agent(answer(output=["†results.0", "†results.1", "†results.2"]), tools=tools)
-    assert (await again.resume(recovered(entries))).output == ["a", "b", "b"]
+    assert (await again.resume(recover_context(entries))).output == ["a", "b", "b"]
 
 
 @pytest.mark.rule("O9", "L8")
@@ -138,7 +138,7 @@ async def test_an_output_that_was_withheld_stays_so_in_the_log_of_a_run_that_was
             async for _ in stream:
                 pass
     outputs = [
-        [one.get("output") for one in recovered(entries[:count]) if one["type"] == "plan"]
+        [one.get("output") for one in recover_context(entries[:count]) if one["type"] == "plan"]
         for count in range(len(entries) + 1)
     ]
     assert ["†calls.0"] in outputs
@@ -292,7 +292,7 @@ async def test_a_failed_alternative_withholds_nothing_either_where_who_chose_was
         async for event in stream:
             if isinstance(event, events.CallFinished) and event.place.index == 2:
                 break
-    done = await Agent(None, tools=toolbox()).resume(recovered(entries))
+    done = await Agent(None, tools=toolbox()).resume(recover_context(entries))
     assert (done.output, [error.code for error in done.errors]) == ("b", ["activity"])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Config, Limits, Result, Tools, approvals, errors, events, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.protocol.registry import Backoff
 
 from .scripts import Json, agent, answer, call, left, run, sent, text_of
@@ -427,7 +427,7 @@ async def test_a_run_that_is_cut_anywhere_comes_to_the_same_and_makes_nothing_ag
     assert len(entries) > 5
     for cut in range(1, len(entries) + 1):
         log: list[Any] = []
-        context = recovered(json.loads(json.dumps(entries[:cut])))
+        context = recover_context(json.loads(json.dumps(entries[:cut])))
         done = [json.dumps(one["_call"]) for one in context if "_call" in one]
         result = await Agent(None, tools=toolbox(log)).resume(context)
         assert result.output == whole.output
@@ -445,12 +445,12 @@ async def test_an_effect_that_nobody_knows_is_still_unknown_when_the_run_goes_on
     plan = {"type": "plan", "plan": said, "output": 1}
     with pytest.raises(errors.ActumError):
         await recorded([plan], entries)
-    cuts = [cut for cut in range(1, len(entries)) if any("_failed" in one for one in recovered(entries[:cut]))]
+    cuts = [cut for cut in range(1, len(entries)) if any("_failed" in one for one in recover_context(entries[:cut]))]
     assert cuts
     for cut in cuts:
         log: list[Any] = []
         with pytest.raises(errors.ActumError):
-            await Agent(None, tools=toolbox(log)).resume(recovered(entries[:cut]))
+            await Agent(None, tools=toolbox(log)).resume(recover_context(entries[:cut]))
         assert log == []
 
 

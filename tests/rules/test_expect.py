@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Limits, Result, Tools, errors, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 
 from .scripts import Json, agent, answer, call, sent, text_of
 
@@ -188,7 +188,7 @@ async def test_a_run_that_is_cut_anywhere_comes_to_the_same_and_takes_the_same_b
         assert not holds
     whole = list(log)
     for cut in range(1, len(entries) + 1):
-        context = recovered(json.loads(json.dumps(entries[:cut])))
+        context = recover_context(json.loads(json.dumps(entries[:cut])))
         before = [one["_call"] for one in context if "_call" in one]
         log.clear()
         again = Agent(None, tools=toolbox(log))

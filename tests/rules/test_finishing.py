@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum import HOLD, Agent, Call, Context, Tools, approvals, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 
 from ..effort import trials
 from .scripts import Json, answer, call
@@ -124,7 +124,7 @@ class Stage:
         told = max((at for at, entry in enumerate(entries) if "output" in entry and not entry["at"]), default=0)
         stop = told + 1 + number % max(1, len(entries) - told)
         self.begun.subtract(key for key, before in self.told_before if before > stop)
-        return recovered(entries[:stop])
+        return recover_context(entries[:stop])
 
     def agent(self, *, is_first: bool) -> Agent:
         tools = Tools()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Tools, errors, events
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 
 from .scripts import Json, agent, answer, call, plan_fails, sent, text_of
 
@@ -229,7 +229,7 @@ async def test_an_item_with_an_unusable_result_is_not_made_again_after_a_cut() -
                 break
     go.set()
     with pytest.raises(errors.PlanFailed) as raised:
-        await Agent(None, tools=tools).resume(recovered(json.loads(json.dumps(entries))))
+        await Agent(None, tools=tools).resume(recover_context(json.loads(json.dumps(entries))))
     assert made.count("a") == 1
     found = [(one.place, one.state, one.value) for one in raised.value.result.calls]
     assert found == [("0.0.0", "unusable", "no number"), ("0.0.1", "done", 2)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Call, Tools, approvals, errors, events, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.protocol.call import Place
 
 from .scripts import Json, answer, call
@@ -234,7 +234,9 @@ async def test_a_call_that_was_cut_is_made_again_under_its_key(is_recorded: bool
     entries: list[Json] = []
     async with agent.stream(context, record=entries.append) as stream:
         await gone.wait()
-    result = await agent.resume(recovered(json.loads(json.dumps(entries))) if is_recorded else stored(stream.context))
+    result = await agent.resume(
+        recover_context(json.loads(json.dumps(entries))) if is_recorded else stored(stream.context)
+    )
     assert result.output == "ana"
     assert [to for to, _ in handed] == ["ana", "ana", "ana"]
     assert handed[1][1] == handed[2][1] != handed[0][1]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Tools, errors, events
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 
 from .scripts import agent, answer, call, plan_fails, run, sent, text_of
 
@@ -257,7 +257,7 @@ async def test_a_plan_that_is_cut_anywhere_comes_to_the_same_and_does_nothing_tw
     log: list[str] = []
     output, failed = await came_to([plan(*CUT_ANYWHERE[name], output="delivered {†calls.1 or 'none'}")], log, entries)
     for cut in range(1, len(entries) + 1):
-        context = recovered(json.loads(json.dumps(entries[:cut])))
+        context = recover_context(json.loads(json.dumps(entries[:cut])))
         ended = {one["_of"] for one in context if "_call" in one or one.get("_outcome") == "unusable"}
         again: list[str] = []
         told: list[Any] = []

@@ -10,7 +10,7 @@ import pytest
 
 from actum import HOLD, Agent, Context, Limits, Tools, approvals, errors
 from actum.events import CallStarted
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.schema.json import JsonObject as Json
 
 from .scripts import agent, answer, call, sent
@@ -258,7 +258,7 @@ async def test_the_record_of_two_turns_in_one_run_is_read_back() -> None:
         async for _ in run:
             pass
     for end in range(1, len(entries) + 1):
-        messages = recovered(entries[:end])
+        messages = recover_context(entries[:end])
         assert [one for one in messages if one["type"] in ("text", "user")] == [
             {"type": "text", "text": "refund me"},
             {"type": "user", "message": "and now?"},
@@ -267,7 +267,7 @@ async def test_the_record_of_two_turns_in_one_run_is_read_back() -> None:
         result = await other.agent.resume(Context(messages), str)
         assert result.output == "SECOND"
         assert len(desk.paid + other.paid) == 1 + (not any("_call" in one for one in messages))
-    assert in_substance(Context(recovered(entries))) == in_substance(run.context)
+    assert in_substance(Context(recover_context(entries))) == in_substance(run.context)
 
 
 @pytest.mark.rule("L5")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Idea, Limits, Run, Runs, Usage, errors, kept, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.ideas.course import is_note
 from actum.runs import Entry
 from actum.runs.queue import Delivery
@@ -216,7 +216,7 @@ async def test_a_follower_sees_every_entry_in_order_and_can_go_on_where_it_stopp
         assert "began" in whole[0].data
         assert whole[-1].seq == seen[-1].seq
         for told in (seen, whole):  # a file takes up what its log holds, so what is told is not always the same
-            assert recovered([entry.data for entry in told if not is_note(entry.data)]) == list(context)
+            assert recover_context([entry.data for entry in told if not is_note(entry.data)]) == list(context)
 
 
 @pytest.mark.rule("L6")
@@ -566,7 +566,7 @@ async def test_who_takes_over_in_the_middle_of_an_answer_goes_on_from_what_was_r
     assert len({entry.seq for entry in seen}) == len(seen)
     assert sum("began" in entry.data for entry in seen) == 2
     told = [entry.data for entry in seen if not is_note(entry.data)]
-    assert recovered(told) == context
+    assert recover_context(told) == context
     assert [message["_of"] for message in context if "_call" in message] == ["0.0", "0.1"]
 
 

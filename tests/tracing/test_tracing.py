@@ -18,7 +18,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from pydantic import BaseModel, field_serializer
 
 from actum import Agent, Context, Idea, Limits, Tools, Trace, errors, inspection, kept, models
-from actum.execution.record.recovery import recovered
+from actum.execution.record.recovery import recover_context
 from actum.schema.json import JsonObject as Json
 from actum.tracing import otel
 
@@ -166,7 +166,7 @@ async def test_a_run_that_was_killed_is_linked_to_from_its_record() -> None:
     async with agent.stream("go", str, record=entries.append):
         await begun.wait()
         killed = list(entries)  # what a process that was killed now had written
-    context = recovered(killed)
+    context = recover_context(killed)
     assert (await agent.resume(context, str)).output == "a"
     first, second = spans.named("invoke_agent")
     assert linked(second) == [id_of(first)]

@@ -47,11 +47,11 @@ class ArrivingText:
         self._depth += piece.count("{") - piece.count("}")
         if self._can_wait(piece):
             return ""
-        return self._released(is_whole=False)
+        return self._release(is_whole=False)
 
     def end(self) -> str:
         """The text is whole: return what else of it can be shown."""
-        return "" if self.is_filled else self._released(is_whole=True)
+        return "" if self.is_filled else self._release(is_whole=True)
 
     def _can_wait(self, piece: str) -> bool:
         """Whether what has arrived need not be read again: this piece decides nothing, or it was read too often."""
@@ -61,7 +61,7 @@ class ArrivingText:
             return not piece.strip("( ")
         return (self._depth > 0 and self._length < REACH) or self._length > self._left
 
-    def _released(self, *, is_whole: bool) -> str:
+    def _release(self, *, is_whole: bool) -> str:
         text = "".join(self._pieces)
         self._pieces = [text]
         if not self._is_begun:

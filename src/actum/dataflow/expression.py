@@ -257,7 +257,7 @@ def template(value: Any, reading: TextBounds = ALONE) -> Template:
             compiler.meter.settle()
 
 
-def escaped(value: Any) -> Any:
+def escape(value: Any) -> Any:
     """A literal value as it is authored: each † in it is written twice (E1, O1)."""
     return value if _is_flat(value) else with_texts(value, lambda text: text.replace(SIGIL, SIGIL * 2))
 

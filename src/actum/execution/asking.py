@@ -124,7 +124,7 @@ class Asking(Paying):
         script = self.script
         script.calls.append(call if isinstance(call, Call) else Call())
         if self.calls is None:
-            script.arrived(index, self.journal)
+            script.tell_arrival(index, self.journal)
         elif isinstance(call, Call):
             self.calls.accept(script, index, call)
         else:

@@ -102,7 +102,7 @@ class Ground:
         self.is_stopped = False
         """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
-    def crossing(self, job: Job) -> Context:
+    def context_for(self, job: Job) -> Context:
         """What of the context crosses to a call that is about to be made, which has scopes (S1-S6).
 
         Raises:

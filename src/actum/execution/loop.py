@@ -165,7 +165,7 @@ class Loop:
         if setup is not self._setup:  # tools are offered as their delegates are that ask for it (D8)
             self._setup = setup
             self._reframe(setup.context)
-        outcome: Outcome | None = self._answers.delivered(self._marks)
+        outcome: Outcome | None = self._answers.find_delivered(self._marks)
         if outcome is None:
             outcome = await self._answers.resume() if self._marks.standing else GoOn()
         if self._journal.has_next_turn:

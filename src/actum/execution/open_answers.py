@@ -56,7 +56,7 @@ class OpenAnswers:
 
     # Their outputs
 
-    def delivered(self, marks: Marks) -> Finished | None:
+    def find_delivered(self, marks: Marks) -> Finished | None:
         """The output that an earlier run has left as the last message: there is nothing else to do (M4).
 
         A decision behind it may be about a plan that still stands; where none does, it changes nothing.
@@ -145,7 +145,7 @@ class OpenAnswers:
 
     async def resume(self) -> Outcome:
         """Make the calls of the plans that stand in the context, and deliver their outputs in order (M4, P3)."""
-        scripts = list(self._resumed())
+        scripts = list(self._take_in_plans())
         if not scripts:
             return GoOn()
         self.scripts += scripts
@@ -166,7 +166,7 @@ class OpenAnswers:
                 self._check_program(wanted.script, outcome.causes)
         return outcome
 
-    def _resumed(self) -> Iterator[Script]:
+    def _take_in_plans(self) -> Iterator[Script]:
         """The plans that stand and have not been taken in, with their calls taken in.
 
         Raises:

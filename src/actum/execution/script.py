@@ -57,7 +57,7 @@ class Script(Answer):
         """The place of its call with this index (C9)."""
         return self.places.get(index) or Place(self.number, index)
 
-    def arrived(self, index: int, journal: Journal, *, is_open: bool = True) -> None:
+    def tell_arrival(self, index: int, journal: Journal, *, is_open: bool = True) -> None:
         """Tell that a call of it has arrived, unless its plan in the context says so (L8).
 
         One that is not open yet, since it may have been started by an earlier attempt, only has its index taken.

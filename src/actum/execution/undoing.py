@@ -157,7 +157,7 @@ class Doings:
         doing.result = result
         self._done.append(doing)
 
-    def noting(self, function: Callable[[], Any], doing: Doing, *, is_async: bool) -> Callable[[], Any]:
+    def wrap(self, function: Callable[[], Any], doing: Doing, *, is_async: bool) -> Callable[[], Any]:
         """The function behind a call, noting by itself that it has returned, which a cancelled call would miss."""
 
         async def await_and_note(returned: Awaitable[Any]) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..dataflow.computing.operands import is_number
-from ..dataflow.expression import escaped
+from ..dataflow.expression import escape
 from ..errors import RefineError
 from ..schema.json import Json, encode, is_list, is_object, leaves_of
 from .author import Author, is_judged, is_secret
@@ -139,7 +139,7 @@ class Explaining:
         """A value that never varied: declared, said by the author, or a question for a person (R11, R12)."""
         value = values[0]
         schema = self.author.schema_of(place.path, place.tool)
-        note = Explanation(leaf=place.at, text=escaped(value), how="constant", group=repr(value))
+        note = Explanation(leaf=place.at, text=escape(value), how="constant", group=repr(value))
         if is_secret(schema):
             raise RefineError("a secret can't be a constant: make it a reference", code="secret", path=place.at)
         if place.at in self.confirmed:

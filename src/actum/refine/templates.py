@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..dataflow.computing.operands import is_number
-from ..dataflow.expression import escaped
+from ..dataflow.expression import escape
 from .terms import KnownValue, Term
 
 _MOST_STEPS = 5_000
@@ -128,7 +128,7 @@ class _Readings:
 
 
 def _term(parts: Sequence[Part]) -> Term:
-    text = "".join(escaped(part) if isinstance(part, str) else f"{{{part.text}}}" for part in parts)
+    text = "".join(escape(part) if isinstance(part, str) else f"{{{part.text}}}" for part in parts)
     if len(parts) == 1 and isinstance(parts[0], Filling) and parts[0].group.startswith("str("):
         text = f"{{{parts[0].group}}}"  # a group alone has the type of its value
     group = " + ".join(repr(part) if isinstance(part, str) else part.group for part in parts)

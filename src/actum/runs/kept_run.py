@@ -14,7 +14,7 @@ from ..app.assembly import Assembly
 from ..app.idea import Idea
 from ..errors import ActumError, IdeaError, MessageError
 from ..events import AnyEvent
-from ..execution.record.recovery import recovered
+from ..execution.record.recovery import recover_context
 from ..generation.offer import offered
 from ..ideas.course import COURSE, Sums, course_entry, is_note, noted_rows
 from ..ideas.library import Library
@@ -150,7 +150,7 @@ class KeptRun:
         recorded = [entry for entry in entries if not is_note(entry)]
         try:
             origin = self.idea.context.origin
-            context = Context(recovered(recorded), origin=origin) if recorded else self.idea.context
+            context = Context(recover_context(recorded), origin=origin) if recorded else self.idea.context
             about = self._about_with(entries)
         except (MessageError, ValueError) as error:
             raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error

@@ -10,7 +10,7 @@ from ..app.stream import Stream
 from ..errors import RunError
 from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.budget import Budget, Spent
-from ..execution.record.recovery import recovered
+from ..execution.record.recovery import recover_context
 from ..ideas.course import Sums, course_entry, is_note
 from ..ideas.ticks import Tick, noted_ticks, request_digest, tick_entry, ticks_of
 from ..protocol.config import Limits
@@ -131,7 +131,7 @@ def messages_in(entries: Iterable[JsonObject], run: str) -> list[JsonObject] | N
     """
     recorded = [entry for entry in entries if not is_note(entry)]
     try:
-        return recovered(recorded) if recorded else None
+        return recover_context(recorded) if recorded else None
     except ValueError as error:
         raise _damaged(run, error) from None
 

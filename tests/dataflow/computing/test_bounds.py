@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS, expanded
+from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS, count_items
 from actum.dataflow.computing.evaluator import (
     HEAVY,
     Allowance,
@@ -138,7 +138,7 @@ def test_a_hostile_expression_ends_within_its_allowance(source: str) -> None:
         told = str(error)
     assert "\n" not in told
     assert len(told) < 600
-    assert expanded(value, MOST_SIZE) <= MOST_SIZE
+    assert count_items(value, MOST_SIZE) <= MOST_SIZE
     assert 0 <= before - run.left <= MOST_STEPS
 
 

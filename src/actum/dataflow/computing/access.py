@@ -9,7 +9,7 @@ from .allowance import Meter
 from .operands import LARGEST, ComputingError, kind, whole_number
 
 
-def missing(owner: Any, key: str) -> ComputingError:
+def missing_key(owner: Any, key: str) -> ComputingError:
     """Why a value has nothing at a key that the expression names."""
     if is_object(owner):
         return ComputingError(f"{_object(owner)} has no key {key}; where it may be missing, write .{key}?")

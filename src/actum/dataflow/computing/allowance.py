@@ -17,13 +17,13 @@ def items_within(values: Iterable[Any]) -> int:
     """About how many items values hold together, counted up to a little more than `HEAVY`."""
     total = 0
     for value in values:
-        total += expanded(value, HEAVY - total)
+        total += count_items(value, HEAVY - total)
         if total > HEAVY:
             break
     return total
 
 
-def expanded(value: Any, most: int) -> int:
+def count_items(value: Any, most: int) -> int:
     """The items of a value, however deep, and sixteen characters of a text as one; counting stops beyond `most`.
 
     Raises:
@@ -142,7 +142,7 @@ class Meter:
         Raises:
             ComputingError: it is larger or deeper than a value may be.
         """
-        size = expanded(value, self._allowance.size)
+        size = count_items(value, self._allowance.size)
         if size > self._allowance.size:
             raise ComputingError(f"a value may hold {self._allowance.size:,} items in all, and this one holds more")
         self.spend(size)

@@ -25,14 +25,14 @@ from ...schema.types import (
     tuple_of,
     union,
 )
-from .access import item_of, missing, object_key, slice_of
+from .access import item_of, missing_key, object_key, slice_of
 from .functions import FUNCTIONS
 from .habits import NAMED
 from .kind_types import TEXTS, check_format_type, check_kind, items_of, kinds_of, of_each
 from .operands import ComputingError, items
 from .passes import METER, Checker, Code, Compiler, Construct, Constructs, Frame, Grammar, Names, Types
 from .places import failed_at, may_miss
-from .written_values import formatted
+from .written_values import format_value
 
 
 def _check_constant(grammar: Grammar, node: ast.Constant, _: Names) -> None:
@@ -165,7 +165,7 @@ def _group(compiler: Compiler, node: ast.FormattedValue) -> Code:
     def write(frame: Frame) -> str:
         value = code(frame)
         try:
-            return formatted(value, form, frame[METER])
+            return format_value(value, form, frame[METER])
         except ComputingError as error:
             raise failed_at(error, node.value) from None
 
@@ -346,7 +346,7 @@ def _keyed(compiler: Compiler, node: ast.expr, value: ast.expr, key: str) -> Cod
 def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
     """Null for an optional key of an object, or for one that was authored so; anything else has failed."""
     if not ((is_optional and type(of) is dict) or ((of is None or type(of) is dict) and may_miss(node))):
-        raise failed_at(missing(of, key), node)
+        raise failed_at(missing_key(of, key), node)
 
 
 REACHING: Constructs = {

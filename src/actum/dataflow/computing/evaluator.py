@@ -15,7 +15,7 @@ from .operands import ComputingError
 from .passes import Code, Compiler
 from .places import FAILURES, failure_of, located
 from .text import Computation, Computed
-from .written_values import formatted
+from .written_values import format_value
 
 __all__ = ["HEAVY", "Allowance", "ComputingError", "Filter", "RunAllowance", "computed_value", "items_within"]
 
@@ -102,7 +102,7 @@ def _evaluate(
     try:
         meter.spend(program.steps)
         value = program.run(frame)
-        value = formatted(value, computation.format, meter) if as_text else meter.measure(value)
+        value = format_value(value, computation.format, meter) if as_text else meter.measure(value)
     except FAILURES as error:
         raise _with_place(error, computation) from None
     finally:

@@ -100,14 +100,14 @@ def _type_of_named(checker: Checker, node: ast.expr, arguments: list[Type], type
 
 def _call(compiler: Compiler, node: ast.Call) -> Code:
     arguments = compiler.codes(node.args)
-    named = {cast("str", keyword.arg): _named(compiler, keyword.value) for keyword in node.keywords}
+    named = {cast("str", keyword.arg): _named_argument(compiler, keyword.value) for keyword in node.keywords}
     if isinstance(node.func, ast.Name):
         return _call_of_function(node, FUNCTIONS[node.func.id].run, arguments, named)
     function = cast("ast.Attribute", node.func)
     return _call_of_method(node, function.attr, compiler.code(function.value), arguments, named)
 
 
-def _named(compiler: Compiler, node: ast.expr) -> Code:
+def _named_argument(compiler: Compiler, node: ast.expr) -> Code:
     if not isinstance(node, ast.Lambda):
         return compiler.code(node)
     outer, place = compiler.scope, compiler.place()
@@ -128,7 +128,7 @@ def _call_of_function(
         keywords = {name: value(frame) for name, value in named.items()}
         meter: Meter = frame[METER]
         try:
-            return _counted(function(meter, *values, **keywords), meter)
+            return _count_value(function(meter, *values, **keywords), meter)
         except FAILURES as error:
             raise failed_at(error, node) from None
 
@@ -148,7 +148,7 @@ def _call_of_method(node: ast.Call, name: str, value: Code, arguments: list[Code
         if method is None:
             raise failed_at(unknown(owner, name, len(values)), node)
         try:
-            return _counted(method(meter, owner, *values, **keywords), meter)
+            return _count_value(method(meter, owner, *values, **keywords), meter)
         except FAILURES as error:
             raise failed_at(error, node) from None
 
@@ -175,7 +175,7 @@ _SMALL = 16
 """Sizes that cost nothing."""
 
 
-def _counted(value: Any, meter: Meter) -> Any:
+def _count_value(value: Any, meter: Meter) -> Any:
     """A function's value, if it isn't too large."""
     if isinstance(value, str):
         if len(value) >= _SMALL:

@@ -48,7 +48,7 @@ def braces(text: str, start: int, stop: int, meter: Meter, *, is_whole: bool = T
     """
     signs = _Signs(text, start, stop, meter)
     index = 0
-    while (index := signs.opening(index)) < signs.count:
+    while (index := signs.next_opening(index)) < signs.count:
         at = signs.at[index]
         close = signs.closing[index + 1]
         if close < signs.count and signs.at[close] < at + REACH:
@@ -97,7 +97,7 @@ class _Signs:
         self.is_marked = bytearray(count + 2)
         self._follow(meter)
 
-    def opening(self, index: int) -> int:
+    def next_opening(self, index: int) -> int:
         """The next opening brace from this sign on."""
         try:
             return self.words.index("{", index)
@@ -250,7 +250,7 @@ class _Words:
         except (ValueError, MemoryError, RecursionError):
             raise refused("this can't be read as an expression", self.source) from None
         check_tree_depth(tree, self.source)
-        return self._placed(tree, text)
+        return self._place_nodes(tree, text)
 
     def _is_end(self, word: str) -> bool:
         return not self.opened and (word == ":" or (self.inside and word == "}"))
@@ -319,7 +319,7 @@ class _Words:
         if self.source.startswith(word[-1], end) and word[-2:] == word[-1] * 2:
             raise refused("triple quotes aren't part of the language", self.source, self.position)
         if word[0] in "fF":
-            self.texts.append(self._formatted(self.position + 2, end - 1, word[-1]))
+            self.texts.append(self._read_f_string(self.position + 2, end - 1, word[-1]))
             self._put_name(f"__{len(self.texts) - 1}", end)
         else:
             self._put(word[0] + quotable(word[1:-1], self.source, self.position) + word[0], end)
@@ -335,7 +335,7 @@ class _Words:
         self.follows_value = word in _CLOSING.values()
         self._put(word, end)
 
-    def _formatted(self, start: int, stop: int, quote: str) -> ast.JoinedStr:
+    def _read_f_string(self, start: int, stop: int, quote: str) -> ast.JoinedStr:
         """The f-string whose body is given; read here since versions of Python differ in it."""
         origin, parts, literal = self.position, list[ast.expr](), start
         position = start
@@ -396,7 +396,7 @@ class _Words:
         """Where in the source ends what ends at this offset of Python's text."""
         return self.spans[max(bisect_left(self.starts, offset) - 1, 0)][1]
 
-    def _placed(self, tree: ast.expr, text: str) -> ast.expr:
+    def _place_nodes(self, tree: ast.expr, text: str) -> ast.expr:
         """The tree with places of the source, and its f-strings put in."""
         letters = _letters(text)
         for node in ast.walk(tree):

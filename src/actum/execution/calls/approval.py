@@ -56,7 +56,7 @@ class Approvals:
         decision = self.decision(job)
         return decision is not None and decision.ruling == "held" and self.approve is None
 
-    async def approved(self, job: Job, call: Call, context: Context) -> Call | None:
+    async def allowed_call(self, job: Job, call: Call, context: Context) -> Call | None:
         """The call that may run: as it was decided before, else as the approver says; None where it has to wait.
 
         Raises:
@@ -147,7 +147,7 @@ def with_approval(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
 
     async def carry_approved(job: Job, call: Call) -> Carried:
         context = job.crossing or ground.journal.nothing
-        approved = await approvals.approved(job, call, context)
+        approved = await approvals.allowed_call(job, call, context)
         if approved is None:
             check_written(call, tool=job.tool.name)
             shown = {"call": dict(call), "context": list(context), "tool": await approvals.seal(job.tool, call)}
@@ -156,7 +156,7 @@ def with_approval(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
             before = (job.scopes, job.node.instance)
             call = resolve_call(job, approvals.replace(job, approved), ground.budget)
             if before != (job.scopes, job.node.instance):  # else exactly what was approved crosses
-                job.crossing = ground.crossing(job) if job.scopes else None
+                job.crossing = ground.context_for(job) if job.scopes else None
         return await carry(job, call)
 
     return carry_approved

@@ -97,7 +97,7 @@ class Attempts:
                 if self.is_undecided(job):
                     if not job.is_started and job.node.status in _NOT_BEGUN:
                         self._adopt(job)
-                    self._script.arrived(job.node.index, self._ground.journal)
+                    self._script.tell_arrival(job.node.index, self._ground.journal)
         self._started.clear()
         self._not_made.clear()
         self._script, self._ground.is_corrected = None, False

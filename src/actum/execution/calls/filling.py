@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import ComputingError, Filter, computed_value, items_within
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import MISSING, SCALARS, Bound, Expression, Template, escaped, references
+from ...dataflow.expression import MISSING, SCALARS, Bound, Expression, Template, escape, references
 from ...dataflow.fold import Fold, exported
 from ...dataflow.reference import Reference, clip
 from ...errors import ActumError, CallError, InvalidParameters, UnresolvedReference, code_of
@@ -323,7 +323,7 @@ def _make_items(job: Job, batch: Batch, values: Sequence[Any], budget: Budget) -
         budget.take(2 * literal)  # the call as it is kept, and as it is made
         budget.take_parameters(filled, job.tool.name, times=2)
         parameters: Any = {} if is_skipped else job.template.fill([exported(value) for value in filled[conditions:]])
-        yield Item(Call.of({**fixed, **escaped(parameters)}), parameters, item, is_skipped)
+        yield Item(Call.of({**fixed, **escape(parameters)}), parameters, item, is_skipped)
 
 
 def _read_outside(job: Job, batch: Batch, values: Iterator[Any], budget: Budget) -> Iterator[tuple[Expression, Any]]:

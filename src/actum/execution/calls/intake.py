@@ -31,7 +31,7 @@ class Intake:
         if THEN in call and is_offered(THEN, self._ground.toolset, script):
             self._order(script, index, call)
             return
-        node = self._listed(script, index)
+        node = self._list_node(script, index)
         try:
             if not self._ground.toolset.has_flow:
                 check_offered(call, self._ground.toolset, script)
@@ -43,7 +43,7 @@ class Intake:
         except ActumError as error:
             self._refuse(node, script, error, call)
             if EXPECT in call:
-                self._then(script)
+                self._add_barrier(script)
             return
         if job.tool.effects == "ordered":
             node.after = (*node.after, *(() if script.ordered is None else (script.ordered,)))
@@ -51,9 +51,9 @@ class Intake:
         if job.tool.effects == "ordered":
             self._take_turns(script, node)
         elif job.tool is EXPECTS:
-            self._then(script)
+            self._add_barrier(script)
 
-    def _listed(self, script: Script, index: int) -> Node:
+    def _list_node(self, script: Script, index: int) -> Node:
         """The node of the next element of an answer, which comes after the last `_then` (C11)."""
         node = self._ground.graph.node(script, index)
         if script.barrier is not None:
@@ -61,7 +61,7 @@ class Intake:
         script.since.append(node)
         return node
 
-    def _then(self, script: Script, index: int = NO_ELEMENT) -> None:
+    def _add_barrier(self, script: Script, index: int = NO_ELEMENT) -> None:
         """Make what is listed from now on wait for all calls since the last barrier; a `_then` has an index."""
         before = script.since if script.barrier is None else [script.barrier, *script.since]
         answer = Answer() if index == NO_ELEMENT else script
@@ -78,17 +78,17 @@ class Intake:
         """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
         if call[THEN] is not True or len(call) > 1:
             error = InvalidParameters(ONLY_THEN, path=THEN)
-            self._refuse(self._listed(script, index), script, error, call)
+            self._refuse(self._list_node(script, index), script, error, call)
             return
-        script.arrived(index, self._ground.journal)
-        self._then(script, index)
+        script.tell_arrival(index, self._ground.journal)
+        self._add_barrier(script, index)
 
     def reject(self, script: Script, index: int, error: ActumError) -> None:
         """Take in an element of `calls` that isn't a call."""
-        self._refuse(self._listed(script, index), script, error, None)
+        self._refuse(self._list_node(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
-        script.arrived(node.index, self._ground.journal)
+        script.tell_arrival(node.index, self._ground.journal)
         self._note_writes(node, call)
         self._ground.graph.refuse(node)
         self._readiness.endings.note_failure(Failure(error, f"{script.number}.{node.index}", call, refused=node))
@@ -124,8 +124,8 @@ class Intake:
             if end.items is not None:
                 self._readiness.endings.before[script.place(index)] = end.items
             if end.status is not None or (end.unusable is not None and self._effects(call) != "none"):
-                node = self._listed(script, index)
-                job = self._know(call, node, script)
+                node = self._list_node(script, index)
+                job = self._note_ended(call, node, script)
                 node.is_uncertain = end.replaced.get("outcome") == "unknown"
                 node.has_value = call.has_value
                 if end.unusable is not None and job is not None:  # it was made, and is not made again for that (C15)
@@ -139,16 +139,16 @@ class Intake:
                 if self._effects(call) == "ordered":
                     self._take_turns(script, node)
                 elif EXPECT in call:
-                    self._then(script)
+                    self._add_barrier(script)
             elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
                 error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
-                self._refuse(self._listed(script, index), script, error, None)
+                self._refuse(self._list_node(script, index), script, error, None)
             elif self._readiness.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)
         return script
 
-    def _know(self, call: Call, node: Node, script: Script) -> Job | None:
+    def _note_ended(self, call: Call, node: Node, script: Script) -> Job | None:
         """Note for a call that has ended what was noted when it arrived: its writes and the type of its result."""
         job = None
         try:

@@ -117,7 +117,7 @@ async def invoke(
         doings = runtime.doings
         doing = None if doings is None else doings.begin(call, tool, activity)
         if doings is not None and doing is not None:
-            function = doings.noting(function, doing, is_async=activity.is_async)
+            function = doings.wrap(function, doing, is_async=activity.is_async)
         if within is None or not isinstance(at, Job):
             returned = await _run_function(function, tool, budget, is_async=activity.is_async)
         else:

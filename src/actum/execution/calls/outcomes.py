@@ -73,7 +73,7 @@ class Outcomes:
             self._readiness.wait_for(wanted.script, wanted.output.expressions)
         await self._readiness.settle()
         if wanted is None:
-            held = [job.node.status is Status.HELD for job in self._open()]
+            held = [job.node.status is Status.HELD for job in self._open_jobs()]
             return Paused() if held and all(held) and not self._ground.failures else GoOn()
         await self._readiness.drain(self._drain)
         if causes := withholding_failures(wanted, self._ground):
@@ -128,7 +128,7 @@ class Outcomes:
         """The calls that other answers have left open and that run by themselves (P2); those that the model owes."""
         waiting: list[Call] = []
         owed: list[Call] = []
-        for job in self._open():
+        for job in self._open_jobs():
             if job.node.status is Status.OWED:
                 if not job.followers and not self._readiness.results.latent.is_repeated(job):
                     owed.append(job.call)
@@ -138,20 +138,20 @@ class Outcomes:
 
     def held(self) -> list[tuple[Place, Call]]:
         """The calls that wait for decisions or gates, by place."""
-        jobs = (job for job in self._open() if job.node.status is Status.HELD and job.parent is None)
+        jobs = (job for job in self._open_jobs() if job.node.status is Status.HELD and job.parent is None)
         return [(job.place, job.call) for job in jobs]
 
     def open_scripts(self) -> set[int]:
         """The numbers of the answers of which a call is open."""
-        return {job.script.number for job in self._open() if job.parent is None}
+        return {job.script.number for job in self._open_jobs() if job.parent is None}
 
     def forget(self) -> None:
         """Drop what is settled, so that a long run holds only what is open."""
-        stay = {job.node.number for job in self._open()}
+        stay = {job.node.number for job in self._open_jobs()}
         for number in [number for number in self._ground.jobs if number not in stay]:
             del self._ground.jobs[number]
 
-    def _open(self) -> list[Job]:
+    def _open_jobs(self) -> list[Job]:
         """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
         results, jobs = self._readiness.results, self._ground.jobs.values()
         again = {job.node.number for job in jobs if results.is_erased(job)} if results.erased else ()
@@ -179,10 +179,10 @@ def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
     for expression, script, instance in _all_read(wanted, ground):
         for part in _parts(expression):
             if isinstance(part, First) and ground.graph.known.evaluate(part, script, instance) is not MISSING:
-                excused |= failed.behind(references(part), script)
+                excused |= failed.sources_of(references(part), script)
     parts = (part for expression in wanted.output.expressions for part in _parts(expression))
     needed = (reference for part in parts if not isinstance(part, First) for reference in references(part))
-    excused -= failed.behind(needed, wanted.script)
+    excused -= failed.sources_of(needed, wanted.script)
     if excused:
         _spread(excused, failed)
     return [failure for failure in ground.failures if failure.of not in excused]
@@ -245,7 +245,7 @@ class _Failed:
             for written in failure.writes:
                 self._writers.notes_to(written)[-1].append(failure.of)
 
-    def behind(self, read: Iterable[Reference], script: Script) -> set[str]:
+    def sources_of(self, read: Iterable[Reference], script: Script) -> set[str]:
         """The places of the failed calls that were to give what these references of an answer name."""
         places: set[str] = set()
         for reference in read:
@@ -266,6 +266,6 @@ def _spread(excused: set[str], failed: _Failed) -> None:
         job = failed.jobs[waiting.pop()]
         if job is not None and not job.has_begun:
             read = (ref for expression, _ in job.authored for ref in references(expression))
-            causes = failed.behind(read, job.script) - excused
+            causes = failed.sources_of(read, job.script) - excused
             excused |= causes
             waiting += causes

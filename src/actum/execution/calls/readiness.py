@@ -94,7 +94,7 @@ class Readiness:
         is_taken_over = attempts is not None and attempts.take_over(job)
         # Recorded before anything starts, and with its place, so that a reader of the record takes it for one call.
         if self.ground.journal.is_recorded:
-            job.script.arrived(
+            job.script.tell_arrival(
                 job.node.index, self.ground.journal, is_open=attempts is None or not attempts.is_undecided(job)
             )
         if is_taken_over:

@@ -28,7 +28,7 @@ from ..calls.invoking import invoke
 from ..isolated import Delegate, Suspended, Suspension
 from ..loop import Loop
 from ..setup import Setup
-from .caller import Ancestor, Caller, SavedRequest, crossed, unusable
+from .caller import Ancestor, Caller, SavedRequest, crossed_error, unusable_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ByRun:
                 Validator(takes, at="schema")
             gives = None if request.schema is None else shape_of(request.schema).schema
         except ActumError as error:
-            raise unusable(name, tool, request, error) from error
+            raise unusable_error(name, tool, request, error) from error
         defaults = declared.get("†input")
         return merge_contract(tool, takes, gives, defaults if is_object(defaults) else {})
 
@@ -95,7 +95,7 @@ class ByRun:
         except DelegateError as error:
             raise error.of(redacted(name), tool.name) from error
         except ActumError as error:
-            raise unusable(name, tool, request, error) from error
+            raise unusable_error(name, tool, request, error) from error
         try:
             if loop is None:
                 kept.has_effects = tool.effects != "none"
@@ -111,7 +111,7 @@ class ByRun:
             raise
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
-            inner_error = error if isinstance(error, DelegateError) else crossed(error.code, error.data, tool)
+            inner_error = error if isinstance(error, DelegateError) else crossed_error(error.code, error.data, tool)
             failure = inner_error.of(redacted(name), tool.name)
             failure.outcome = "unknown" if kept.has_effects else "failed"  # what it has begun stays done (C15)
             raise failure from error

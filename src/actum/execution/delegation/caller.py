@@ -260,13 +260,13 @@ def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
     if kind is None and is_item:
         return ActivityError(message.removeprefix(f"tool {tool.name!r}: "), tool=tool.name)
     if kind is None:
-        return crossed(code, data, tool)
+        return crossed_error(code, data, tool)
     text = message.removeprefix(f"tool {error.get('tool')!r}: ")
     reason = text.rpartition(" failed: ")[2] if "chain" in data else text
     return kind(reason, tool=tool.name, chain=data.get("chain", ()))
 
 
-def crossed(code: str, data: Mapping[str, Any], tool: Tool) -> DelegateError:
+def crossed_error(code: str, data: Mapping[str, Any], tool: Tool) -> DelegateError:
     """An error inside of a delegate as its caller is told of it: its kind, or the delegates that it came from (D11)."""
     cause: Any = data.get("cause")
     failure = failure_of(cause, tool, is_item=False) if is_object(cause) else None
@@ -343,7 +343,7 @@ class Caller:
                     for own in tools_of(message, index):
                         asked += own.choices("_activity") or [own.fixed("_activity") or ""]
         except ActumError as error:
-            raise unusable(name, tool, request, error) from error
+            raise unusable_error(name, tool, request, error) from error
         for name_asked in filter(None, asked):
             if name_asked not in self.runtime.config.grants:
                 why = f"{redacted(name)!r} comes from outside and asks for {name_asked!r}, which is not granted"
@@ -408,7 +408,7 @@ class Caller:
         return ended.output
 
 
-def unusable(name: str, tool: Tool, request: SavedRequest, error: ActumError) -> DelegateError:
+def unusable_error(name: str, tool: Tool, request: SavedRequest, error: ActumError) -> DelegateError:
     """Why a delegate can't begin. The words of one from outside are not for its caller's model (D12)."""
     reason = f"it can't be used: {error.code if request.is_foreign else error.message}"
     return DelegateError(reason, tool=tool.name, chain=[redacted(name)])

@@ -242,7 +242,7 @@ class Folding:
                 if (write := write_of(self._messages[at], at, self.data_kinds)) is not None:
                     self._note_landed(write, self._messages[at][OF], rank, is_fresh=False)
 
-    def inserted(self) -> None:
+    def note_insertion(self) -> None:
         """A message was put between others."""
         self._left.clear()
         self._noted = 0

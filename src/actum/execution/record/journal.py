@@ -256,7 +256,7 @@ class Journal:
         if self._trace:
             message = {**message, TRACE: self._trace}
         self._messages.insert(index, message)
-        self.folding.inserted()
+        self.folding.note_insertion()
         self._not_shown = min(self._not_shown, index)
         self.tell(Inserted(index, message))
         self.crossing.forget()

@@ -109,7 +109,7 @@ class _Run:
             raise ValueError("it names a message behind the last one")
         return index
 
-    def standing(self) -> list[JsonObject]:
+    def messages_with_plans(self) -> list[JsonObject]:
         """The messages, with the answers under way as plans where they began.
 
         A call that an earlier attempt of an answer had started and that has failed is not in its plan: it is not made
@@ -142,7 +142,7 @@ class _Run:
         return of in self._done
 
 
-def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
+def recover_context(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     """The context that a run had reached, from what it told: fit to be resumed.
 
     Raises:
@@ -163,7 +163,7 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
         else:
             raise ValueError(f"the run at {'/'.join(at) or 'the top'} has not begun")
     for at in sorted(runs, key=len, reverse=True):
-        runs[at].messages = runs[at].standing()
+        runs[at].messages = runs[at].messages_with_plans()
         if at and at[:-1] in runs:
             _suspend(runs[at[:-1]], at[-1], runs[at])
     if runs and () not in runs:
