@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from ..runs.telling import FIELDS
+from ..runs.event_log import FIELDS
 from ..schema.json import JsonObject, encode
 from .options import CommandError, pair_of
 from .render.terminal import tell

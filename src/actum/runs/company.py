@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from ..errors import NotCarried
 from ..generation.model import Gate
 from ..schema.json import JsonObject
+from .event_log import log_event
 from .held import Prepared, RunCarrier, ServersAway, Unprepared
 from .racing import beside
 from .row import Ending, Row, Snapshot, kept_lacks
 from .run_store import RunStore
-from .telling import tell_event
 
 _LATER = 1.0
 """Seconds until a suspect is delivered again, to this worker or to one that carries nothing."""
@@ -133,7 +133,7 @@ class Company:
             return False
         if tuple(missing) != row.missing:
             words = f"waits for a worker that has what is missing here: {', '.join(missing)}"
-            tell_event("missing", row, words, logging.WARNING, worker=self._worker, missing=list(missing))
+            log_event("missing", row, words, logging.WARNING, worker=self._worker, missing=list(missing))
         pause = min(max(_LATER, waited / 4), _LATEST) * random.uniform(1.0, 1.5)
         if waited < _LONGEST and random.random() < _SOON:  # a capable worker may be busy now, and take it later
             pause = random.uniform(0.25, 1.0) * _LATER

@@ -11,11 +11,11 @@ from ..protocol import approvals
 from ..protocol.approvals import Pending
 from ..schema.json import Json, JsonObject
 from . import given
+from .event_log import log_event
 from .row import RunHistory
 from .run_record import RunRecord, context_of, found_run
 from .run_store import RunStore
 from .sending import parts_waited_for, result_given, signal, with_item, with_sent
-from .telling import tell_event
 
 
 class RunDecisions:
@@ -98,7 +98,7 @@ class RunDecisions:
             if "decide" in item:
                 words = "denied" if item["ruling"] == "deny" else "approved"
                 fields: JsonObject = {"place": item["decide"], "ruling": item["ruling"], "by": item.get("by", "")}
-                tell_event("decided", row, f"{item['decide']} was {words}", **fields)
+                log_event("decided", row, f"{item['decide']} was {words}", **fields)
 
 
 def check_sent(history: RunHistory, items: Iterable[JsonObject]) -> None:

@@ -32,6 +32,7 @@ from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
 from ..sources.modules import ModuleMissing
 from .batches import RunBatches
+from .event_log import log_event
 from .needs import Needs, judged_here
 from .progress import RunProgress, messages_in, ticks_in
 from .providing import Factory, provided
@@ -40,7 +41,6 @@ from .row import Ending, Row, RunHistory, Snapshot, Submission
 from .run_spreading import Spreading, lineage_of
 from .run_store import RunStore
 from .sending import ANEW, escalated_to, with_sent
-from .telling import tell_event
 
 _LOG = logging.getLogger("actum.worker")
 _MISCONFIGURED = "server_config"
@@ -174,7 +174,7 @@ class RunCarrier:
     ) -> Ending:
         idea, agent = prepared.idea, prepared.agent
         if prepared.changed:
-            tell_event("changed", row, f"goes on with other code of {', '.join(prepared.changed)} than it began with")
+            log_event("changed", row, f"goes on with other code of {', '.join(prepared.changed)} than it began with")
             record(course_entry([{"changed": list(prepared.changed)}]))
         async with provided(self.factories, idea, row, agent) as deps, AsyncExitStack() as stack:
             try:

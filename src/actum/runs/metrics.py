@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RunError, StoreUnavailable
 from ..execution.isolated import ANOTHER
 from ..schema.installing import pip_install
+from .event_log import FIELDS
 from .health import answering
 from .racing import beside
 from .row import IN_BATCH
 from .run_store import RunStore
-from .telling import FIELDS
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector

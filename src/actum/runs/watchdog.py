@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 from ..errors import RunError, StoreUnavailable
 from .company import Company
+from .event_log import log_event
 from .lease import Lease
 from .record import Committer, LeasedRecord
 from .row import Row
 from .run_store import RunStore
-from .telling import tell_event
 
 _LOG = logging.getLogger("actum.worker")
 _SKEW = 1.0
@@ -104,7 +104,7 @@ class Watchdog:
     def _cut(self, owned: Owned, record: LeasedRecord, now: float) -> None:
         """Cut a run whose lease wasn't confirmed in time; others go on with it."""
         self.cuts, self.cut_at, owned.is_cut = self.cuts + 1, now, True
-        tell_event(
+        log_event(
             "cut",
             owned.row,
             f"cut: its lease of {self._lease.announced:.1f} s was last confirmed {now - record.confirmed:.1f} s ago "

@@ -25,6 +25,7 @@ from ..sources.files import path_given
 from . import given
 from .batches import RunBatches
 from .company import Claimed, Company, LendingGate
+from .event_log import log_begin, log_end
 from .held import RunCarrier, Runner, ServersAway
 from .lease import Lease
 from .live.broadcasting import LiveRuns
@@ -37,7 +38,6 @@ from .retention import checked_days, sweep_runs
 from .row import CHILDREN, QUEUE, Ending, RunHistory, State, check_tag
 from .run_store import RunStore
 from .runs import Runs
-from .telling import tell_begin, tell_end
 from .watchdog import Owned, Watchdog
 
 _LOG = logging.getLogger("actum.worker")
@@ -251,7 +251,7 @@ class Worker:
         if self._company.is_closed:  # it was claimed while the worker let go of its runs
             owned.is_let_go = True
             task.cancel()
-        tell_begin(row, self.name)
+        log_begin(row, self.name)
         if before is not None and before.record is not None:
             before.record.lose()  # it was delivered to this worker twice
         try:
@@ -268,7 +268,7 @@ class Worker:
                     return
             notes = await record.close()
             if await self._store.leases.end(row.id, row.lease, ending, row.parent, notes):
-                tell_end(row, ending, self.name, time.monotonic() - claimed.asked)
+                log_end(row, ending, self.name, time.monotonic() - claimed.asked)
         except Fenced:
             return
         except RunError:

@@ -18,30 +18,30 @@ FIELDS = "actum"
 _SUMS = ("requests", "input_tokens", "output_tokens", "usd")
 
 
-def tell_event(event: Event, row: Row, words: str, level: int = logging.INFO, **more: Any) -> None:
+def log_event(event: Event, row: Row, words: str, level: int = logging.INFO, **more: Any) -> None:
     """Log what happens to a run: the words follow its id; `more` are fields in addition to those of every line."""
     about: JsonObject = {"event": event, "run": row.id, "idea": row.name, "tenant": row.tenant, "queue": row.queue}
     fields = {**about, **({} if row.tag is None else {"tag": row.tag}), **more}
     _LOG.log(level, "run %s: %s", row.id, words, extra={FIELDS: fields})
 
 
-def tell_begin(row: Row, worker: str) -> None:
+def log_begin(row: Row, worker: str) -> None:
     """Log that a worker has begun a run, or goes on with it."""
     if row.former in {None, worker}:
-        tell_event("begun", row, "begun", worker=worker, lease=row.lease)
+        log_event("begun", row, "begun", worker=worker, lease=row.lease)
     else:
         words = f"taken over from {row.former}"
-        tell_event("taken_over", row, words, worker=worker, lease=row.lease, former=row.former)
+        log_event("taken_over", row, words, worker=worker, lease=row.lease, former=row.former)
 
 
-def tell_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
+def log_end(row: Row, ending: Ending, worker: str, seconds: float) -> None:
     """Log what a run has come to, for now or for good, and what it has cost since the worker claimed it."""
     error = ending.error or {}
     result: JsonObject = {"state": ending.state, "worker": worker, "seconds": round(seconds, 3)}
     result |= {key: error[key] for key in ("code", "message") if key in error}
     result |= {"waiting": list(ending.waiting)} if ending.waiting else {}
     words = f"failed: {error.get('code')}: {error.get('message')}" if error else ending.state
-    tell_event("ended", row, words, **result, **ending.took, **_spent(row.about, ending.about))
+    log_event("ended", row, words, **result, **ending.took, **_spent(row.about, ending.about))
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> JsonObject:
