@@ -233,7 +233,7 @@ class KeptRun:
             ended = {"output": jsonable(result.output), "waiting": list(result.waiting)}
         finally:
             about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}
-            about[COURSE] = noted_rows(before, [course_entry(progress.noting.rows())])
+            about[COURSE] = noted_rows(before, [course_entry(progress.course.rows())])
             about[TOOLS] = tools_noted(assembly, stream.context, about) | self.about.get(TOOLS, {})
             about |= {"dialect": dialect.name} if (dialect := assembly.dialect) is not None else {}
             about |= {ROW: row_by_hand(about, stream.context)} if ROW in about else {}

@@ -291,13 +291,13 @@ async def _make_queue(database: AsyncConnection[Any]) -> None:
     for (function,) in await fetching.fetchall():
         await database.execute(_sql(f"ALTER FUNCTION {function} SET enable_sort = off"))
     # Procrastinate's history of a job is deleted with the job, when a delivery ends: nobody could read it.
-    noting = await database.execute(
+    triggers = await database.execute(
         "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = to_regclass('procrastinate_jobs') "
         "AND tgname ~ '_events_' AND NOT pg_get_triggerdef(oid) ~ %s AND EXISTS "
         "(SELECT 1 FROM pg_class WHERE oid = tgrelid AND pg_has_role(relowner, 'USAGE'))",
         [TASK],
     )
-    for name, definition in await noting.fetchall():
+    for name, definition in await triggers.fetchall():
         condition = f"FOR EACH ROW WHEN (new.task_name <> '{TASK}' AND \\1) EXECUTE"
         statement = re.sub(r"FOR EACH ROW (?:WHEN (\(.*\)) )?EXECUTE", condition, definition).replace(" AND )", ")")
         await database.execute(_sql(f"DROP TRIGGER {name} ON procrastinate_jobs"))

@@ -17,7 +17,7 @@ from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.json import JsonObject, encode
-from .noting import Noting
+from .course_builder import CourseBuilder
 from .row import Ending, State
 
 SPENT = "spent"
@@ -32,7 +32,7 @@ class RunProgress:
     known: JsonObject
     """What else is known of it."""
     ticks: list[Tick] = field(default_factory=list[Tick])
-    noting: Noting = field(default_factory=Noting)
+    course: CourseBuilder = field(default_factory=CourseBuilder)
     budget: Budget | None = None
 
     @classmethod
@@ -68,7 +68,7 @@ class RunProgress:
             async with stream:
                 async for event in stream:
                     show(event)
-                    self.noting.take(event)
+                    self.course.take(event)
                     if self._take(stream):
                         record(course_entry((), self.sums))
                     if event.depth == 0 and self._notes(event):
@@ -78,7 +78,7 @@ class RunProgress:
                 return stream.result
         finally:
             self._take(stream)
-            record(course_entry(self.noting.rows(), self.sums))
+            record(course_entry(self.course.rows(), self.sums))
 
     def _take(self, stream: Stream) -> bool:
         """Update the sums; return whether they have changed."""
@@ -107,7 +107,7 @@ class RunProgress:
 
     def ending(self, state: State, **more: Any) -> Ending:
         """The end of the run, for now or for good, with all that is known of it."""
-        return Ending(state=state, about=self.about, took=self.noting.took, **more)
+        return Ending(state=state, about=self.about, took=self.course.took, **more)
 
 
 def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:

@@ -1,4 +1,4 @@
-"""The course of a run, noted from its events while it runs (`ideas.course`)."""
+"""`CourseBuilder`: the course of a run, built from its events while it runs (`ideas.course`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONG = 8_000
 _MOST_ERROR = 400
 
 
-class Noting:
+class CourseBuilder:
     """Builds the course of a run from its events: a row for each call, none for the items of an `_each`."""
 
     def __init__(self) -> None:
