@@ -10,7 +10,7 @@ from ..errors import NotWaiting, RunError
 from ..protocol import approvals
 from ..protocol.approvals import Pending
 from ..schema.json import Json, JsonObject
-from . import given
+from . import checks
 from .event_log import log_event
 from .row import RunHistory
 from .run_record import RunRecord, context_of, found_run
@@ -56,13 +56,13 @@ class RunDecisions:
         is_as_shown: Callable[[Pending], bool] | None,
     ) -> Sequence[Pending]:
         """Decide on the calls at places, or on all that wait, as `Run.decide_all`; `decided` makes the message."""
-        named = None if places is None else [*given.as_several(places, "the places of calls")]
+        named = None if places is None else [*checks.as_several(places, "the places of calls")]
         waiting = {call.of: call for call in await self.pending()}
         if named is None and not waiting:
             raise NotWaiting(f"{self.run}: no call waits for a decision")
         sent: dict[str, tuple[RunDecisions, list[JsonObject]]] = {}
         for of in [*waiting] if named is None else named:
-            part, place = await self._within(given.as_text(of, "the place of a call"))
+            part, place = await self._within(checks.as_text(of, "the place of a call"))
             sent.setdefault(part.run, (part, []))[1].append(decided(place))
             if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
                 raise NotWaiting(f"{of}: another call waits there now: look at it first")
@@ -74,13 +74,13 @@ class RunDecisions:
 
     async def give(self, of: str, value: Json) -> None:
         """Give the result of a call; as `Run.give`."""
-        part, place = await self._within(given.as_text(of, "the place of a call"))
+        part, place = await self._within(checks.as_text(of, "the place of a call"))
         await part.send([result_given(place, value)])
 
     async def signal(self, name: str, value: Json, *, at: datetime | None) -> None:
         """Put a value at a gate; as `Run.signal`."""
-        due = None if at is None else given.as_moment(at, "`at`")
-        part, gate = await self._within(given.as_text(name, "the name of a gate"))
+        due = None if at is None else checks.as_moment(at, "`at`")
+        part, gate = await self._within(checks.as_text(name, "the name of a gate"))
         await part.send([signal(gate, value)], due)
 
     async def send(self, items: Sequence[JsonObject], due: float | None = None) -> None:

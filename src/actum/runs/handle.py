@@ -23,7 +23,7 @@ from ..schema.infer import shape_of
 from ..schema.json import Json, JsonObject
 from ..schema.validator import Validator
 from ..sources.files import path_given
-from . import given
+from . import checks
 from .deciding import RunDecisions
 from .following import LOOK, Entry, Live, entries_and_live, entries_written
 from .kept_run import with_origin
@@ -87,7 +87,7 @@ class Run:
         With `live` also what no record holds, as it happens: pieces of text, progress, what is begun. A late follower
         gets the text so far. When another worker goes on, a `Retried` says that texts begin anew.
         """
-        behind = given.as_whole(after, "the number of an entry", least=0, most=2**63 - 1)
+        behind = checks.as_whole(after, "the number of an entry", least=0, most=2**63 - 1)
         return (entries_and_live if live else entries_written)(self._store, self.id, self.refresh, behind)
 
     @overload
@@ -110,7 +110,7 @@ class Run:
             SolutionError: its output is not of that type.
             TimeoutError: it was not over after so many seconds. The run goes on.
         """
-        end = None if timeout is None else time.monotonic() + given.as_number(timeout, "a timeout")
+        end = None if timeout is None else time.monotonic() + checks.as_number(timeout, "a timeout")
         while (row := await self.refresh()).is_under_way:
             left = LOOK if end is None else min(LOOK, end - time.monotonic())
             if left <= 0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import RunError
-from . import given
+from . import checks
 from .database import Database, Transaction
 
 EVERY = "*"
@@ -101,12 +101,12 @@ class PlaceLimits:
             raise RunError("runs at once and weights are limits of tenants; a model has requests and tokens")
         if limit.tenant is not None and not self._has_tenants:
             raise RunError("limits of tenants need a database: keep the runs in FILE.db or PostgreSQL")
-        given.as_text(limit.key[1], f"a {limit.key[0]}")
+        checks.as_text(limit.key[1], f"a {limit.key[0]}")
         if limit.runs is not None:
-            given.as_whole(limit.runs, "a limit of runs", least=1)
+            checks.as_whole(limit.runs, "a limit of runs", least=1)
         for amount in filter(lambda amount: amount is not None, limit.amounts):
-            given.as_number(amount, "a limit", least=1.0, most=_MOST)
-        given.as_number(limit.weight, "a weight", least=0.001, most=1_000.0)
+            checks.as_number(amount, "a limit", least=1.0, most=_MOST)
+        checks.as_number(limit.weight, "a weight", least=0.001, most=1_000.0)
 
 
 def limit_of(values: Sequence[Any]) -> Limit:

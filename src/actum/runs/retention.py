@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import RunError
+from .checks import shown_value
 from .database import clock_of
-from .given import shown_value
 from .row import OVER, State
 from .run_store import RunStore
 

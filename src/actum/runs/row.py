@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from ..errors import ActumError, RunError
 from ..ideas.course import is_note
 from ..schema.json import Json, JsonObject, encode, is_list, is_object, legible
-from . import given
+from . import checks
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 """`queued`: for a worker; `running`: a worker owns it; `waiting`: for a decision or an event, held by nobody."""
@@ -325,9 +325,9 @@ class RunPage:
         Raises:
             RunError: something isn't what it is to be.
         """
-        state = None if state is None else given.as_choice(state, "the state of a run", get_args(State))
-        tenant = None if tenant is None else given.as_text(tenant, "a tenant")
-        most = given.as_whole(most, "`most`", least=0)
+        state = None if state is None else checks.as_choice(state, "the state of a run", get_args(State))
+        tenant = None if tenant is None else checks.as_text(tenant, "a tenant")
+        most = checks.as_whole(most, "`most`", least=0)
         if not isinstance(find, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError(f"what is to be found is a text, not a {type(find).__name__}")
         text = _fold(legible(find).strip().replace("\0", ""))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..errors import RunError
 from ..sources.files import is_name
-from .given import shown_value
+from .checks import shown_value
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .run_folder import RunFolder

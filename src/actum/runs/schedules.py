@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
-from . import given
+from . import checks
 from .cron import Cron, moment_of
 from .database import Transaction, time_of
 from .row import Submission, check_id
@@ -223,12 +223,12 @@ class Schedules:
 def _check(schedule: Schedule) -> None:
     if len(check_id(schedule.name)) > _LONGEST_NAME:
         raise RunError(f"the name of a schedule is up to {_LONGEST_NAME} characters long")
-    given.as_choice(schedule.missed, "what becomes of missed ticks", get_args(Missed))
-    given.as_whole(schedule.most, "`most`", least=1)
-    given.as_number(schedule.grace, "a schedule's grace", least=1.0)
-    given.as_number(schedule.jitter, "a schedule's jitter")
-    given.as_text(schedule.cron, "a cron expression", least=1)
-    given.as_text(schedule.zone, "a time zone", least=1)
+    checks.as_choice(schedule.missed, "what becomes of missed ticks", get_args(Missed))
+    checks.as_whole(schedule.most, "`most`", least=1)
+    checks.as_number(schedule.grace, "a schedule's grace", least=1.0)
+    checks.as_number(schedule.jitter, "a schedule's jitter")
+    checks.as_text(schedule.cron, "a cron expression", least=1)
+    checks.as_text(schedule.zone, "a time zone", least=1)
 
 
 def _values(schedule: Schedule) -> list[Any]:

@@ -15,7 +15,7 @@ from ..protocol import approvals
 from ..protocol.approvals import Ruling
 from ..protocol.context import Context
 from ..schema.json import Json, JsonObject
-from . import given
+from . import checks
 from .row import Row
 
 DEADLINE: JsonObject = {"deadline": True}
@@ -52,11 +52,11 @@ def decision(
     item: JsonObject = {
         "decide": of,
         "ruling": ruling,
-        "reason": given.as_text(reason, "a reason", most=_LONGEST_REASON),
-        "by": given.as_text(by, "who decides"),
+        "reason": checks.as_text(reason, "a reason", most=_LONGEST_REASON),
+        "by": checks.as_text(by, "who decides"),
     }
     if parameters is not None:
-        item["parameters"] = given.as_members(parameters, "the parameters of a call")
+        item["parameters"] = checks.as_members(parameters, "the parameters of a call")
         if meta := [name for name in item["parameters"] if name.startswith("_")]:
             raise IdeaError(f"{of}: {meta[0]!r} is not a parameter: what is called, and how, stays as it was shown")
     return item
@@ -69,13 +69,13 @@ def with_time(items: Sequence[JsonObject], now: float) -> list[JsonObject]:
 
 def result_given(of: str, value: Json) -> JsonObject:
     """The result of the call at a place that the run's submitter makes itself."""
-    return {**decision(of, "approve"), "given": {"value": given.as_json_value(value, "a result")}}
+    return {**decision(of, "approve"), "given": {"value": checks.as_json_value(value, "a result")}}
 
 
 def signal(name: str, value: Json) -> JsonObject:
     """A value at the gate `†state.approvals.NAME`; a name that is a reference already stays as it is."""
     at = name if "†" in name else f"†state.approvals.{name}"
-    return {"gate": at, "value": given.as_json_value(value, "the value at a gate")}
+    return {"gate": at, "value": checks.as_json_value(value, "the value at a gate")}
 
 
 def with_sent(context: Context, sent: Iterable[JsonObject]) -> Context:

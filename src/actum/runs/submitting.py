@@ -15,7 +15,7 @@ from ..errors import IdeaError, RunError
 from ..ideas.ticks import passed_on
 from ..models.providers import takes_batches
 from ..schema.json import JsonObject, NotJson, encode, plain
-from . import given as judged
+from . import checks
 from .row import Submission, check_id, check_tag
 
 Given: TypeAlias = "SavedIdea | Mapping[str, Any] | str | Path"
@@ -45,10 +45,10 @@ def submission_of(
     """
     saved = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
     if deps is not None:
-        saved = replace(saved, config={**saved.config, "deps": judged.as_text(deps, "the name of deps", least=1)})
+        saved = replace(saved, config={**saved.config, "deps": checks.as_text(deps, "the name of deps", least=1)})
     if batch is not None:
         saved = replace(saved, config={**saved.config, "batch": _within(batch, saved)})
-    given = None if input is None else judged.as_members(input, "the input of a run")
+    given = None if input is None else checks.as_members(input, "the input of a run")
     with_input(saved.context, given or {})  # missing input is refused even before anything runs
     if escalate is not None and patience is None:
         raise RunError("`escalate` says who decides once `patience` is over: give that, too")
@@ -57,13 +57,13 @@ def submission_of(
         idea=_json_of(saved),
         origin=saved.context.origin,
         input=given,
-        tenant=judged.as_text(tenant, "a tenant"),
-        queue=judged.as_text(queue, "a queue", least=1),
-        priority=judged.as_whole(priority, "a priority"),
-        at=None if at is None else judged.as_moment(at, "`at`"),
+        tenant=checks.as_text(tenant, "a tenant"),
+        queue=checks.as_text(queue, "a queue", least=1),
+        priority=checks.as_whole(priority, "a priority"),
+        at=None if at is None else checks.as_moment(at, "`at`"),
         tag=None if tag is None else check_tag(tag),
-        patience=None if patience is None else judged.as_number(patience, "the patience of a run", least=0.001),
-        escalate=None if escalate is None else judged.as_text(escalate, "`escalate`", least=1),
+        patience=None if patience is None else checks.as_number(patience, "the patience of a run", least=0.001),
+        escalate=None if escalate is None else checks.as_text(escalate, "`escalate`", least=1),
     )
 
 

@@ -22,7 +22,7 @@ from ..app.agent import is_agent
 from ..errors import Fenced, RunError, StoreUnavailable
 from ..schema.json import JsonObject
 from ..sources.files import path_given
-from . import given
+from . import checks
 from .batches import RunBatches
 from .company import Claimed, Company, LendingGate
 from .event_log import log_begin, log_end
@@ -58,7 +58,7 @@ def _checked_slots(queues: Mapping[str, int]) -> dict[str, int]:
     if not isinstance(queues, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
         raise RunError("the queues of a worker are named with the slots of each: {'runs': 50}")
     return {
-        given.as_text(name, "a queue", least=1): given.as_whole(slots, f"the slots of the queue {name}", least=1)
+        checks.as_text(name, "a queue", least=1): checks.as_whole(slots, f"the slots of the queue {name}", least=1)
         for name, slots in queues.items()
     }
 
@@ -105,24 +105,23 @@ class Worker:
             raise RunError("a worker serves Runs, for example Runs('runs.db')")
         if not (agent is None or callable(agent) or is_agent(agent)):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("what carries runs out is an Agent, a function that makes one for an Idea, or None")
-        self.name = (
-            given.as_text(name or "", "the name of a worker") or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
-        )
+        own_name = f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
+        self.name = checks.as_text(name or own_name, "the name of a worker")
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
         self._gate = Pacing(runs.store.database)
         self._queues = _checked_slots(queues or QUEUES)
-        self._tags = sorted({check_tag(tag) for tag in given.as_several(tags, "the tags of a worker")})
+        self._tags = sorted({check_tag(tag) for tag in checks.as_several(tags, "the tags of a worker")})
         self._keep = checked_days(keep or {})
-        self._lease = Lease(given.as_number(lease, "the lease of a worker", least=0.01))
-        self._drain = given.as_number(drain, "the time to drain")
+        self._lease = Lease(checks.as_number(lease, "the lease of a worker", least=0.01))
+        self._drain = checks.as_number(drain, "the time to drain")
         waits = _PATIENCE if self._store.database.twin() is not None else 0.0
-        waits = waits if patience is None else given.as_number(patience, "the patience of a worker")
+        waits = waits if patience is None else checks.as_number(patience, "the patience of a worker")
         self._carrier = RunCarrier(
             store=self._store,
             runner=agent,
-            roots=[path_given(root) for root in given.as_several(roots, "the roots of a worker")] or [Path.cwd()],
-            attempts=given.as_whole(attempts, "the attempts at a run", least=1),
+            roots=[path_given(root) for root in checks.as_several(roots, "the roots of a worker")] or [Path.cwd()],
+            attempts=checks.as_whole(attempts, "the attempts at a run", least=1),
             factories=factories_of(deps),
             judges=waits > 0 or patience is not None,
         )
