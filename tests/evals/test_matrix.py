@@ -187,6 +187,16 @@ async def test_a_budget_ends_an_eval_and_leaves_whole_cases(folder: Path) -> Non
     assert {row.case for row in report.rows} == {"ana"}
 
 
+@pytest.mark.rule("V24")
+async def test_a_budget_of_tokens_counts_what_is_known(folder: Path) -> None:
+    counted = models.Usage(requests=1, input_tokens=3, output_tokens=2)
+    asking = models.Scripted([PLAN], name="m", usage=counted, repeat_last=True)
+    report = await suite(folder, budget={"tokens": 5}, parallel=1).run(models=[asking])
+    assert (report.left, {row.case for row in report.rows}) == ("the budget is spent", {"ana"})
+    untold = await suite(folder, budget={"tokens": 5}, parallel=1).run(models=[model("untold", PLAN)])
+    assert {row.case for row in untold.rows} == {"ana", "bo"}
+
+
 @pytest.mark.rule("V28")
 async def test_flaky_cases_are_named(folder: Path) -> None:
     turns = iter(range(100))

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from ..sources.files import opened_private
 
 @dataclass(slots=True)
 class PaidAnswers:
-    """The answers that an eval has received, kept in a file if it has one; `spent` is the cost in this process."""
+    """The answers that an eval has received, kept in a file if it has one; `spent` is what is known of the cost in this
+    process."""
 
     path: Path | None = None
     spent: Usage = field(default_factory=Usage)
@@ -37,7 +38,9 @@ class PaidAnswers:
         """Keep a paid answer."""
         entry: JsonObject = {"key": key, "name": name, "deltas": deltas, "usage": usage and asdict(usage)}
         self.known[key] = entry
-        self.spent += usage or Usage(requests=1)
+        # Unknown counts are left out: they must not make the whole sum unknown, and a limit void.
+        known = usage or Usage(requests=1)
+        self.spent += replace(known, input_tokens=known.known_tokens, output_tokens=0, usd=known.usd or 0.0)
         if self.path is not None:
             append_lines(self.path, [entry])
 

@@ -215,11 +215,11 @@ class _EvalRun:
 
     def _is_spent(self, spent: Usage) -> bool:
         left = self._limits(spent)
-        return any(value is not None and value <= 0 for value in (left.usd, left.requests, left.tokens, left.seconds))
+        return 0 in (left.usd, left.requests, left.tokens, left.seconds)
 
     def _limits(self, spent: Usage) -> Limits:
         """The remaining budget, which limits every run (L5)."""
-        used = {"usd": spent.usd or 0.0, "requests": spent.requests, "tokens": spent.tokens}
+        used = {"usd": spent.usd or 0.0, "requests": spent.requests, "tokens": spent.known_tokens}
         used["seconds"] = time.monotonic() - self._since
         bounds = {name: getattr(self.suite.budget, name) for name in used}
         left: dict[str, Any] = {name: max(0, bounds[name] - used[name]) for name in used if bounds[name] is not None}

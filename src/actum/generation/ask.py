@@ -338,14 +338,15 @@ async def _streamed(
 
 
 async def _usage_after(deltas: AsyncIterator[str | Reasoning | Usage]) -> Usage | None:
-    length = 0
+    usage, length = None, 0
     with suppress(Exception):  # the refusal is raised instead
         while length <= _TAIL:
             delta = await anext(deltas)
             if isinstance(delta, Usage):
-                return _counted(delta)
-            length += len(delta.text if isinstance(delta, Reasoning) else delta)
-    return None
+                usage = _counted(delta)
+            else:
+                length += len(delta.text if isinstance(delta, Reasoning) else delta)
+    return usage
 
 
 def _model_failure(model: Model, error: Exception) -> ModelError:
