@@ -53,13 +53,13 @@ class Texts:
         self._tell(path, text, provisional=not is_certain)
 
     def complete(self, shown: Json) -> None:
-        """The output has arrived, of which this can be shown: tell what has not been told of it."""
+        """The output has arrived, with this much that can be shown: tell what has not been told yet."""
         for path, text in strings_in(shown):
             if rest := text[self._arrived[path] :]:
                 self.grow(path, rest, is_certain=False)
 
     def deliver(self, output: Json) -> None:
-        """The output is delivered: tell for good what has not been told so."""
+        """The output is delivered: tell for good what has only been told as provisional."""
         for path, text in strings_in(output):
             if rest := text[self._delivered[path] :]:
                 self._tell(path, rest, provisional=False)
@@ -112,8 +112,8 @@ class Asking(Paying):
     errors: list[ActumError] = field(default_factory=list[ActumError])
     """Takes why an answer was refused."""
     shown: tuple[Context, Sequence[Call], Sequence[Call]] | None = None
-    """What the first request showed, and each that asks again does: the context, what waits and what is owed. What has
-    ended since depends on delays; its results would have their numbers by them (M9)."""
+    """What every request of this answer shows: the context, what waits and what is owed at the first one. What has
+    ended since depends on delays, and so would the numbers of its results (M9)."""
     texts: Texts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class Asking(Paying):
 
     @property
     def begin(self) -> Begin | None:
-        """What begins the spans of its requests: nothing where nobody traces."""
+        """What begins the spans of its requests; None where nobody traces."""
         return None if self.emit.trace is None else self._begin
 
     def _begin(self, model: Model, request: ModelRequest) -> Span:

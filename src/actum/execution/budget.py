@@ -119,7 +119,7 @@ class Budget:
         self.usd += max(spent.usd, spent.usage.usd or 0.0)
 
     def allowance(self) -> Allowance:
-        """What reading or computing one expression may take of it (E4)."""
+        """What reading or computing one expression may spend (E4)."""
         return Allowance(run=self.computing, check=self.check)
 
     @property
@@ -199,7 +199,7 @@ class Budget:
             self.check()
 
     def heard(self, text: str, signs: int) -> None:
-        """Count what a model says as it says it, with so many signs between its values; raises as `take`."""
+        """Count what a model says as it says it, with the signs between its values; raises as `take`."""
         self.take(max(len(text), LEAST * signs))
 
     def arrived(self, text: str) -> None:

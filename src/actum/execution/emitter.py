@@ -1,4 +1,4 @@
-"""Where a run's events and spans go out, and what it tells whoever traces it: of itself, its requests and its calls."""
+"""Where a run's events and spans go, and what its spans tell of the run, its requests and its calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Emitter:
     within: Place | None = None
     """The place of the call that led here; places of events are told from the outermost run (C9)."""
     trace: Tracer | None = None
-    """What makes spans of what is done: in a run its own span. None where nobody traces: nothing is made then."""
+    """What makes the spans: in a run, its own span. None where nobody traces, so that no span is made."""
     run: str = ""
     """The id of the run, where it is traced."""
 
@@ -84,7 +84,7 @@ def _idea_identity(messages: Sequence[JsonObject]) -> tuple[str, str]:
 
 
 def _delegate_name(call: Call) -> str:
-    """A delegate as the call names it that leads to it: what it says of itself may be from outside."""
+    """A delegate's name as its call gives it: what the delegate says of itself may be from outside."""
     return redacted(str(call.get("_delegate") or call.tool))
 
 

@@ -42,7 +42,7 @@ Ring: TypeAlias = "Callable[[Ground, Carry], Carry]"
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """What carries out requests; nothing of it comes from the context of one."""
+    """What carries out requests; none of it comes from their contexts."""
 
     model: Model | None
     registry: Catalog
@@ -98,7 +98,7 @@ class Ground:
         self.failed: list[Node] = []
         """The calls that were to write something and have failed, since the last tick (S8)."""
         self.is_corrected = False
-        """Whether the answer under way is another attempt, of whose calls some may have been started before (L3)."""
+        """Whether the answer under way corrects another one, which may have started some of its calls (L3)."""
         self.is_stopped = False
         """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
@@ -135,7 +135,7 @@ class Ground:
 
 @dataclass(slots=True, kw_only=True)
 class Within:
-    """What calls share that a function makes while it carries out a call of a run. Nearly every call makes one."""
+    """What the calls share that a function makes while it carries out a call of a run. Nearly every call makes one."""
 
     of: Job | str
     """The call, or what stands for its idempotency key."""
@@ -159,6 +159,6 @@ CARRYING: ContextVar[Within | None] = ContextVar("carrying", default=None)
 
 
 def within_call() -> Within | None:
-    """What calls made now share with the call whose function makes them; None outside of one, or on another loop."""
+    """What calls made here share with the call whose function runs; None outside of one, or on another event loop."""
     within = CARRYING.get()
     return within if within is not None and within.loop is asyncio.get_running_loop() else None

@@ -1,4 +1,4 @@
-"""The port to who carries out calls in isolation, and what they leave where they are cut (D1, L6, L8)."""
+"""The port to what carries out calls in isolation, and what such a call leaves when it is cut (D1, L6, L8)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class _Rare:
     failure: ActumError | None = None
     """Why it has failed, where its `_else` stands for it, or is about to."""
     replaced: JsonObject | None = None
-    """How it failed before this run, where its `_else` stands for it."""
+    """How it failed before this run, where its `_else` stood for it."""
     is_cut: bool = False
     """Whether it was cancelled because the run was over (C8), or its delegate by a limit: nothing stands for that."""
     condition: Template | None = None
@@ -83,7 +83,7 @@ class _Rare:
     left: Left | None = None
     """What it has left, once it has returned."""
     span: Span | None = None
-    """What is traced of it while it is carried out."""
+    """Its span while it is carried out, where anybody traces."""
     patience: asyncio.Timeout | None = None
     """What cuts it when nothing waits for it any longer (C8), or when it takes longer than its tool may."""
     refers_back: bool = False
@@ -122,7 +122,7 @@ class Job(_Rare):
     computes: bool = False
     """Whether anything of it is computed (E)."""
     derived: Sequence[str] = ()
-    """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
+    """Where in it stand values that a reader or an expression has made of what calls have brought (S10)."""
     came: Marks | None = None
     """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
 
@@ -385,7 +385,7 @@ class Failure(NamedTuple):
 
     @property
     def marks(self) -> JsonObject:
-        """What is marked on the error that is left of it (C15)."""
+        """The marks of the error message that it leaves (C15)."""
         marks: JsonObject = {} if self.outcome == "failed" or self.call is None else {OUTCOME: self.outcome}
         if self.job is not None and (instance := self.job.node.instance) not in (None, self.job.call.instance):
             marks["_instance"] = instance
@@ -402,7 +402,7 @@ class Failure(NamedTuple):
 
     @property
     def safe_message(self) -> str:
-        """What of it the model that plans a sealed run may be told (S10)."""
+        """The error as the model that plans a sealed run may be told it (S10)."""
         is_safe = self.refused is not None or isinstance(self.error, NotAsExpected)
         return self.error.message if is_safe else f"it failed: {code_of(self.error)}"
 

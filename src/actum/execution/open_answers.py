@@ -28,7 +28,7 @@ from .script import Script, Wanted
 
 
 class OpenAnswers:
-    """Keeps those of one run, and tells the model what they have come to."""
+    """Keeps the open answers of one run, and tells the model what they have come to."""
 
     def __init__(self, ground: Ground, arriving: Intake, calls: Outcomes, judge: Judge, next_number: int) -> None:
         self._ground = ground
@@ -214,7 +214,7 @@ _LEAVE = "don't repeat what was, or may have been; answer the output again"
 
 
 def plan_failure(failures: Sequence[Failure]) -> PlanFailed:
-    """The error of a program whose output is withheld; its cause is the first, in the order of places."""
+    """The error of a program whose output is withheld; its cause is the first failure in the order of places."""
     of_answer = (failure for failure in failures if failure.call is None and failure.job is None)
     first = next(of_answer, None) or min(failures, key=_rank)
     more = sum(not _is_consequence(failure) for failure in failures if failure is not first)
@@ -243,7 +243,7 @@ def _is_expectation(failure: Failure) -> bool:
 
 
 def had_effects(number: int, marks: Marks, messages: Sequence[JsonObject], toolset: Toolset) -> bool:
-    """Whether a call of a plan had begun before this run that doesn't only read; of a delegate nobody knows it."""
+    """Whether a call of a plan whose tool may have effects had begun before this run."""
     places = [place for place in marks.left if place.answer == number]
     left = [messages[at] for place in places for at in marks.left[place]]
     return any(_had_effect(message, toolset) for message in left if not is_skip(message))

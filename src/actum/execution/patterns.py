@@ -146,7 +146,7 @@ class _Group:
 
 
 async def _take_back(doings: Doings, context: Context, budget: Budget, error: BaseException) -> None:
-    """Take back what was done; what stays done is named to who has called, and counted for a model (A5)."""
+    """Take back what was done; the caller is told which calls stay done, a model how many (A5)."""
     stay = await doings.take_back(budget.threads, error.add_note)
     if not isinstance(error, ActumError) or not doings:
         return

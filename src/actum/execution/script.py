@@ -51,7 +51,7 @@ class Script(Answer):
     asked_by: str = ""
     """The `traceparent` of the span of the request that it answers, where that is traced."""
     ordered: Node | None = None
-    """What has passed when all calls so far have whose tools keep the order of the answer (T14)."""
+    """The barrier that passes once all calls so far have ended whose tools keep the order of the answer (T14)."""
 
     def place(self, index: int) -> Place:
         """The place of its call with this index (C9)."""

@@ -95,7 +95,7 @@ class Endings:
             self.end_item(job)
 
     def land_next(self) -> None:
-        """Let the first call write whose turn has come."""
+        """Write for the first call whose turn has come."""
         job = self._ground.jobs.get(self._ground.graph.landing.popleft().number)
         if job is not None:
             self.land(job)
@@ -340,7 +340,7 @@ def expectation(job: Job) -> str:
 
 
 def _describe_read(job: Job, graph: Graph) -> list[str]:
-    """What each reference of it has read, by kind and size."""
+    """The value of each reference of an expectation, by kind and size."""
     refs = dict.fromkeys(ref for expr in job.template.expressions for ref in references(expr))
     values = {ref: graph.known.evaluate(ref, job.node.answer, job.node.instance) for ref in refs}
     return [f"{ref} is {summary(value)}" for ref, value in values.items() if value is not MISSING]

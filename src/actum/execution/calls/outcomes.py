@@ -163,7 +163,7 @@ def _may_fail(job: Job) -> bool:
 
 
 _UNCERTAIN = frozenset({Status.WAITING, Status.READY, Status.HELD})
-"""What a call is that has not come to its end; the model itself owes nothing that an output needs (C4, O9)."""
+"""The states of calls that may still fail; what the model owes, an output doesn't need (C4, O9)."""
 
 
 def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
@@ -189,7 +189,7 @@ def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
 
 
 def _all_read(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:
-    """All that calls have read and the output reads, with whose answer it is of, and for which instance."""
+    """Every expression that calls have read or the output reads, with its answer and its instance."""
     for job in ground.jobs.values():
         if job.parent is None:
             yield from ((expr, job.script, job.node.instance) for expr in _read_by(job))
@@ -207,7 +207,7 @@ _READ = frozenset({EACH, WHEN, VALUE, EXPECT, WITH})
 
 
 def _read_by(job: Job) -> Iterator[Expression]:
-    """What a call has read, or reads once it is decided: of one that is not made, what decided that (C10)."""
+    """What a call has read, or will read once decided on; of a call that is not made, what decided that (C10)."""
     if job.node.status not in _READERS or (job.batch is not None and not _makes_any(job.batch)):
         conditions = (job.condition, None if job.batch is None else job.batch.condition)
         yield from (expr for condition in conditions if condition is not None for expr in condition.expressions)
@@ -260,7 +260,7 @@ class _Failed:
 
 
 def _spread(excused: set[str], failed: _Failed) -> None:
-    """Excuse what excused calls have failed for; whoever else failed for it is a failure of its own."""
+    """Excuse the failures because of which excused calls have failed."""
     waiting = list(excused)
     while waiting:
         job = failed.jobs[waiting.pop()]

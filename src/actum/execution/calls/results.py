@@ -163,7 +163,7 @@ def _is_parameter(path: Path) -> bool:
 
 
 class Results:
-    """Turns results into messages; knows who has written a path last, and which are erased."""
+    """Turns results into messages; knows which answer wrote a path last, and which paths are erased."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground

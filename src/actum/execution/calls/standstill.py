@@ -17,7 +17,7 @@ from .diagnosis import stall_error
 from .endings import Endings
 
 _MOST_ROUNDS = 100
-"""How often what waits at the end of a tick is judged again because some of it went on."""
+"""How often the calls that wait at the end of a tick are judged again because some went on."""
 _FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
 _CERTAIN = frozenset(Fate) - {Fate.FREE}
 _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}

@@ -133,7 +133,7 @@ class UnderWay:
             self.others -= 1
 
     def await_call(self, job: Job) -> None:
-        """Let the tick wait for a call that it would not wait for by itself."""
+        """Make the tick wait for a call that it would otherwise not wait for."""
         if job.is_under_way and not job.is_awaited:
             job.is_awaited = True
             self.others -= 1

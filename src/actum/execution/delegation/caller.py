@@ -65,7 +65,7 @@ class SavedRequest:
 
     @cached_property
     def digest(self) -> str:
-        """What it is known by: another one for another request, the same for the same."""
+        """A hash of all that it consists of: equal for equal requests only."""
         schema = None if self.schema is None else shape_of(self.schema).schema
         whole = [self.context.messages, schema, self.meta, self.config, self.solution]
         return hashlib.sha256(encode(plain(whole), sort_keys=True).encode()).hexdigest()
@@ -267,7 +267,7 @@ def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
 
 
 def crossed_error(code: str, data: Mapping[str, Any], tool: Tool) -> DelegateError:
-    """An error inside of a delegate as its caller is told of it: its kind, or the delegates that it came from (D11)."""
+    """An error inside a delegate as its caller is told it: its kind, or the delegates that it came from (D11)."""
     cause: Any = data.get("cause")
     failure = failure_of(cause, tool, is_item=False) if is_object(cause) else None
     return failure if isinstance(failure, DelegateError) else DelegateError(code, tool=tool.name)

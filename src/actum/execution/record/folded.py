@@ -204,7 +204,7 @@ class Folding:
         self._made[of] = self._made.get(of, -1) + 1
 
     def listing(self, of: str) -> JsonObject:
-        """The marks of what isn't the first that its call leaves, or whose call a corrected answer has moved (O8)."""
+        """The marks of a message whose call has been made before, or has been moved by a corrected answer (O8)."""
         marks: JsonObject = {}
         if self._ranks and (rank := rank_in(self._ranks, Place.parse(of))) is not None:
             marks[RANK] = _rank_mark(rank)

@@ -28,9 +28,9 @@ class ItemResults:
     skipped: set[int] = field(default_factory=set[int])
     """The items whose calls were skipped (C10)."""
     replaced: dict[int, JsonObject] = field(default_factory=dict[int, JsonObject])
-    """How those have failed for whose results something stands (C14)."""
+    """How the calls have failed whose results an `_else` gave (C14)."""
     unusable: dict[int, str] = field(default_factory=dict[int, str])
-    """Why the results can't be used of those that were made all the same (C15)."""
+    """Why the results of calls that were made can't be used (C15)."""
     recorded: set[int] = field(default_factory=set[int])
     """Those whose results the model is shown one by one, because the call for all had failed."""
 

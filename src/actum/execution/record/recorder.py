@@ -125,7 +125,7 @@ class OutputArrived:
 
 @dataclass(frozen=True, slots=True)
 class ResultsShown:
-    """What calls have left so far is shown in a request: what of it is new, is marked (M9)."""
+    """A request shows what calls have left so far; what is new in it is marked (M9)."""
 
     request: int
 

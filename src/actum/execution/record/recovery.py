@@ -20,7 +20,7 @@ _At: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class _Answer:
-    """What has been told of an answer under way."""
+    """An answer under way, as the entries tell it."""
 
     start: int
     calls: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -43,7 +43,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Run:
-    """What has been told of one run."""
+    """One run, as the entries tell it."""
 
     messages: list[JsonObject] = field(default_factory=list[JsonObject])
     run: str = ""
@@ -173,7 +173,7 @@ def recover_context(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
 
 
 def _check(message: JsonObject, index: int) -> JsonObject:
-    """A message whose form is right, whatever types of its own the run knows."""
+    """A message of the right form; any type is allowed, since the run may know types of its own."""
     return check_message(message, index, (), frozenset(_types(message)))
 
 
