@@ -17,7 +17,7 @@ from .computing.operands import ComputingError
 from .reference import SIGIL, Path
 
 _OPENING = re.compile(r"(?:†|\([( ]*+)?\Z")
-"""All of a text of which it isn't known yet whether it is an expression (see `is_expression`)."""
+"""A text so far that may still turn out to be an expression (see `is_expression`)."""
 _EXPRESSION = re.compile(r"†(?!†)|\([( ]*+†")
 _MOST_READINGS = 4
 """How often a character may be read again, on average, before more of what may be a group is waited for."""
@@ -50,7 +50,7 @@ class ArrivingText:
         return self._release(is_whole=False)
 
     def end(self) -> str:
-        """The text is whole: return what else of it can be shown."""
+        """Return what else can be shown, now that the text is whole."""
         return "" if self.is_filled else self._release(is_whole=True)
 
     def _can_wait(self, piece: str) -> bool:
@@ -73,7 +73,7 @@ class ArrivingText:
         return self._literal(text, is_whole=is_whole)
 
     def _literal(self, text: str, *, is_whole: bool) -> str:
-        """What is literal up to where that can't be known yet; that is kept."""
+        """The text that is certainly literal; the rest is kept."""
         self._left -= len(text)
         end = len(text)
         try:

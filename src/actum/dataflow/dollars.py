@@ -15,7 +15,7 @@ SIGN = "_sign"
 """The mark of a plan in which a `$` is a text: it has been read before, or no person has written it."""
 _LEFT = re.compile(r"\$[^\W\d]")
 _PLAIN = frozenset({"_tool", "_activity", "_delegate", "_module", "_instance", "_scopes", "_imports", "_why"})
-"""What of a call refers to nothing."""
+"""The keys of a call whose values refer to nothing."""
 _OUTPUT_PATHS = re.compile(r"(?<![\w$])\$(?=[^\W\d])")
 _ELSE = "_else"
 
@@ -97,7 +97,7 @@ def _text(text: str, names: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=64)
 def _patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What to look at outside of braces, and within: there names end as Python's do."""
+    """The patterns to look for outside of braces, and within, where names end as Python's do."""
     kinds = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     signs = r"[{{}}]|(?<![\w$])(?:(?P<twice>\$\$)|(?P<once>\$))(?=(?:{kinds})(?![\w{more}]))"
     quoted = r"\\.|(?<![fF])(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"

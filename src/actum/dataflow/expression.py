@@ -37,7 +37,7 @@ class _Missing:
 MISSING: Final = _Missing()
 """What a path holds that holds nothing; `null`, `0`, `""` and `false` are values (O2)."""
 SCALARS = frozenset({str, int, float, bool, type(None)})
-"""The types of values that hold no others. Whoever goes through values asks for these first: most are."""
+"""The types of values that hold no others. Most values have one of these, so code asks for them first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class TextBounds(NamedTuple):
     kinds: Container[str] = ()
     """The data kinds that exist: a text that seems to refer to one of them, but doesn't, is refused."""
     allowance: Callable[[], Allowance] = Allowance
-    """What it may take, asked where anything has to be computed (E4, L5)."""
+    """What computing may spend, asked for where anything has to be computed (E4, L5)."""
 
 
 ALONE = TextBounds()
@@ -215,7 +215,7 @@ _TOO_MUCH = "there are too many braces and references to read: leave out what is
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Where a template is filled by its expression of this number."""
+    """The place in a template that its expression of this number fills."""
 
     number: int
 
@@ -316,7 +316,7 @@ class _Compiler:
         return Hole(len(self.expressions) - 1)
 
     def _expression(self, text: str) -> Expression | str:
-        """What a text refers to or computes; a text without that, as it is meant (E1)."""
+        """What a text refers to or computes; a literal text as it is meant (E1)."""
         problem: ReferenceSyntax | None = None
         if is_expression(text):
             try:
@@ -331,7 +331,7 @@ class _Compiler:
         return content
 
     def _group(self, text: str) -> Computed:
-        """A reference whose last key may be missing, as what computes that."""
+        """A reference whose last key may be missing, as a computed value."""
         group = self._read(f"{{{text}}}")
         assert isinstance(group, Computed)
         return group

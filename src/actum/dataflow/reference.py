@@ -17,9 +17,9 @@ SIGIL = "†"
 CALLS = "calls"
 """The kind whose N-th member is the result of the N-th call of the same answer (O6)."""
 RESULTS = "results"
-"""The kind whose member N is the result that earlier answers have left, and a model was shown as that (O10)."""
+"""The kind whose member N is a result of an earlier answer, by the number that a model was shown (O10)."""
 NUMBERED = frozenset({CALLS, RESULTS})
-"""What is referred to by a number: the calls of the same answer, the results that earlier ones have left (O6, O10)."""
+"""The kinds whose values are referred to by number: calls of the same answer, results of earlier ones (O6, O10)."""
 
 _NAME = r'[^\s.\[\]()<>|&*"†?]+'
 _KIND = re.compile(_NAME)
@@ -140,7 +140,7 @@ class _Node(Generic[T]):
 
 
 class PathTree(Generic[T]):
-    """One note for each path; `make` makes that of a path that has none yet."""
+    """One note for each path; `make` makes the note of a path that has none yet."""
 
     __slots__ = ("_kinds", "_make")
 

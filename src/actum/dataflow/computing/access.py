@@ -1,4 +1,4 @@
-"""Into values: keys, positions and slices (E2). Where there is nothing, only what the expression wrote is named."""
+"""Access into values: keys, positions and slices (E2). Errors name only what the expression wrote."""
 
 from __future__ import annotations
 

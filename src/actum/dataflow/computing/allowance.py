@@ -10,7 +10,7 @@ from ...schema.json import MAX_DEPTH, is_list, is_object
 from .operands import ComputingError
 
 HEAVY = 10_000
-"""From which weight on values are felt where an evaluation is in the way of others."""
+"""The weight from which on evaluating values holds up whatever shares the event loop."""
 
 
 def items_within(values: Iterable[Any]) -> int:
@@ -57,7 +57,7 @@ MOST_STEPS = 2_000_000
 MOST_SIZE = 1_000_000
 MOST_STEPS_OF_A_RUN = 50_000_000
 _STRETCH = 20_000
-"""After how many steps it is asked again whether the run may go on."""
+"""How many steps are made between two checks whether the run may go on."""
 
 
 def _always() -> None:
@@ -89,7 +89,7 @@ class Allowance:
 
 
 class Meter:
-    """Counts what one evaluation takes, stretch by stretch; between two it looks whether the run may go on."""
+    """Counts the steps of one evaluation in stretches; between two it checks whether the run may go on."""
 
     __slots__ = ("_allowance", "_behind", "_steps", "left")
 

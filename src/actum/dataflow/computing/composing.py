@@ -319,7 +319,7 @@ def _null(_: Frame) -> None:
 
 
 def _keyed(compiler: Compiler, node: ast.expr, value: ast.expr, key: str) -> Code:
-    """`owner.key`; of a name, which is most of what loops do, without a function of its own."""
+    """`owner.key`; a name, which is most of what loops read, needs no function of its own."""
     is_optional = node in compiler.optional
     if not isinstance(value, ast.Name):
         owner = compiler.code(value)

@@ -9,4 +9,4 @@ from .operating import OPERATING
 from .passes import Constructs
 
 CONSTRUCTS: Constructs = {**REACHING, **OPERATING, **BUILDING, **LOOPING, **CALLING}
-"""By the type of the node: one without a record here doesn't exist."""
+"""By the type of the node; the language has no others."""

@@ -24,7 +24,7 @@ Read = Callable[[Reference], Any]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How many of the items that it saw the `if` of a loop kept (E7)."""
+    """How many items the `if` of a loop kept, of how many (E7)."""
 
     source: str
     kept: int

@@ -91,7 +91,7 @@ def _type_of(checker: Checker, node: ast.Call, types: Types) -> Type:
 
 
 def _type_of_named(checker: Checker, node: ast.expr, arguments: list[Type], types: Types) -> Type:
-    """The type of a named argument; of a lambda what it makes of the items of the first one."""
+    """The type of a named argument; for a lambda, of what it makes of the items of the first argument."""
     if not isinstance(node, ast.Lambda):
         return checker.of(node, types)
     item = items_of(arguments[0], "key=") if len(arguments) == 1 else union(*arguments)
@@ -156,7 +156,7 @@ def _call_of_method(node: ast.Call, name: str, value: Code, arguments: list[Code
 
 
 def _key_function(place: int, steps: int, body: Code) -> Code:
-    """What gives, in a frame, the function behind `key=`."""
+    """What makes, in a frame, the function behind `key=`."""
 
     def key(frame: Frame) -> Callable[[Any], Any]:
         meter: Meter = frame[METER]
@@ -176,7 +176,7 @@ _SMALL = 16
 
 
 def _count_value(value: Any, meter: Meter) -> Any:
-    """A function's value, if it isn't too large."""
+    """Count a function's value, and return it if it isn't too large."""
     if isinstance(value, str):
         if len(value) >= _SMALL:
             meter.fit(len(value))

@@ -57,10 +57,10 @@ class Function:
     """What the language has under one name; a method's first argument is its owner, which doesn't count."""
 
     run: Callable[..., Any]
-    """Gives the value, of a `Meter` and the arguments; it spends its steps before."""
+    """Computes the value from a `Meter` and the arguments, and spends its steps first."""
     type: Typing
-    """Gives the type of the value, of what it is called in messages and of the types of the arguments; of `key` it is
-    given the type of what that makes of an item. What it refuses is a `Misfit`."""
+    """Gives the type of the value, from its name in messages and the types of the arguments; for `key` it is given the
+    type of what that makes of an item. It refuses by a `Misfit`."""
     example: str
     about: str = ""
     """What it does, where Python's doesn't do the same."""
@@ -71,7 +71,7 @@ class Function:
 
 
 def taking(kinds: Set[Kind], takes: str, gives: Type, count: int | None = None) -> Typing:
-    """The type of what gives one type, where the arguments, or the first `count`, are of some kinds."""
+    """The typing of a function that gives one type and takes some kinds, for all arguments or the first `count`."""
 
     def typed(name: str, arguments: Sequence[Type], _: Named) -> Type:
         for argument in arguments[:count]:
@@ -84,7 +84,7 @@ def taking(kinds: Set[Kind], takes: str, gives: Type, count: int | None = None) 
 _MOST_READ = 30
 """How many characters a number may have in a text."""
 _MOST_DIGITS = 30
-"""Round off no further than this, to either side of the point."""
+"""How many digits rounding may leave, to either side of the point."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)

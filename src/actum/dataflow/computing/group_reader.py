@@ -29,7 +29,7 @@ from .tokens import (
 REACH = MOST_CHARACTERS + 2
 """How far a group may reach, with its braces."""
 OPEN = -1
-"""Instead of where a group ends: it holds a † of its own, and isn't closed."""
+"""The end of a group that holds a † of its own and isn't closed."""
 _SIGN = re.compile("[{}'\"]|†+")
 _MARKS = re.compile("†+")
 

@@ -1,4 +1,4 @@
-"""What those write who think of another language, and what is written here instead: for messages only (E6)."""
+"""What people write who think of another language, and what to write here instead: for messages only (E6)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ NAMED: Mapping[str, str] = {
 
 
 def instead_of_call(name: str, known: Iterable[str]) -> str:
-    """What to write for a function or a method that isn't there: the like of it, the nearest name, or all there are."""
+    """What to write for a function or a method that isn't there: its like, the nearest name, or all there are."""
     if habit := CALLED.get(name):
         return f"write {habit}"
     names = list(known)

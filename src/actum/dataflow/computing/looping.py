@@ -1,4 +1,4 @@
-"""Comprehensions: loops in each other around what gathers."""
+"""Comprehensions: nested loops around what gathers their values."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _loops(compiler: Compiler, generators: list[ast.comprehension], body: Callab
 
 
 def _loop(node: ast.comprehension, source: Code, round_: _Round, steps: int, counter: int | None) -> Step:
-    """`for target in source if tests`: what one round of it costs, and where its filter counts."""
+    """`for target in source if tests`: `steps` is what one round costs, `counter` where its filter counts."""
 
     def run(frame: Frame) -> None:
         value = source(frame)

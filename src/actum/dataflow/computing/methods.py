@@ -169,7 +169,7 @@ def _joined(name: str, arguments: Sequence[Type], _: Named) -> Type:
 
 
 def _got(_: str, arguments: Sequence[Type], __: Named) -> Type:
-    """What `.get()` gives; to ask for a key that isn't declared is mere caution."""
+    """What `.get()` gives; asking for a key that isn't declared is mere caution, and no error."""
     owner, key, default = (*arguments, NULL)[:3]
     texts = key.alternatives
     if texts is None or len(texts) != 1 or not isinstance(asked := texts[0], Text) or asked.values is None:
@@ -249,7 +249,7 @@ METHODS: Mapping[type, Mapping[str, Function]] = {str: _TEXTS, list: _LISTS, dic
 METHODS_BY_NAME: Mapping[str, tuple[Function, ...]] = {
     name: tuple(table[name] for table in METHODS.values() if name in table) for name in (*_TEXTS, *_LISTS, *_OBJECTS)
 }
-"""What a name may mean where the kind of the value isn't known yet."""
+"""The methods that a name may mean where the kind of the value isn't known yet."""
 
 
 _OWNERS: Mapping[type[Alternative], type] = {Text: str, List: list, Object: dict}
@@ -270,7 +270,7 @@ def method_type(name: str, owner: Type, arguments: Sequence[Type]) -> Type:
 
 
 def runs(name: str, arguments: int) -> Mapping[type, Callable[..., Any]]:
-    """By the type of its owner, what carries out a method of this name with so many arguments."""
+    """The implementations of a method with this many arguments, by the type of its owner."""
     return {
         owner: method.run
         for owner, table in METHODS.items()

@@ -9,7 +9,7 @@ from typing import Any
 from ...schema.json import is_list, is_object
 
 LARGEST = 10**18
-"""The largest whole number that arithmetic may yield; a larger one that was there passes as it is."""
+"""The largest whole number that arithmetic may yield; a larger one in the data passes as it is."""
 
 
 class ComputingError(ValueError):

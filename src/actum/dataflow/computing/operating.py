@@ -19,7 +19,7 @@ from .times import moments
 
 _CONTAINERS = (list, dict)
 _COLUMNS = 40
-"""What it costs to look at lists column by column, however short they are."""
+"""The steps that comparing lists column by column costs, however short they are."""
 
 
 def same(left: Any, right: Any, meter: Meter) -> bool:
@@ -58,7 +58,7 @@ def position(item: Any, items: list[Any], meter: Meter) -> int | None:
 
 
 def spend_on_equals(item: Any, items: list[Any], meter: Meter) -> None:
-    """What it costs to compare a scalar with all items of a list."""
+    """Spend the steps of comparing a scalar with all items of a list."""
     meter.spend((len(items) >> 3) + (len(items) * len(item) >> 12 if isinstance(item, str) else 0))
 
 
@@ -85,7 +85,7 @@ def _are_in_one_form(left: str, right: str) -> bool:
 
 
 _PLAIN_LENGTHS = (16, 17, 19, 20)
-"""Those of times to the minute or second, without a zone or with Z."""
+"""The lengths of times to the minute or second, without a zone or with Z."""
 
 
 def _by_time(left: str, right: str) -> tuple[Any, Any]:
@@ -113,7 +113,7 @@ def ranks(values: list[Any], meter: Meter) -> Sequence[Any]:
 
 
 def _of_texts(texts: list[str]) -> Sequence[Any]:
-    """Texts order themselves, but where all of them tell a time and some tell it otherwise than others."""
+    """Texts order themselves, unless all of them tell a time and not all in one form."""
     first = texts[0]
     if all(_are_in_one_form(first, text) for text in texts):
         return texts
@@ -322,7 +322,7 @@ def _comparison(compiler: Compiler, node: ast.Compare) -> Code:
 
 
 def _single(node: ast.Compare, left: Code, right: Code) -> Code:
-    """`a < b`: of two numbers at once, of others as the language has it."""
+    """`a < b`: for two numbers directly, for other values as the language defines it."""
     holds, numbers = _COMPARISONS[type(node.ops[0])], _OF_NUMBERS.get(type(node.ops[0]))
 
     def judge(frame: Frame) -> bool:

@@ -86,7 +86,7 @@ class ComputingMismatch(ValueError):
 
 
 class Checker:
-    """Gives the types of nodes; a `Misfit` is told of the innermost of them. Only what is certain to fail is one."""
+    """Gives the types of nodes; a `Misfit` is reported for the innermost one, and only for what is certain to fail."""
 
     def __init__(self, source: str, optional: set[ast.expr], constructs: Constructs) -> None:
         self._source = source
@@ -115,7 +115,7 @@ class Checker:
 
 
 class Compiler:
-    """Makes functions of nodes, one for each, and counts what everything outside of loops costs."""
+    """Compiles each node to a function, and counts the steps of everything outside of loops."""
 
     def __init__(self, references: int, optional: frozenset[ast.expr], constructs: Constructs) -> None:
         self._constructs = constructs

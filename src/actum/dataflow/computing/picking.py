@@ -82,12 +82,12 @@ def _ranked(values: list[Any], key: _Key | None, meter: Meter) -> Sequence[Any]:
 
 
 def _characters(values: Sequence[Any]) -> int:
-    """What it costs to compare each once with another."""
+    """The steps that comparing each value once costs."""
     return sum(len(value) for value in values if type(value) is str) >> 12
 
 
 _HASHED_ALIKE = 2**61 - 1
-"""From here on numbers that share a hash are easily found."""
+"""From here on, numbers that share a hash are easy to find."""
 
 
 def _identity(value: Any) -> Any:

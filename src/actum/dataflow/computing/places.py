@@ -1,4 +1,4 @@
-"""Where the nodes of a tree stand in the source, how deep they nest, how one is told, and which one failed (E6)."""
+"""Where the nodes of a tree stand in the source, how deep they nest, how messages quote them, and which failed (E6)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def may_miss(node: ast.expr) -> bool:
 
 
 def located(reason: object, place: str | None, source: str) -> str:
-    """What went wrong at a place of an expression, and in which."""
+    """What went wrong, with the place and the expression."""
     whole = " ".join(source.split())
     at = f", at {place}" if place and place != clip(whole, 60) else ""
     return f"{reason}{at}, in {{{clip(whole, 120)}}}"

@@ -70,7 +70,7 @@ class Computed:
 
     @property
     def only_refers(self) -> bool:
-        """Whether it is a reference in braces, which works nothing out."""
+        """Whether it is only a reference in braces, which computes nothing."""
         part = self.parts[0]
         if len(self.parts) > 1 or isinstance(part, str) or part.format:
             return False
@@ -120,7 +120,7 @@ def read_computed(text: str, names: Container[str] = (), meter: Meter | None = N
 _MARK = re.compile(r"††|†(?P<name>[\w-]*)")
 _PATH = re.compile(r"†\w++(?:\.\w++(?!\()|\[[0-9]++\])*+")
 _GOES_ON = re.compile(r"\s*[-+*/%<>=!\[(]|\.\w++\(|\s++(?:if|and|or|not|in|is)\s")
-"""What stands behind a reference where more than it was meant."""
+"""What follows a reference where an expression was meant."""
 
 
 def _literal(text: str, start: int, end: int, names: Container[str]) -> str:
