@@ -58,17 +58,14 @@ class DelegateResolver:
         key = (reference, f"{tool.origin} {id(tool.bound)}" if tool.bound is not None else tool.origin)
         async with self._locks[key]:
             if key not in self._results:
-                self._results[key] = await self._read_or_error(reference, tool)
+                try:
+                    self._results[key] = await self._read(reference, tool)
+                except DelegateError as error:
+                    self._results[key] = error
         result = self._results[key]
         if isinstance(result, DelegateError):
             raise type(result)(result.reason, tool=tool.name) from result
         return result
-
-    async def _read_or_error(self, reference: str, tool: Tool) -> SavedRequest | DelegateError:
-        try:
-            return await self._read(reference, tool)
-        except DelegateError as error:
-            return error
 
     async def _read(self, reference: str, tool: Tool) -> SavedRequest:
         if isinstance(tool.bound, SavedIdea):

@@ -30,7 +30,7 @@ from ..protocol.marks import Authored
 from ..protocol.reader import Reader
 from ..protocol.solution import CallAccount, LiveCalls, accounts
 from ..protocol.tool import Tool
-from ..schema.json import Json, JsonObject, encode
+from ..schema.json import Json, JsonObject, encode, text_or_json
 from .agent import Agent, assembled
 from .assembly import Assembly
 from .saved import SavedIdea
@@ -82,18 +82,11 @@ def calls_on_record(run: SavedIdea, name: str, reads: Collection[str]) -> list[R
     about = about_of(run.meta, name)
     course = Course.of(about)
     answers: list[Authored] = answers_of(ticks_of(about, name))
-    calls = [
-        call
-        for call in accounts(run.context, answers, about.get("makers", {}), LiveCalls())
-        if _came_to_something(call)
-    ]
+    listed = accounts(run.context, answers, about.get("makers", {}), LiveCalls())
+    calls = [call for call in listed if call.state == "done" or call.error is not None]
     times = {call.place: _times(course, call.place, order) for order, call in enumerate(calls)}
     effects = [call for call in calls if call.tool not in reads and call.state != "not made"]
     return [_recorded(call, course, effects, times) for call in calls]
-
-
-def _came_to_something(call: CallAccount) -> bool:
-    return call.state == "done" or call.error is not None
 
 
 def _times(course: Course, place: str, order: int) -> tuple[float, float]:
@@ -134,11 +127,6 @@ def _context_text(messages: Iterable[Mapping[str, Any]]) -> str:
     return encode(unmarked, sort_keys=True)
 
 
-def _bare(value: Json) -> str:
-    """A value as text, a text without quotes."""
-    return value if isinstance(value, str) else encode(value)
-
-
 class _Effect(NamedTuple):
     """An effect in a run or in one of its delegates: of which call, and whether it was real."""
 
@@ -159,9 +147,9 @@ class Unrecorded:
     nearest: JsonObject | None = None
 
     def __str__(self) -> str:
-        asked = ", ".join(f"{key}={_bare(value)}" for key, value in self.arguments.items())
+        asked = ", ".join(f"{key}={text_or_json(value)}" for key, value in self.arguments.items())
         near = {key: value for key, value in (self.nearest or {}).items() if self.arguments.get(key) != value}
-        difference = ", ".join(f"{key}={_bare(value)}" for key, value in near.items())
+        difference = ", ".join(f"{key}={text_or_json(value)}" for key, value in near.items())
         return f"{self.tool}({asked}) is not recorded" + (f"; nearest: {difference}" if difference else "")
 
 
@@ -297,17 +285,15 @@ class RecordedTools:
         An effect of the same answer counts as it is on record, or if it is listed before the call and has ended. First
         come the records before which exactly the effects had ended that are listed before the call.
         """
-        number, same_run = job.script.number, [effect for effect in self._effects if effect.run == id(ground)]
-        before = Counter(effect.key for effect in self._effects if effect.run != id(ground))
-        before.update(effect.key for effect in same_run if effect.answer < number)
-        listed = Counter(
-            effect.key for effect in same_run if effect.answer == number and effect.listed < job.node.index
-        )
-        matching = [
-            record
-            for record in equal
-            if not before - record.before and (record.before - before - listed).keys() <= record.beside
-        ]
+        position = (job.script.number, job.node.index)
+        before, listed = Counter[str](), Counter[str]()
+        for effect in self._effects:
+            if effect.run != id(ground) or effect.answer < job.script.number:
+                before[effect.key] += 1
+            elif (effect.answer, effect.listed) < position:
+                listed[effect.key] += 1
+        matching = [record for record in equal if not before - record.before]
+        matching = [record for record in matching if (record.before - before - listed).keys() <= record.beside]
         return sorted(matching, key=lambda record: record.before != before + listed)
 
     async def _answer_missing(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:

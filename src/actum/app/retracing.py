@@ -165,11 +165,9 @@ async def replayed_output(agent: Agent, context: Context, schema: Any, ticks: Se
     if messages is None:
         return None
     start = Context.checked(messages, context.data_kinds, context.origin)
-    whole = assembled(agent)
-    offline = replace(
-        whole, model=None, limits=Limits(), approve=_refuse, delegates={}, roots=(), store=None, ring=None
-    )
-    loop = await offline.loop(start, schema, None, Emitter())
+    bare = assembled(agent)
+    bare = replace(bare, model=None, limits=Limits(), approve=_refuse, delegates={}, roots=(), store=None, ring=None)
+    loop = await bare.loop(start, schema, None, Emitter())
     return jsonable((await loop.run()).output)
 
 

@@ -18,7 +18,7 @@ from ..protocol.declaration import parse_tool
 from ..protocol.lineage import BROUGHT
 from ..protocol.marks import Marks, is_users, to_cut, without
 from ..protocol.message import Write, is_result
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, text_or_json
 
 EARLIER = "earlier"
 """The kind of data that holds the summary."""
@@ -79,27 +79,23 @@ def _transcript(context: Context, gone: Collection[int]) -> Iterator[str]:
     for at in sorted(gone):
         message = context.messages[at]
         if message.get("_call") == _CALL:
-            yield f"¶{EARLIER}\n{_text(message['data'])}"
+            yield f"¶{EARLIER}\n{text_or_json(message['data'])}"
         elif is_result(message):
             yield f"¶result of {encode(message['_call'])}\n{_short(numbered_value(message))}"
         elif message.get("type") == "output":
-            yield f"¶assistant\n{_text(message['output'])}"
+            yield f"¶assistant\n{text_or_json(message['output'])}"
         elif message.get("type") == "error":
             yield f"¶error\n{_short(message['error'])}"
         elif message.get("type") in MEDIA:
             yield f"¶{message['type']} {media_name(message)}"
         elif "_call" not in message:
-            yield f"¶{'user' if is_users(message) else 'assistant'}\n{_text(_words_of(message))}"
+            yield f"¶{'user' if is_users(message) else 'assistant'}\n{text_or_json(_words_of(message))}"
 
 
 def _words_of(message: JsonObject) -> Any:
     return next((message[key] for key in ("message", "text", "content") if key in message), "")
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else encode(value)
-
-
 def _short(value: Any) -> str:
-    text = _text(value)
+    text = text_or_json(value)
     return text if len(text) <= _MOST_OF_RESULT else f"{text[:_MOST_OF_RESULT]}…"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 from ..dataflow.computing.text import Computed
 from ..dataflow.expression import MISSING, Each, Expression, First, template
@@ -33,6 +33,7 @@ from ..schema.validator import Validator
 from .plan_graph import Writers, orders
 
 JsonPath: TypeAlias = tuple["str | int", ...]
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +82,23 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
         except ActumError as error:
             yield error, index
     for index, job in plan.jobs.items():
-        for error in list(plan.wrong_in(job)) or plan.unfit(job):
+        for error in list(plan.wrong_in(job)) or _errors_of(plan.declared.check, job):
             if not isinstance(error, CyclicPlan):  # cycles are reported below, each once
                 yield error, index
     for cycle in _cycles(plan.waits()):
         names = " → ".join(plan.named(index) for index in [*cycle, cycle[0]])
         yield CyclicPlan(f"these calls wait for each other: {names}"), cycle[0]
-    for error in list(plan.wrong_in_output(output)) or plan.unfit_output(output):
+    unresolved = list(plan.wrong_in_output(output))
+    for error in unresolved or _errors_of(plan.declared.check_output, template(output), plan.answer):
         yield error, None
+
+
+def _errors_of(check: Callable[P, object], *args: P.args, **named: P.kwargs) -> Iterator[CallError]:
+    """What contradicts the declared types of references (O11, E5)."""
+    try:
+        check(*args, **named)
+    except CallError as error:
+        yield error
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +152,6 @@ class _Plan:
         otherwise = () if job.otherwise is None else job.otherwise.outside
         for reference in self._lacking([*_expressions(job), *otherwise], job.node):
             yield UnresolvedReference(self._unfilled(reference, job.node.instance), tool=job.tool.name)
-
-    def unfit(self, job: Job) -> Iterator[CallError]:
-        """What in a call contradicts the declared types of its references (O11, E5)."""
-        try:
-            self.declared.check(job)
-        except CallError as error:
-            yield error
-
-    def unfit_output(self, output: Any) -> Iterator[CallError]:
-        """What in an output contradicts the declared types of its references (O11, E5)."""
-        try:
-            self.declared.check_output(template(output), self.answer)
-        except CallError as error:
-            yield error
 
     def wrong_in_output(self, output: Any) -> Iterator[CallError]:
         """What is wrong with the references of an output (O7)."""

@@ -20,8 +20,7 @@ _LONGEST = 48
 
 def short(value: object, most: int = _MOST) -> str:
     """A value in a few characters."""
-    text = printable(encode(_sketch(value, 3)))
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return clip(printable(encode(_sketch(value, 3))), most)
 
 
 def counted(count: int, name: str) -> str:
@@ -53,8 +52,7 @@ def short_call(call: Call, most: int = 60) -> str:
         parameters = short(call[alone], 40)
     else:
         parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
-    text = f"{call_name(call)}({parameters})"
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return clip(f"{call_name(call)}({parameters})", most)
 
 
 def _sketch(value: object, depth: int) -> Json:

@@ -98,6 +98,11 @@ def encode(value: Json, *, sort_keys: bool = False) -> str:
     return (_SORTED if sort_keys else _COMPACT).encode(value)
 
 
+def text_or_json(value: Json) -> str:
+    """A text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else encode(value)
+
+
 def sha256_of(value: Json) -> str:
     """The SHA-256 of a value's canonical JSON in hex, the same for any order of its keys."""
     return sha256(encode(value, sort_keys=True).encode()).hexdigest()

@@ -90,7 +90,8 @@ async def actum_hold_chat(
     typed = Typed()
     questions = Questions(Renderer(), loaded.roots, typed)
     has_servers = mcp is not None or bool(loaded.code.servers)
-    approve = approve or _as_begun(save)
+    if approve is None and save is not None and is_taken(Path(save)):
+        approve = approve_of(Idea.load(save))  # as the conversation began
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     values = options.input_of(loaded.idea.context, i or [], None)
     async with (
@@ -140,12 +141,6 @@ def _kept(talk: KeptConversation) -> Take:
             raise
 
     return take
-
-
-def _as_begun(save: str | None) -> Begun | None:
-    """Who decides as noted when a kept conversation began; None for a new one, or if it wasn't noted."""
-    mode = approve_of(Idea.load(save)) if save is not None and is_taken(Path(save)) else None
-    return None if mode == "plan" else mode
 
 
 async def _opened(path: Path, loaded: Loaded, agent: Agent, values: JsonObject, approve: Begun | None) -> KeptRun:

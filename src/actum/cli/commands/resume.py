@@ -69,7 +69,7 @@ async def actum_resume(
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
     questions = Questions(renderer)
     original, code = Idea.load(run), Code.to_run()
-    decide = approver(approve or _as_begun(original), questions)
+    decide = approver(approve or kept.approve_of(original) or "all", questions)
     load_servers(original, original.settings(name=run).servers, code, [*map(Path, root or [])] or original.roots)
 
     def agent_for(idea: Idea) -> Agent:
@@ -87,9 +87,3 @@ async def actum_resume(
                 run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew, deps=made
             )
         return finish(result, is_json=json, file=run)
-
-
-def _as_begun(idea: Idea) -> str:
-    """Who decides, as noted when the run began: all calls run after an approved plan, or if nothing was noted."""
-    begun = kept.approve_of(idea)
-    return "all" if begun is None or begun == "plan" else begun

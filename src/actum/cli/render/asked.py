@@ -9,7 +9,7 @@ from typing import Any
 from ...messages.media import MEDIA
 from ...protocol.call import EACH, ELSE, WHEN, Call
 from ...protocol.config import Config
-from ...schema.json import JsonObject, encode
+from ...schema.json import JsonObject, encode, text_or_json
 from ...schema.quoting import printable
 from ...sources.media_reader import size_and_digest
 
@@ -61,14 +61,10 @@ def source_lines(call: Call, sources: Mapping[str, str], derived: Collection[str
 def _terms(call: Call, derived: Collection[str]) -> Iterator[str]:
     """The condition of a call, and its value if it fails."""
     if WHEN in call:
-        yield printable(f"on the condition {_text(call[WHEN])}, which is true{_mark(WHEN, derived)}")
+        yield printable(f"on the condition {text_or_json(call[WHEN])}, which is true{_mark(WHEN, derived)}")
     if ELSE in call:
-        yield printable(f"gives {_text(call[ELSE])} where it fails")
+        yield printable(f"gives {text_or_json(call[ELSE])} where it fails")
 
 
 def _mark(at: str, derived: Collection[str]) -> str:
     return ", derived" if at in derived else ""
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else encode(value)
