@@ -66,6 +66,9 @@ def compared(case: Case, model: Run, seen: Seen) -> None:
         same("asked in delegates", [one for one in asked if one[0]], [one for one in shown if one[0]])
     same("left", *(left(some, case.broken) for some in (left_by(seen.result.context), model.left)))
     assert [one.meta for one in seen.result.solutions] == model.metas
+    for one in seen.result.calls:
+        if one.error is not None and not one.error.message.startswith("it waits for itself"):
+            assert one.error.tool == (one.tool or "_value"), f"{one.error!r} names another tool than {one.tool!r}"
     same("output", [seen.result.output], [None if model.ended else model.output])
     for instance in (None, *seen.result.context.instances):
         view = seen.result.context if instance is None else seen.result.context.of(instance)
