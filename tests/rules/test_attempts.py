@@ -249,3 +249,47 @@ async def test_a_call_of_a_corrected_answer_is_the_same_only_where_all_is_that_w
         return len(log) - 1
 
     assert (await made(first), await made(second)) == (1, 2)
+
+
+@pytest.mark.rule("L3", "C9")
+@pytest.mark.parametrize(
+    ("again", "made"),
+    [
+        ([call("step", value="†calls.1"), call("step", value="b")], ["b", "b"]),
+        ([call("step", value="†calls.1"), call("step", value="c")], ["b", "b", "c", "c"]),
+        ([call("step", value="z"), call("step", value="†calls.2"), call("step", value="b")], ["b", "b", "z"]),
+        ([call("step", value="b"), call("step", value="†calls.0")], ["b", "b", "b"]),
+        ([call("step", value="†calls.2"), call("step", value="z"), call("step", value="b")], ["b", "b", "b", "z"]),
+    ],
+)
+async def test_a_call_that_reads_a_later_one_is_the_same_where_that_is_the_same(
+    again: list[Json], made: list[str]
+) -> None:
+    log: list[Any] = []
+    first = [call("step", value="†calls.1"), call("step", value="b")]
+
+    async def slow(_request: Any) -> Any:
+        text = json.dumps(answer(*first, output="no number"), ensure_ascii=False)
+        for part in (text[: text.index("]") + 1], text[text.index("]") + 1 :]):
+            yield part
+            for _ in range(100):  # until both have started
+                await asyncio.sleep(0)
+
+    found = await run(slow, answer(*again, output=1), tools=toolbox(log), schema={"type": "integer"})
+    assert found.output == 1
+    assert sorted(log) == made
+
+
+@pytest.mark.rule("L3", "O5")
+@pytest.mark.parametrize("cut", [1, 2, 3])
+async def test_a_choice_that_was_made_is_not_made_again_whatever_had_arrived_of_the_rest(cut: int) -> None:
+    log: list[Any] = []
+    calls = [call("step", value="†calls.2"), {"_value": "†state.a <|> †calls.0"}, call("step", value="b")]
+    text = json.dumps(answer(*calls, output=1), ensure_ascii=False)
+    begun = text[: text.index("]")].split("}, {")
+    broken = "}, {".join(begun[:cut]) + ("}" if cut < 3 else "")
+    own = Agent(models.Scripted([broken, text]), tools=toolbox(log))
+    found = await own.run([{"type": "state", "a": 1}], {"type": "integer"})
+    assert found.output == 1
+    assert sorted(log) == ["b", "b"]
+    assert [message["data"] for message in found.context if message.get("_call") == calls[1]] == [1]
