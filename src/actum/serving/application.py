@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -36,7 +36,8 @@ _MODULES: Mapping[str, str] = {
 
 def application(desk: Desk, names: Sequence[str]) -> Starlette:
     """The application that serves these parts of a desk."""
-    parts = [_part(name)(desk) for name in names]
+    modules = {name: import_module(f".{_MODULES[name]}", __package__) for name in names}
+    parts: list[Part] = [getattr(module, f"{name}_part")(desk) for name, module in modules.items()]
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
@@ -53,11 +54,6 @@ def application(desk: Desk, names: Sequence[str]) -> Starlette:
     routes = [Route("/health", health), *(route for part in parts for route in part.routes)]
     handlers: Any = {ActumError: _answer, HTTPException: _http_error, Exception: _internal_error}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
-
-
-def _part(name: str) -> Callable[[Desk], Part]:
-    module = import_module(f".{_MODULES[name]}", __package__)
-    return cast("Callable[[Desk], Part]", getattr(module, f"{name}_part"))
 
 
 async def _answer(request: Request, error: ActumError) -> Response:

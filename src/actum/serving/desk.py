@@ -92,7 +92,15 @@ class Desk:
             if self.owns_runs:
                 await stack.enter_async_context(self.runs)
             if self.slots:
-                self._worker = self._new_worker()
+                self._worker = Worker(
+                    self.runs,
+                    self.agent,
+                    queues={"runs": self.slots},
+                    lease=self.lease,
+                    drain=self.drain,
+                    roots=self.all_roots,
+                    deps=self.factories,
+                )
                 self._work = asyncio.create_task(self._worker.serve())
                 stack.push_async_callback(self._let_go)
             try:
@@ -100,17 +108,6 @@ class Desk:
                 await self.stop()
             finally:
                 await self.onlookers.forget()
-
-    def _new_worker(self) -> Worker:
-        return Worker(
-            self.runs,
-            self.agent,
-            queues={"runs": self.slots},
-            lease=self.lease,
-            drain=self.drain,
-            roots=self.all_roots,
-            deps=self.factories,
-        )
 
     @property
     def carrier(self) -> RunCarrier:
@@ -194,7 +191,9 @@ class Desk:
             run = None if id is None else await self._run_named(caller, id, name)
             if run is not None:
                 return run, False
-            await self._check_room(caller)
+            if self.stopping.is_set():
+                raise Refusal(503, "stopping", "the server is stopping and starts nothing more", retry=10)
+            await check_room(self.runs, caller, self.quota)
             config = self._narrowed_config(idea, limits) if limits else idea.config
             context = await asyncio.to_thread(_extended, idea.context, messages, is_given=input is not None)
             begun = with_traceparent(replace(idea, context=context, config=config), trace)
@@ -214,11 +213,6 @@ class Desk:
         if run is not None and (run.row.tenant != caller or await self.name_of(run) != name):
             raise Refusal(409, "run_exists", "a run of that id exists already")
         return run
-
-    async def _check_room(self, caller: str) -> None:
-        if self.stopping.is_set():
-            raise Refusal(503, "stopping", "the server is stopping and starts nothing more", retry=10)
-        await check_room(self.runs, caller, self.quota)
 
     async def find(self, caller: str, id: str, *, of: str | None = None) -> Run:
         """A run of a caller; with `of`, only if it is a run of the Idea served under that name.

@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -95,13 +95,8 @@ class Guard:
     callers: Callers
     hosts: Sequence[str] = LOOPBACK
     origins: Sequence[str] = ()
-    forms: Sequence[str] = FORMS
     most: int = MOST_BYTES
     patience: float = 30.0
-    _hosts: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hosts", frozenset(host.lower() for host in self.hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hand it on."""
@@ -182,10 +177,9 @@ class Guard:
 
     def _host(self, headers: Headers) -> str:
         """The Host that was asked: a single one, and one of the server's own."""
-        names = headers.getlist("host")
-        host = names[0].lower() if len(names) == 1 else ""
-        match = _HOST.fullmatch(host)
-        if match is None or (host not in self._hosts and match["name"] not in self._hosts):
+        host = (one_header(headers, "host") or "").lower()
+        match, hosts = _HOST.fullmatch(host), {*map(str.lower, self.hosts)}
+        if match is None or not {host, match["name"]} & hosts:
             raise Refusal(421, "host", "this server doesn't answer to that name; --host-name adds one")
         return host
 
@@ -247,7 +241,7 @@ class Guard:
             raise Refusal(415, "content_type", "the body must be application/json")
 
     def _is_form(self, scope: Scope, headers: Headers) -> bool:
-        is_own = scope["path"].startswith(tuple(self.forms)) and one_header(headers, "origin") is not None
+        is_own = scope["path"].startswith(FORMS) and one_header(headers, "origin") is not None
         return is_own and _kind(headers) in _FORM_TYPES
 
     async def _body(self, headers: Headers, receive: Receive, meter: JsonMeter | None) -> Receive:

@@ -135,7 +135,10 @@ class Host:
     async def _reply(self, ctx: Context, params: types.CallToolRequestParams, arguments: JsonObject) -> Reply:
         caller = replies.host_caller(ctx)
         if params.request_state is not None and isinstance(arguments.get("run"), str):
-            return await self._resume(ctx, params, await self._same_run(params.request_state, caller, arguments["run"]))
+            target = await self.hosting.find(params.request_state, caller)
+            if arguments["run"].rsplit(".", 2)[0] != target.run.id:  # the handle is of another run
+                raise HandleSpent
+            return await self._resume(ctx, params, target)
         if params.name == ANSWER:
             return await self._answer(ctx, caller, arguments)
         offer = self.offers[params.name]
@@ -155,17 +158,6 @@ class Host:
         trace = replies.traceparent_of(ctx)
         run = await self.hosting.begin(offer.name, idea, arguments, caller, is_input=graph is None, trace=trace)
         return await self._reply_when_stopped(ctx, run, offer)
-
-    async def _same_run(self, state: str, caller: str, handle: str) -> HandleFound:
-        """The run that both a state and the handle in the arguments lead to.
-
-        Raises:
-            HandleSpent: they don't lead to the same run.
-        """
-        target = await self.hosting.find(state, caller)
-        if handle.rsplit(".", 2)[0] != target.run.id:
-            raise HandleSpent
-        return target
 
     async def _resume(self, ctx: Context, params: types.CallToolRequestParams, target: HandleFound) -> Reply:
         """Continue a call that has asked, with the responses of the host."""

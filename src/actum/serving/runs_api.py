@@ -21,7 +21,7 @@ from ..protocol.message import DATA_KINDS
 from ..protocol.usage import Usage
 from ..runs.following import LOOK, Entry, Live
 from ..runs.handle import Run
-from ..runs.row import Row, State
+from ..runs.row import State
 from ..schema.json import JsonObject, is_object
 from ..studio.numbers import digits
 from ..studio.sse import EventStream, event_frame
@@ -201,8 +201,17 @@ class _Api:
         return await self.desk.find(asking_caller(request), request.path_params["id"])
 
     async def _run_json(self, caller: str, run: Run) -> JsonObject:
+        """The progress of a run, as callers read it. Times are in seconds since the epoch."""
         row = await run.refresh()
-        return run_json(public_id(caller, run), row, await self.desk.name_of(run))
+        shown: JsonObject = {"id": public_id(caller, run), "idea": await self.desk.name_of(run), "state": row.state}
+        shown |= {"created": row.created, "ended": row.ended}
+        has_output = row.state == "done" or (row.state == "waiting" and row.output is not None)
+        shown |= {"output": row.output} if has_output else {}
+        shown |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
+        shown |= {"missing": list(row.missing)} if row.missing else {}
+        shown |= {"error": row.error} if row.error is not None else {}
+        usage = row.about.get("usage")
+        return shown if usage is None else {**shown, "usage": asdict(Usage.of(usage))}
 
 
 async def _until_gone(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
@@ -213,18 +222,6 @@ async def _until_gone(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
                 yield frame
     except RunNotFound as error:
         yield event_frame({"code": error.code, "message": error.message}, event="gone")
-
-
-def run_json(id: str, row: Row, idea: str | None) -> JsonObject:
-    """The progress of a run, as callers read it. Times are in seconds since the epoch."""
-    shown: JsonObject = {"id": id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
-    is_told = row.state == "done" or (row.state == "waiting" and row.output is not None)
-    shown |= {"output": row.output} if is_told else {}
-    shown |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
-    shown |= {"missing": list(row.missing)} if row.missing else {}
-    shown |= {"error": row.error} if row.error is not None else {}
-    usage = row.about.get("usage")
-    return shown if usage is None else {**shown, "usage": asdict(Usage.of(usage))}
 
 
 def pending_json(pending: Pending) -> JsonObject:

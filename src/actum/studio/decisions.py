@@ -74,7 +74,7 @@ class DecisionPages:
         """The parameters of a call that waits, in a form made from its tool's schema."""
         run = await self.studio.runs.get(request.path_params["id"])
         of = request.path_params["of"]
-        waiting = await self.studio.waiting(run, of)
+        waiting = next((pending for pending in await run.pending() if pending.of == of), None)
         if waiting is None:
             raise PartNotFound(f"no call waits at {of}")
         if request.method == "GET":

@@ -112,10 +112,6 @@ class Studio:
             is_as_shown=is_as_shown,
         )
 
-    async def waiting(self, run: Run, of: str) -> Pending | None:
-        """The call of a run that waits at a place."""
-        return next((pending for pending in await run.pending() if pending.of == of), None)
-
 
 def _message(file: Upload) -> JsonObject:
     """The message that shows an uploaded file to a model."""

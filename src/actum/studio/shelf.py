@@ -154,7 +154,8 @@ def _looks_like_idea(path: Path) -> bool:
 def listed_as(key: str, idea: Idea, version: str | None = None) -> IdeaListed:
     """An Idea as it is listed; `version` is by default its own."""
     shown = str(idea.meta.get("version", "")) if version is None else version
-    return IdeaListed(key=key, about=clip(description_of(idea), _LONGEST), version=shown, has_plan=_has_plan(idea))
+    has_plan = idea.solution is not None or any(message.get("type") == "plan" for message in idea.context)
+    return IdeaListed(key=key, about=clip(description_of(idea), _LONGEST), version=shown, has_plan=has_plan)
 
 
 def description_of(idea: SavedIdea) -> str:
@@ -162,7 +163,3 @@ def description_of(idea: SavedIdea) -> str:
     description = idea.meta.get("description")
     texts = (message.get(key) for message in idea.context if message.get("type") in _TEXT_KINDS for key in _TEXT_KEYS)
     return next((text.strip() for text in (description, *texts) if isinstance(text, str) and text.strip()), "")
-
-
-def _has_plan(idea: Idea) -> bool:
-    return idea.solution is not None or any(message.get("type") == "plan" for message in idea.context)
