@@ -67,6 +67,7 @@ async def test_a_delegates_call_is_one_call(tmp_path: Path) -> None:
     found = await refine(runs, idea=own, tools=Tools())
     assert steps(found) == [{"_tool": "greet", "who": "†input.email"}]
     assert (found.plan["output"], found.proof.holds) == ("†calls.0", True)
+    assert all(call.crossed is not None for example in found.made_of for call in example.record)  # what crosses is kept
 
 
 @pytest.mark.rule("R33")

@@ -115,6 +115,7 @@ def test_another_database_is_refused_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.rule("R3")
 def test_fifty_examples_are_kept_in_use(tmp_path: Path) -> None:
     file = PlanFile(PlanDatabase(tmp_path / "plans.db"), "")
     for number in range(52):

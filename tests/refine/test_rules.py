@@ -224,3 +224,130 @@ async def test_a_run_of_more_than_64_calls_is_no_example(tmp_path: Path, count: 
         return
     with pytest.raises(errors.RefineError, match=r"none of the runs is an example \(too_large: 5\)"):
         await refine(runs, idea=own, tools=tools)
+
+
+@pytest.mark.rule("R5")
+@pytest.mark.parametrize("effects", ["none", "ordered"])
+async def test_a_call_that_failed_is_left_out_if_it_only_reads_and_else_ends_the_use_of_its_run(
+    tmp_path: Path, effects: Literal["none", "ordered"]
+) -> None:
+    tools, failed = Tools(), set[str]()
+
+    @tools.tool(effects=effects)
+    def look(email: str) -> str:
+        """Look it up; each second time it works."""
+        if email not in failed:
+            failed.add(email)
+            raise OSError("away")
+        return f"{email} is well"
+
+    own = Idea(context=[INPUT, "How is the customer?"], schema={"type": "string"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:5]:
+        call = {"calls": [{"_tool": "look", "email": email}], "output": None}
+        runs.append(await keep(tmp_path, own, email, [call, call, {"calls": [], "output": f"{email} is well"}], tools))
+    if effects == "none":
+        found = await refine(runs, idea=own, tools=tools)
+        assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["look"]
+        assert found.proof.holds
+        return
+    with pytest.raises(errors.RefineError, match=r"none of the runs is an example \(failed_effect: 5\)"):
+        await refine(runs, idea=own, tools=tools)
+
+
+@pytest.mark.rule("R5")
+@pytest.mark.parametrize("written", ["†calls.0.first", "†results.0.first"])
+async def test_what_all_examples_referred_to_is_the_only_explanation(tmp_path: Path, written: str) -> None:
+    """Where nobody referred to anything, both would have to agree."""
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    def find(email: str) -> dict[str, str]:
+        """Find a customer."""
+        return {"first": email[0], "letter": email[0]}
+
+    own = Idea(context=[INPUT, "Say the letter."], schema={"type": "string"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:4]:
+        call: dict[str, Any] = {"calls": [{"_tool": "find", "email": email}], "output": None}
+        answers: list[Any] = (
+            [call | {"output": written}] if "calls" in written else [call, {"calls": [], "output": written}]
+        )
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    found = await refine(runs, idea=own, tools=tools)
+    assert (found.plan["output"], found.proof.holds) == ("†calls.0.first", True)
+    assert "letter ==" not in str(found.plan)
+    assert "== †calls.0.letter" not in str(found.plan)
+
+
+@pytest.mark.rule("R6")
+async def test_equal_reads_with_an_effect_between_are_two(tmp_path: Path) -> None:
+    tools, balances = Tools(), {email: number for number, email in enumerate(PEOPLE, 100)}
+
+    @tools.tool(effects="none")
+    def balance(email: str) -> int:
+        """What a customer has."""
+        return balances[email]
+
+    @tools.tool(effects="ordered")
+    def pay(email: str) -> str:
+        """Pay one."""
+        balances[email] -= 1
+        return "paid"
+
+    own = Idea(context=[INPUT, "Pay, and say what is left."], schema={"type": "integer"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:5]:
+        calls = [{"_tool": tool, "email": email} for tool in ("balance", "pay", "balance")]
+        turns: list[Any] = [{"calls": [call], "output": None} for call in calls]
+        runs.append(await keep(tmp_path, own, email, [*turns, {"calls": [], "output": balances[email] - 1}], tools))
+    found = await refine(runs, idea=own, tools=tools)
+    calls = [at for at, call in enumerate(found.plan["plan"]) if "_tool" in call]
+    assert [found.plan["plan"][at]["_tool"] for at in calls] == ["balance", "pay", "balance"]
+    assert found.plan["output"] == f"†calls.{calls[-1]}"
+    assert found.proof.holds
+
+
+ROWS: list[list[dict[str, Any]]] = [
+    [{"id": "a", "n": 5}, {"id": "b", "n": 2}, {"id": "c", "n": 2}],
+    [{"id": "a", "n": 1}, {"id": "b", "n": 9}],
+    [{"id": "b", "n": 4}, {"id": "c", "n": 8}, {"id": "d", "n": 7}, {"id": "e", "n": 7}],
+]
+SOURCES = [
+    KnownValue("input.id", ("a", "b", "c")),
+    KnownValue("input.a", (10, 25, 31)),
+    KnownValue("calls.0", tuple(ROWS), 0),
+]
+
+
+@pytest.mark.rule("R9")
+@pytest.mark.parametrize(
+    ("term", "kind", "values"),
+    [
+        ("†input.id", 1, ["a", "b", "c"]),
+        ("{one(x for x in †calls.0 if x.id == †input.id).n}", 2, [5, 9, 8]),
+        ("{len(†calls.0)}", 3, [3, 2, 4]),
+        ("{sum([x.n for x in †calls.0])}", 3, [9, 10, 26]),
+        ("{min([x.n for x in †calls.0])}", 3, [2, 1, 4]),
+        ("{max([x.id for x in †calls.0])}", 3, ["c", "b", "e"]),
+        ("{sorted([x.n for x in †calls.0])}", 3, [[2, 2, 5], [1, 9], [4, 7, 7, 8]]),
+        ("{unique([x.n for x in †calls.0])}", 3, [[5, 2], [1, 9], [4, 8, 7]]),
+        ("{3 * †input.a}", 4, [30, 75, 93]),
+        ("{round(†input.a / 3, 1)}", 4, [3.3, 8.3, 10.3]),
+    ],
+)
+def test_a_value_is_explained_by_the_cheapest_class_that_fits(term: str, kind: int, values: list[Any]) -> None:
+    terms = Terms(SOURCES, (3,), lambda _: False, {value_key(values[0])}).giving(values, [0])
+    assert (terms[0].text, terms[0].kind) == (term, kind)
+    assert [other.kind for other in terms] == sorted(other.kind for other in terms)
+
+
+@pytest.mark.rule("R9", "R10")
+def test_a_dearer_class_comes_after_and_a_position_never() -> None:
+    values = ["a", "b", "b"]
+    sources = [*SOURCES, KnownValue("input.same", ("a", "b", "b"))]
+    terms = Terms(sources, (3,), lambda _: False, {value_key("a")}).giving(values, [0])
+    assert [term.text for term in terms[:1]] == ["†input.same"]
+    assert {term.kind for term in terms[1:]} <= {2, 3, 4}
+    firsts = Terms(SOURCES[1:], (), lambda _: False, {value_key(5)}).giving([5, 1, 4], [0])
+    assert firsts == []  # that of the first item: chance

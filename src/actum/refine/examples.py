@@ -134,7 +134,7 @@ def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
         output=account.output,
         authored_output=next(answer.output for answer in reversed(account.answers) if answer.output is not None),
         last=max(answer.number for answer in account.answers),
-        record=calls_on_record(run, name, toolset.reading),
+        record=[call for call in calls_on_record(run, name, toolset.reading) if call.error is None],
     )
 
 
