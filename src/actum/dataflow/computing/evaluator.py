@@ -24,7 +24,7 @@ Read = Callable[[Reference], Any]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How many items the `if` of a loop kept, of how many (E7)."""
+    """How many items the `if` of a loop kept, out of those that it saw (E7)."""
 
     source: str
     kept: int

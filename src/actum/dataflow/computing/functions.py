@@ -208,19 +208,19 @@ def _enumerate(meter: Meter, values: Any, start: Any = 0) -> list[list[Any]]:
 _SCALARS: Set[Kind] = {"text", "number", "boolean"}
 
 
-def _item(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _item_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     return items_of(arguments[0], name)
 
 
-def _items(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _items_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     return list_of(items_of(arguments[0], name))
 
 
-def _item_or_default(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _default_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     return union(items_of(arguments[0], name), *(arguments[1:] or (NULL,)))
 
 
-def _extreme(name: str, arguments: Sequence[Type], named: Named) -> Type:
+def _extreme_type(name: str, arguments: Sequence[Type], named: Named) -> Type:
     default = (named["default"],) if "default" in named else ()
     if len(arguments) == 1:
         item = items_of(arguments[0], name)
@@ -234,25 +234,25 @@ def _extreme(name: str, arguments: Sequence[Type], named: Named) -> Type:
     return union(*arguments)
 
 
-def _in_order(name: str, arguments: Sequence[Type], named: Named) -> Type:
+def _sorted_type(name: str, arguments: Sequence[Type], named: Named) -> Type:
     item = items_of(arguments[0], name)
     check_orderable(named.get("key", item), name)
     return list_of(item)
 
 
-def _total(name: str, arguments: Sequence[Type], named: Named) -> Type:
+def _sum_type(name: str, arguments: Sequence[Type], named: Named) -> Type:
     types = [items_of(arguments[0], name), *arguments[1:], *named.values()]
     for argument in types:
         check_kind(argument, NUMBERS, name, "numbers")
     return WHOLE if all(map(is_whole, types)) else NUMBER
 
 
-def _judged(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _bool_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     items_of(arguments[0], name)
     return BOOLEAN
 
 
-def _size(_: str, arguments: Sequence[Type], __: Named) -> Type:
+def _size_type(_: str, arguments: Sequence[Type], __: Named) -> Type:
     def size(alternative: Alternative) -> Type | None:
         return WHOLE if isinstance(alternative, Text | List | Object) else None
 
@@ -260,28 +260,28 @@ def _size(_: str, arguments: Sequence[Type], __: Named) -> Type:
     return WHOLE
 
 
-def _same_number(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _number_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     return of_each(arguments[0], numeric, f"{name} takes a number, not {in_words(arguments[0])}")
 
 
-def _rounded(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _rounded_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     check_kind(arguments[0], NUMBERS, name, "a number")
     for digits in arguments[1:]:
         check_kind(digits, {"number", "null"}, name, "a whole number of digits")
     return WHOLE if len(arguments) == 1 or is_whole(arguments[0]) else NUMBER
 
 
-def _rows(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _rows_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     return list_of(tuple_of(*(items_of(argument, name) for argument in arguments)))
 
 
-def _numbered(name: str, arguments: Sequence[Type], named: Named) -> Type:
+def _enumerated_type(name: str, arguments: Sequence[Type], named: Named) -> Type:
     for start in (*arguments[1:], *named.values()):
         check_kind(start, NUMBERS, name, "a whole number to start with")
     return list_of(tuple_of(WHOLE, items_of(arguments[0], name)))
 
 
-def _shifted(name: str, arguments: Sequence[Type], named: Named) -> Type:
+def _shifted_type(name: str, arguments: Sequence[Type], named: Named) -> Type:
     check_kind(arguments[0], TEXTS, name, "a time")
     for by in named.values():
         check_kind(by, NUMBERS, name, "a number to move by")
@@ -293,24 +293,24 @@ _RANK = ("key", "default")
 FUNCTIONS: Mapping[str, Function] = {
     "one": Function(
         picking.only,
-        _item,
+        _item_type,
         "one(o for o in †state.orders if o.item == 'lamp').id",
         "the only element; an error when there are none or several",
     ),
     "next": Function(
         picking.first,
-        _item_or_default,
+        _default_type,
         "next((o.id for o in †state.orders if o.price > 500), 'none')",
         "the first element, else the second argument, else null",
         most=2,
     ),
-    "len": Function(_length, _size, "len(†state.orders)", "how many characters, items or keys"),
+    "len": Function(_length, _size_type, "len(†state.orders)", "how many characters, items or keys"),
     "sum": Function(
-        _sum, _total, "sum(o.price for o in †state.orders)", "the sum of numbers", most=2, keywords=("start",)
+        _sum, _sum_type, "sum(o.price for o in †state.orders)", "the sum of numbers", most=2, keywords=("start",)
     ),
     "min": Function(
         picking.least,
-        _extreme,
+        _extreme_type,
         "min(†state.orders, key=lambda o: o.price).item",
         "the least; `key=` ranks, `default=` is for an empty list",
         most=MANY,
@@ -318,7 +318,7 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     "max": Function(
         picking.greatest,
-        _extreme,
+        _extreme_type,
         "max((o.price for o in †state.orders if o.item == 'sofa'), default=0)",
         "the greatest, likewise",
         most=MANY,
@@ -326,25 +326,25 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     "sorted": Function(
         picking.ordered,
-        _in_order,
+        _sorted_type,
         "[o.id for o in sorted(†state.orders, key=lambda o: o.at)]",
         "a list in order, by `key=`, backwards with `reverse=True`",
         keywords=("key", "reverse"),
     ),
     "any": Function(
-        _judge_function(any, "any()"), _judged, "any(o.price > 100 for o in †state.orders)", "whether one is true"
+        _judge_function(any, "any()"), _bool_type, "any(o.price > 100 for o in †state.orders)", "whether one is true"
     ),
     "all": Function(
-        _judge_function(all, "all()"), _judged, "all(o.price > 100 for o in †state.orders)", "whether none is false"
+        _judge_function(all, "all()"), _bool_type, "all(o.price > 100 for o in †state.orders)", "whether none is false"
     ),
     "abs": Function(
         _abs,
-        _same_number,
+        _number_type,
         "abs(†state.orders.0.price - 50)",
         "a number without its sign",
     ),
     "round": Function(
-        _round, _rounded, "round(†state.orders.0.price / 3, 2)", "a number rounded, to so many digits", most=2
+        _round, _rounded_type, "round(†state.orders.0.price / 3, 2)", "a number rounded, to so many digits", most=2
     ),
     "int": Function(
         _int,
@@ -370,7 +370,7 @@ FUNCTIONS: Mapping[str, Function] = {
         "bool(†state.tags)",
         "whether a value is true, as Python has it",
     ),
-    "list": Function(_list, _items, "list(†state.tags)", "the items as a list"),
+    "list": Function(_list, _items_type, "list(†state.tags)", "the items as a list"),
     "range": Function(
         _range,
         taking(NUMBERS, "whole numbers", list_of(WHOLE)),
@@ -378,20 +378,20 @@ FUNCTIONS: Mapping[str, Function] = {
         "whole numbers in a row",
         most=3,
     ),
-    "reversed": Function(_reversed, _items, "reversed(†state.tags)", "a list backwards"),
+    "reversed": Function(_reversed, _items_type, "reversed(†state.tags)", "a list backwards"),
     "zip": Function(
-        _zip, _rows, "zip(range(3), †state.tags)", "the items of lists of one length, side by side", most=MANY
+        _zip, _rows_type, "zip(range(3), †state.tags)", "the items of lists of one length, side by side", most=MANY
     ),
     "enumerate": Function(
         _enumerate,
-        _numbered,
+        _enumerated_type,
         "enumerate(†state.tags, start=1)",
         "each item with its number, from `start=`",
         most=2,
         keywords=("start",),
     ),
-    "unique": Function(picking.unique, _items, "unique(†state.tags)", "the items without repetitions, in order"),
-    "set": Function(picking.unique, _items, "set(†state.tags)", "another name of `unique`"),
+    "unique": Function(picking.unique, _items_type, "unique(†state.tags)", "the items without repetitions, in order"),
+    "set": Function(picking.unique, _items_type, "set(†state.tags)", "another name of `unique`"),
     "minutes": Function(
         times.minutes,
         taking(TEXTS, "times", NUMBER),
@@ -402,7 +402,7 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     "shift": Function(
         times.shift,
-        _shifted,
+        _shifted_type,
         "shift(†state.orders.0.at, days=1, hours=2)",
         "a time moved by `days=`, `hours=`, `minutes=`",
         keywords=("days", "hours", "minutes"),

@@ -163,12 +163,12 @@ def _items(meter: Meter, owner: _Owner) -> list[list[Any]]:
     return [[key, value] for key, value in owner.items()]
 
 
-def _joined(name: str, arguments: Sequence[Type], _: Named) -> Type:
+def _join_type(name: str, arguments: Sequence[Type], _: Named) -> Type:
     check_kind(items_of(arguments[1], name), WRITTEN, name, "values to write")
     return TEXT
 
 
-def _got(_: str, arguments: Sequence[Type], __: Named) -> Type:
+def _get_type(_: str, arguments: Sequence[Type], __: Named) -> Type:
     """What `.get()` gives; asking for a key that isn't declared is mere caution, and no error."""
     owner, key, default = (*arguments, NULL)[:3]
     texts = key.alternatives
@@ -189,11 +189,11 @@ def _object(owner: Type) -> Object:
     return declared
 
 
-def _members(_: str, arguments: Sequence[Type], __: Named) -> Type:
+def _values_type(_: str, arguments: Sequence[Type], __: Named) -> Type:
     return list_of(union(*_object(arguments[0]).members))
 
 
-def _pairs(_: str, arguments: Sequence[Type], __: Named) -> Type:
+def _items_type(_: str, arguments: Sequence[Type], __: Named) -> Type:
     return list_of(tuple_of(TEXT, union(*_object(arguments[0]).members)))
 
 
@@ -214,7 +214,7 @@ _TEXTS: Mapping[str, Function] = {
     "rsplit": _split_method(str.rsplit, "†state.orders.0.at.rsplit('T', 1)"),
     "splitlines": Function(_splitlines, taking(TEXTS, "a text", _PARTS), "†state.name.splitlines()", least=0, most=0),
     "partition": Function(_partition, taking(TEXTS, "a text", _PARTS), "†state.orders.0.at.partition('T')"),
-    "join": Function(_join, _joined, "', '.join(†state.tags)", "the items as texts, whatever they are"),
+    "join": Function(_join, _join_type, "', '.join(†state.tags)", "the items as texts, whatever they are"),
     "replace": Function(_replace, taking(TEXTS, "a text", TEXT, 3), "†state.tags.0.replace('n', 'N')", least=2, most=3),
     "find": _search_method(str.find, "†state.name.find('Lopes')"),
     "count": _search_method(str.count, "†state.name.count('n')"),
@@ -233,14 +233,14 @@ _LISTS: Mapping[str, Function] = {
 _OBJECTS: Mapping[str, Function] = {
     "get": Function(
         _get,
-        _got,
+        _get_type,
         "†state.orders.0.get('note', 'none')",
         "the value of a key, else the second argument, else null",
         most=2,
     ),
     "keys": Function(_keys, taking(ALL, "a value", _PARTS), "†state.orders.0.keys()", least=0, most=0),
-    "values": Function(_values, _members, "†state.orders.0.values()", least=0, most=0),
-    "items": Function(_items, _pairs, "†state.orders.0.items()", least=0, most=0),
+    "values": Function(_values, _values_type, "†state.orders.0.values()", least=0, most=0),
+    "items": Function(_items, _items_type, "†state.orders.0.items()", least=0, most=0),
 }
 
 METHODS: Mapping[type, Mapping[str, Function]] = {str: _TEXTS, list: _LISTS, dict: _OBJECTS}
