@@ -16,7 +16,7 @@ from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
 from actum.ideas.store import parse_address
 from actum.protocol.tool import Tool
-from actum.schema.gathering import linked, links_of, opened
+from actum.schema.gathering import links_of, with_links, without_links
 from actum.schema.json import JsonObject as Json
 from actum.schema.validator import Validator
 from actum.storage.open import open_store
@@ -86,7 +86,7 @@ def test_definitions_of_the_same_name_stay_apart() -> None:
     }
     own: Json = {"$defs": {"x": {"type": "boolean"}, "a": {"type": "null"}}, "properties": {}}
     own["properties"] = {"o": ref("#/$defs/x"), "n": ref("#/$defs/a"), "a": ref("idea:a"), "b": ref("idea:b")}
-    validator = Validator(linked(own, targets))
+    validator = Validator(with_links(own, targets))
     assert validator.accepts({"o": True, "n": None, "a": "t", "b": 1})
     for wrong in ({"o": 1}, {"n": 1}, {"a": 1}, {"b": "t"}):
         assert not validator.accepts(wrong)
@@ -101,7 +101,7 @@ def test_data_that_looks_like_a_reference_is_data_and_a_member_may_be_called_so(
     }
     assert links_of(schema) == []
     assert links_of({"properties": {"$ref": ref("idea:e"), "const": ref("idea:f")}}) == ["idea:e", "idea:f"]
-    assert opened({"properties": {"$ref": ref("idea:e#/x")}}) == {"properties": {"$ref": {}}}
+    assert without_links({"properties": {"$ref": ref("idea:e#/x")}}) == {"properties": {"$ref": {}}}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actum import Context
-from actum.protocol.marks import cut_to, to_cut, turn_starts, without
+from actum.protocol.marks import cut_to, to_cut, turn_starts, without_messages
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
 
@@ -83,8 +83,9 @@ def test_no_more_turns_go_than_have_to() -> None:
 
 def test_something_else_may_stand_where_the_first_of_them_stood() -> None:
     context = Context([SYSTEM, user("a"), output(), *NEWEST])
-    assert [one["type"] for one in without(context, {1, 2}, user("short"))] == ["system", "user", "user", "output"]
-    assert list(without(context, set(), user("short"))) == list(context)
+    short = without_messages(context, {1, 2}, user("short"))
+    assert [message["type"] for message in short] == ["system", "user", "user", "output"]
+    assert list(without_messages(context, set(), user("short"))) == list(context)
 
 
 STARTS: list[tuple[list[Json], list[int]]] = [

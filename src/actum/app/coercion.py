@@ -23,7 +23,7 @@ from ..messages import MessageObject, is_message
 from ..protocol.activity import Ctx, error_text, is_async
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS, OF, kind_of
-from ..schema.json import JsonObject, legible
+from ..schema.json import JsonObject, encodable
 from ..schema.validator import Validator
 
 Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject | str]"
@@ -236,4 +236,4 @@ async def _instruction_text(function: Callable[..., Any], deps: Any) -> str:
         raise SchemaError(f"the instructions {function.__name__!r} failed: {error_text(error)}") from error
     if text is not None and not isinstance(text, str):
         raise SchemaError(f"the instructions {function.__name__!r} are a text or None, not {text!r}")
-    return legible(text or "")
+    return encodable(text or "")

@@ -16,7 +16,7 @@ from ..protocol.call import Call, Place
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.lineage import BROUGHT
-from ..protocol.marks import Marks, is_users, to_cut, without
+from ..protocol.marks import Marks, is_users, to_cut, without_messages
 from ..protocol.message import Write, is_result
 from ..schema.json import JsonObject, encode, text_or_json
 
@@ -71,7 +71,7 @@ async def shortened(context: Context, most: int, delegation: Delegation) -> Cont
     date = datetime.now(UTC).isoformat(timespec="seconds")
     message = written_message(write, dict(_CALL), str(suspension.place), date, context.data_kinds)
     note = "what was said in earlier turns, in short"
-    return without(context, gone, {**message, "description": note})
+    return without_messages(context, gone, {**message, "description": note})
 
 
 def _transcript(context: Context, gone: Collection[int]) -> Iterator[str]:

@@ -23,9 +23,9 @@ from ..protocol.call import EACH, WHEN, Call, Place
 from ..protocol.context import Context
 from ..protocol.lineage import BROUGHT, NONE, Marks, source_of
 from ..protocol.message import FAILED, OUTCOME, RESULT, RETURNED, Write
-from ..protocol.readings import marks_of
+from ..protocol.readings import reading_marks
 from ..protocol.tool import EXPECTS, Tool
-from ..schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
+from ..schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, encodable, nests_within
 from ..schema.validator import Validator
 from ..spans import Span
 from .script import Script
@@ -176,7 +176,7 @@ class Job(_Rare):
     def marks(self) -> JsonObject:
         """What is marked on what it leaves, as well as its place."""
         is_derived = self.came is not None and source_of(self.came).is_derived
-        marks = marks_of(self.filters, (*self.derived, *("",) * is_derived))
+        marks = reading_marks(self.filters, (*self.derived, *("",) * is_derived))
         if (failed := self._failed()) is not None:
             marks[FAILED] = failed
         is_plain = self.came is None or (self.is_latent if not self.came else list(self.came) == [()])
@@ -185,7 +185,7 @@ class Job(_Rare):
     def _failed(self) -> JsonObject | None:
         """How it has failed, or those for some of its items, where its `_else` stands for that (C14)."""
         if self.failure is not None:
-            words, outcome = legible(self.failure.message), outcome_of(self.failure, self)
+            words, outcome = encodable(self.failure.message), outcome_of(self.failure, self)
             return {"code": code_of(self.failure), "error": words, "outcome": outcome}
         uncertain: JsonObject = {"outcome": "unknown"} if self.node.is_uncertain else {}
         items = () if self.batch is None else self.batch.jobs
@@ -397,7 +397,7 @@ class Failure(NamedTuple):
     @property
     def record_marks(self) -> JsonObject:
         """What is marked on the record of a call for an item that was made, so that it isn't made again (C15, L8)."""
-        failure = {"code": code_of(self.error), "error": legible(self.error.message), "outcome": self.outcome}
+        failure = {"code": code_of(self.error), "error": encodable(self.error.message), "outcome": self.outcome}
         return {OUTCOME: self.outcome, FAILED: failure}
 
     @property

@@ -10,7 +10,7 @@ from ..dataflow.dollars import as_it_is
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
 from ..protocol.message import BY, DATA_KINDS
-from ..schema.gathering import opened
+from ..schema.gathering import without_links
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject, decode, is_list, is_object
 from ..schema.validator import Validator
@@ -133,7 +133,7 @@ def _judged(value: Any, kinds: Collection[str] = (), data_kinds: Collection[str]
     solution = answer_of(value.get("solution"))
     try:
         context = Context(value["context"], kinds=kinds, data_kinds=data_kinds)
-        Validator(opened(value.get("schema", True)))
+        Validator(without_links(value.get("schema", True)))
     except MessageError as error:
         path = ("context",) if error.index is None else ("context", error.index)
         raise _Malformed(path, error.message, error.index) from error

@@ -17,7 +17,7 @@ from ..generation.offer import Toolset
 from ..ideas.file import plan_of
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call
 from ..protocol.context import Context
-from ..protocol.reader import is_read
+from ..protocol.reader import is_reader_call
 from ..protocol.readings import Reading, readings, readings_in
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, encode
@@ -33,7 +33,7 @@ class Derived:
         self, calls: Sequence[Call], read: Sequence[Sequence[Reading]], sources: Sources, tools: Mapping[str, Tool]
     ) -> None:
         self._sources = sources
-        self._results = {index for index, call in enumerate(calls) if is_read(call, tools)}
+        self._results = {index for index, call in enumerate(calls) if is_reader_call(call, tools)}
         readers: defaultdict[int, set[int]] = defaultdict(set)
         for index, call in enumerate(calls):
             for reading in read[index] if VALUE in call else ():

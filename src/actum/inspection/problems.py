@@ -33,7 +33,7 @@ from ..protocol.message import DATA_KINDS, RESULT, check_message
 from ..protocol.registry import Catalog
 from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool, delegates_of
-from ..schema.gathering import links_of, opened
+from ..schema.gathering import links_of, without_links
 from ..schema.json import JsonObject, are_texts, decoded, is_list, is_object
 from ..schema.quoting import instead
 from ..schema.type_reading import type_of
@@ -82,7 +82,7 @@ class Findings:
 
     def closed(self, schema: Any) -> Any:
         """A checked schema without references to other Ideas."""
-        Validator(opened(schema))
+        Validator(without_links(schema))
         return blocking(self.linking.schema(schema, str(self.file.absolute()))) if links_of(schema) else schema
 
 

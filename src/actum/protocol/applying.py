@@ -30,7 +30,7 @@ def rank_of(place: Place) -> Rank:
     return place.answer, inf if place.index is None else place.index, -1 if place.item is None else place.item
 
 
-def moved(messages: Sequence[JsonObject]) -> dict[Place, Rank]:
+def moved_ranks(messages: Sequence[JsonObject]) -> dict[Place, Rank]:
     """The ranks of the calls that a corrected answer lists elsewhere than their places say (L3)."""
     ranks: dict[Place, Rank] = {}
     for message in messages:
@@ -40,7 +40,7 @@ def moved(messages: Sequence[JsonObject]) -> dict[Place, Rank]:
     return ranks
 
 
-def listed(message: JsonObject, ranks: Mapping[Place, Rank]) -> Rank | None:
+def listed_rank(message: JsonObject, ranks: Mapping[Place, Rank]) -> Rank | None:
     """The rank of the call that has left a message, or that an error is about; None for what no call has left."""
     if "_call" not in message and message.get("type") != "error":
         return None
@@ -71,10 +71,10 @@ def applied(messages: Sequence[JsonObject]) -> Iterable[tuple[int, JsonObject]]:
 
 
 def _applied(messages: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
-    ranks = moved(messages)
+    ranks = moved_ranks(messages)
     left: list[tuple[Key, int]] = []
     for index, message in enumerate(messages):
-        rank = listed(message, ranks)
+        rank = listed_rank(message, ranks)
         if rank is not None:
             left.append((key_of(message, rank), index))
             continue

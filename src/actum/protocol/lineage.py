@@ -44,7 +44,7 @@ def join_sources(sources: Iterable[Source]) -> Source:
     return Source(any(source.is_brought for source in sources), any(source.is_derived for source in sources))
 
 
-def at(marks: Marks, path: Path) -> Marks:
+def marks_at(marks: Marks, path: Path) -> Marks:
     """The marks of a part of a value."""
     if not path or not marks:
         return marks
@@ -55,7 +55,7 @@ def at(marks: Marks, path: Path) -> Marks:
 
 def source_of(marks: Marks, path: Path = ()) -> Source:
     """Where a part of a value comes from, all that it holds included."""
-    return join_sources(at(marks, path).values())
+    return join_sources(marks_at(marks, path).values())
 
 
 def marks_in(message: Mapping[str, Any], value: Any) -> Marks:

@@ -235,7 +235,7 @@ def cut_to(context: Context, most: int) -> Context:
     the plan, once it is settled: what a plan that stands has left, stays with it, or its calls would be made again.
     Instructions, tools and data stay, and so does the newest result, so that its number is not given again (M9).
     """
-    return without(context, to_cut(context, most))
+    return without_messages(context, to_cut(context, most))
 
 
 def to_cut(context: Context, most: int) -> frozenset[int]:
@@ -258,7 +258,7 @@ def to_cut(context: Context, most: int) -> frozenset[int]:
     return frozenset(gone)
 
 
-def without(context: Context, gone: Collection[int], instead: JsonObject | None = None) -> Context:
+def without_messages(context: Context, gone: Collection[int], instead: JsonObject | None = None) -> Context:
     """The context without these messages, perhaps with another where the first of them stood."""
     if not gone:
         return context

@@ -53,7 +53,7 @@ READER = _reader(_TEXT, _TEXT, {})
 """The reader as it is offered: a value is referred to by a text, which every wire takes, and so is a shape."""
 
 
-def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:
+def reader_for(tool: Tool, call: Mapping[str, Any]) -> Tool:
     """The tool as a call uses it: of the reader as it is offered, one whose result has the shape that the call names.
 
     Raises:
@@ -61,11 +61,11 @@ def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:
     """
     if tool is not READER or "as" not in call:
         return tool
-    shape_asked(call["as"], READ, "as")
+    shape_validator(call["as"], READ, "as")
     return _of_shape(encode(call["as"]))
 
 
-def shape_asked(shape: Any, tool: str, path: str) -> Validator:
+def shape_validator(shape: Any, tool: str, path: str) -> Validator:
     """The validator of a shape, which is written in the notation of T13 or as a schema.
 
     Raises:
@@ -98,7 +98,7 @@ def _written_out(text: str) -> JsonObject:
     return schema_of_shape(shape) if isinstance(shape, str) else shape
 
 
-def is_read(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> bool:
+def is_reader_call(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> bool:
     """Whether a call is of the reader, and none of these tools takes its place."""
     return call.get("_tool") == READ and tools.get(READ, READER) is READER
 

@@ -90,7 +90,7 @@ def with_filters(message: JsonObject, filters: Sequence[Filter] | None) -> JsonO
     return message | {FILTERS: [{"filter": source, "kept": kept, "of": of} for source, (kept, of) in counts.items()]}
 
 
-def marks_of(filters: Sequence[Filter] | None, derived: Sequence[str]) -> JsonObject:
+def reading_marks(filters: Sequence[Filter] | None, derived: Sequence[str]) -> JsonObject:
     """The marks of a call besides its place: what its filters have kept (E7), and what was derived (S10)."""
     marks = with_filters({}, filters)
     return marks | ({DERIVED: list(derived)} if derived else {})

@@ -16,7 +16,7 @@ from ..schema.walk import references
 from .approvals import PRIVATE
 from .call import Call
 from .context import ORIGIN, Context, Memory
-from .lineage import NONE, WHOLE, Marks, at, join_sources, lineage_mark, marks_in, source_of
+from .lineage import NONE, WHOLE, Marks, join_sources, lineage_mark, marks_at, marks_in, source_of
 from .message import (
     BY,
     DATA_KINDS,
@@ -133,7 +133,7 @@ class Catalogue:
                 continue
             marks = marks_in(message, value)
             if "_call" not in message and isinstance(value, list):
-                yield from ((item, at(marks, (index,))) for index, item in enumerate(cast("list[Any]", value)))
+                yield from ((item, marks_at(marks, (index,))) for index, item in enumerate(cast("list[Any]", value)))
             else:
                 yield value, marks
 

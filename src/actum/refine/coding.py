@@ -9,7 +9,7 @@ from ..dataflow.computing.allowance import Allowance, Meter
 from ..dataflow.computing.functions import FUNCTIONS
 from ..dataflow.computing.places import FAILURES, failure_of
 from ..errors import PlanLeft
-from ..protocol.reader import shape_asked
+from ..protocol.reader import shape_validator
 from ..schema.quoting import summary
 
 _MISSING: Final = object()
@@ -59,6 +59,6 @@ def expect(value: Any, shape: str | Mapping[str, Any] | object = _MISSING) -> No
         if value is not True:
             raise PlanLeft(f"what is expected doesn't hold: it is {summary(value)}")
         return
-    complaint = shape_asked(shape, "", "shape").complaint(value, quotes=False)
+    complaint = shape_validator(shape, "", "shape").complaint(value, quotes=False)
     if complaint is not None:
         raise PlanLeft(f"what is expected doesn't hold: {complaint}")

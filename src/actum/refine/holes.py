@@ -11,7 +11,7 @@ from ..app.recorded import RecordedCall
 from ..dataflow.computing.operands import is_number
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold
-from ..protocol.reader import READ, is_read
+from ..protocol.reader import READ, is_reader_call
 from ..schema.json import Json, JsonObject, encode, is_object
 from ..schema.walk import unused
 from .author import Author
@@ -89,7 +89,7 @@ class Holes:
 
     def filled(self, values: Sequence[Json], place: Leaf) -> Explanation | None:
         """What fills a hole; None if nothing may."""
-        if not is_read({"_tool": READ}, self.author.tools):
+        if not is_reader_call({"_tool": READ}, self.author.tools):
             return None
         member = self._member(values, place)
         sources = [source for source in self.sources if source.step in {-1, *place.allowed}]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..generation.offer import Toolset
-from ..protocol.reader import READ, is_read
+from ..protocol.reader import READ, is_reader_call
 from ..schema.json import JsonObject
 
 
@@ -28,5 +28,5 @@ def effects_of(plan: JsonObject, toolset: Toolset) -> tuple[str, ...]:
 
 def called_in(plan: JsonObject, toolset: Toolset) -> set[str]:
     """The tools that a plan calls, but for the reader."""
-    calls = [element for element in plan["plan"] if "_tool" in element and not is_read(element, toolset.tools)]
+    calls = [element for element in plan["plan"] if "_tool" in element and not is_reader_call(element, toolset.tools)]
     return {str(call["_tool"]) for call in calls}

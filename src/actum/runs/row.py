@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import ActumError, RunError
 from ..ideas.course import is_note
-from ..schema.json import Json, JsonObject, encode, is_list, is_object, legible
+from ..schema.json import Json, JsonObject, encodable, encode, is_list, is_object
 from . import checks
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
@@ -330,7 +330,7 @@ class RunPage:
         most = checks.as_whole(most, "`most`", least=0)
         if not isinstance(find, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError(f"what is to be found is a text, not a {type(find).__name__}")
-        text = _fold(legible(find).strip().replace("\0", ""))
+        text = _fold(encodable(find).strip().replace("\0", ""))
         if len(text) > _LONGEST_SOUGHT:
             return None
         if text in get_args(State):

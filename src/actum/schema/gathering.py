@@ -309,12 +309,12 @@ def links_of(schema: object) -> list[str]:
     return list(dict.fromkeys(links))
 
 
-def opened(schema: Schema) -> Schema:
+def without_links(schema: Schema) -> Schema:
     """A schema that takes anything where it refers to another Idea, so that it can be judged by itself."""
     return retargeted(schema, lambda reference: None if reference.startswith(_SCHEME) else reference)
 
 
-def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
+def with_links(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
     """A schema with the schemas that it refers to among its `$defs`; `targets` lead nowhere else themselves."""
     parts, definitions = gathered({"": schema, **targets})
     names: dict[str, str] = {}

@@ -162,7 +162,7 @@ def nests_within(value: object, most: int) -> bool:
 _CONTAINERS = frozenset({dict, list})
 
 
-def legible(text: str) -> str:
+def encodable(text: str) -> str:
     """A text without lone surrogates, so that it can be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 

@@ -28,7 +28,7 @@ from .types import (
     Undeclared,
     Whole,
     in_words,
-    later,
+    lazy_union,
     values_text,
 )
 from .walk import OPTIONS, target_of
@@ -71,7 +71,7 @@ def _of_value(value: Any) -> Alternative:
     if is_object(value):
         return Object(MappingProxyType({key: DeclaredField(type_of_value(member)) for key, member in value.items()}))
     items = tuple(type_of_value(item) for item in value)
-    return List(later(*items), items if len(items) <= _LONGEST_ROW else None)
+    return List(lazy_union(*items), items if len(items) <= _LONGEST_ROW else None)
 
 
 class _Reader:
@@ -184,9 +184,9 @@ class _Reader:
         types = tuple(map(self.type_of, first))
         rest = schema.get("items" if "prefixItems" in schema else "additionalItems")
         if rest is not False and schema.get("maxItems") != len(types):
-            return List(later(*types, self.type_of(rest)))
+            return List(lazy_union(*types, self.type_of(rest)))
         is_row = schema.get("minItems") == len(types) <= _LONGEST_ROW
-        return List(later(*types), types if is_row else None)
+        return List(lazy_union(*types), types if is_row else None)
 
     def _object(self, schema: JsonObject) -> Object:
         properties: JsonObject = schema.get("properties", {})
@@ -209,9 +209,9 @@ class _Reader:
         else:
             extra = schema.get("unevaluatedProperties")
         if extra is False:
-            return later(*patterns) if patterns else None
+            return lazy_union(*patterns) if patterns else None
         if extra is not None:
-            return later(*patterns, self.type_of(extra))
+            return lazy_union(*patterns, self.type_of(extra))
         is_told = "properties" in schema and len(schema["properties"]) > 0
         return ANYTHING if patterns or is_judged or self._is_open or not is_told else None
 

@@ -214,7 +214,7 @@ def union(*types: Type) -> Type:
     return known(*alternatives) if alternatives else ANYTHING
 
 
-def later(*types: Type) -> Type:
+def lazy_union(*types: Type) -> Type:
     """The union of types that must not be read before it is needed, since one of them may hold it."""
     return types[0] if len(set(types)) == 1 else Type(lambda: union(*types).declared)
 

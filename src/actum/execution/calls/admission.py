@@ -25,7 +25,7 @@ from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, 
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, ELSE, EXPECT, META, ONLY_EXPECT, THEN, VALUE, WHEN, WITH, Call
 from ...protocol.message import RESERVED_KINDS
-from ...protocol.reader import READER, as_asked, shape_asked
+from ...protocol.reader import READER, reader_for, shape_validator
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import EXPECTS, VALUES, Tool
 from ...schema.json import MAX_WRITTEN_DEPTH, copy, is_object
@@ -134,7 +134,7 @@ def _value_and_shape(value: Mapping[str, Any]) -> tuple[Any, Validator]:
         raise InvalidParameters('with a shape it is {"of": reference, "as": shape}', path=EXPECT)
     if not isinstance(value["of"], str) or SIGIL not in value["of"]:
         raise InvalidParameters("it is a reference, such as †calls.0", path=f"{EXPECT}.of")
-    return value["of"], shape_asked(value["as"], "", f"{EXPECT}.as")
+    return value["of"], shape_validator(value["as"], "", f"{EXPECT}.as")
 
 
 class _Kinds(Container[str]):
@@ -176,7 +176,7 @@ def _tool_of(call: Call, toolset: Toolset, script: Script) -> Tool:
         raise UnknownTool("a call names its tool in '_tool'; what only computes is in '_value'")
     is_plan = script.is_authored or script.is_concluded  # one may use the reader whatever is offered (T16)
     tool = toolset.find(name, READER if is_plan else None)
-    return as_asked(tool, call) if tool is READER else tool
+    return reader_for(tool, call) if tool is READER else tool
 
 
 def _with_additions(tool: Tool, call: Call, toolset: Toolset) -> Tool:

@@ -16,7 +16,7 @@ from ...dataflow.expression import Each, Expression, First, Hole, Template
 from ...dataflow.reference import CALLS, RESULTS, Path, Reference, call_index, print_path, with_position
 from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, ELSE, VALUE, WHEN
-from ...protocol.reader import READER, as_asked, is_read
+from ...protocol.reader import READER, is_reader_call, reader_for
 from ...protocol.scopes import notes_of
 from ...protocol.tool import EXPECTS, Tool
 from ...schema.json import JsonObject, is_list, is_object
@@ -126,8 +126,8 @@ class Declared:
             raise Misfit(hint_of_results(self._ground.journal.results))
         call: JsonObject = message["_call"]
         tool = self._ground.toolset.tools.get(str(call.get("_tool")))
-        if is_read(call, self._ground.toolset.tools):
-            tool = as_asked(READER, call)
+        if is_reader_call(call, self._ground.toolset.tools):
+            tool = reader_for(READER, call)
         if tool is None or VALUE in call or ELSE in call:
             return ANYTHING
         return list_of(union(tool.returns, NULL)) if EACH in call else tool.returns

@@ -25,7 +25,7 @@ from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import ELSE, EXPECT, Call, Place
 from ...protocol.message import RETURNED, SKIPPED
 from ...protocol.tool import EXPECTS
-from ...schema.json import encode, legible
+from ...schema.json import encodable, encode
 from ...schema.quoting import summary
 from ...spans import Returned, Waits
 from ..budget import MESSAGE
@@ -274,7 +274,7 @@ class Endings:
             self._ground.failures.append(failure)
             self._count(len(failure.error.message))
             if self._ground.journal.is_recorded and job is not None and job.is_started:
-                words = legible(failure.error.message)
+                words = encodable(failure.error.message)
                 self._ground.journal.tell(
                     FailedCall(place=job.place, call=dict(job.call), error=words, marks=failure.marks)
                 )

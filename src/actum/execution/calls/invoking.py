@@ -23,7 +23,7 @@ from ...protocol.context import Context
 from ...protocol.registry import Backoff
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable
-from ...schema.json import Json, NotJson, is_list, legible, plain
+from ...schema.json import Json, NotJson, encodable, is_list, plain
 from ..budget import Budget
 from ..emitter import Emitter
 from ..ground import CARRYING, Ground, Runtime, Within
@@ -309,5 +309,5 @@ class _Reporter:
             return
         self._done, self._left = done, self._left - 1
         total = total if total is not None and math.isfinite(total) else None
-        words = None if message is None else legible(message[:LONGEST_MESSAGE])
+        words = None if message is None else encodable(message[:LONGEST_MESSAGE])
         self._emit(CallProgress(call=self._job.call, place=self._job.place, done=done, total=total, message=words))

@@ -15,7 +15,7 @@ from ...errors import InvalidParameters, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallStarted
 from ...protocol.approvals import GATES
 from ...protocol.call import DERIVED, VALUE, WHEN, Call
-from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, at, join_sources, source_of
+from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, join_sources, marks_at, source_of
 from ...protocol.provenance import CODE, MODEL
 from ...protocol.reader import Reader
 from ...protocol.registry import Catalog
@@ -127,7 +127,7 @@ class Lineage:
         node, path = job.script.named(reference), reference.path[1:]
         target = None if node is None else self._ground.jobs.get(node.number)
         if target is not None:
-            return at(result_marks(target), path)
+            return marks_at(result_marks(target), path)
         index = call_index(reference)  # else it was made before this run
         return WHOLE if index is None else self._ground.journal.brought.of(str(job.script.place(index)), path)
 

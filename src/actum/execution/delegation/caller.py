@@ -34,7 +34,7 @@ from ...protocol.declaration import parse_tool, tools_of
 from ...protocol.message import OF
 from ...protocol.registry import Catalog
 from ...protocol.tool import Tool
-from ...schema.gathering import linked, links_of
+from ...schema.gathering import links_of, with_links
 from ...schema.infer import shape_of
 from ...schema.json import Json, JsonObject, encode, is_object, plain
 from ..budget import Budget, Spent
@@ -124,7 +124,7 @@ class Linking:
         addresses = links_of(schema)
         if not addresses:
             return schema
-        return linked(schema, {address: await self._target(address, origin, chain) for address in addresses})
+        return with_links(schema, {address: await self._target(address, origin, chain) for address in addresses})
 
     async def _target(self, address: str, origin: str | None, chain: tuple[str, ...]) -> JsonObject:
         whole = (*chain, address)

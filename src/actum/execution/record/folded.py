@@ -13,7 +13,7 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import UnfitWrite
 from ...dataflow.reference import CALLS, PathTree, Reference, call_index, overlaps
 from ...errors import InvalidParameters, MessageError
-from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_in, rank_of
+from ...protocol.applying import Rank, applied, is_between, listed_rank, moved_ranks, rank_in, rank_of
 from ...protocol.call import Call, Place
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, instance_of, is_left, kind_of, place_of, write_of
@@ -132,7 +132,7 @@ class Folding:
 
     def listed(self, message: JsonObject) -> Rank | None:
         """Where the call is listed that has left a message; None for what no call has left."""
-        rank = listed(message, self._ranks)
+        rank = listed_rank(message, self._ranks)
         if rank is None or not self._unlisted or (place := place_of(message)) is None:
             return rank
         return rank_in(self._unlisted, place) or rank
@@ -262,10 +262,10 @@ class Folding:
             for index, message in enumerate(self._messages):
                 absorb(self._memory, message, index, self.data_kinds)
             return
-        self._ranks = moved(self._messages)
+        self._ranks = moved_ranks(self._messages)
         begin = max((i for i, message in enumerate(self._messages, 1) if _is_between(message, self._ranks)), default=0)
         for index, message in applied(self._messages):
-            rank, write = listed(message, self._ranks), None
+            rank, write = listed_rank(message, self._ranks), None
             if "_call" in message and rank is not None:
                 write = write_of(message, index, self.data_kinds)
             if rank is not None and write is not None:
@@ -302,7 +302,7 @@ def _rank_mark(rank: Rank) -> str:
 
 
 def _is_between(message: JsonObject, ranks: Mapping[Place, Rank]) -> bool:
-    return listed(message, ranks) is None and is_between(message)
+    return listed_rank(message, ranks) is None and is_between(message)
 
 
 _BEHIND = 1_000_000

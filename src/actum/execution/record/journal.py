@@ -18,10 +18,10 @@ from ...protocol.applying import Numbering, Rank, numbered_value
 from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
 from ...protocol.call import DERIVED, Call, Place
 from ...protocol.context import Context, Memory, absorb
-from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
+from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, marks_at, marks_in
 from ...protocol.marks import without_output
 from ...protocol.message import NUMBER, OF, RECORD, RESULT, TOLD, TRACE, Write, check_message, write_of
-from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, legible, nests_within
+from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, JsonObject, encodable, nests_within
 from .folded import Crossing, Folding
 from .recorder import Appended, Began, Heard, Inserted, Recorder, ResultsShown, Withheld
 
@@ -149,7 +149,7 @@ class Journal:
             return self.folding.in_order((reference,)).marks(reference, instance)
         number = numbered_index(reference)
         message = None if number is None else self._results.get(number)
-        return NONE if message is None else at(marks_in(message, numbered_value(message)), reference.path[1:])
+        return NONE if message is None else marks_at(marks_in(message, numbered_value(message)), reference.path[1:])
 
     @property
     def results(self) -> Mapping[int, JsonObject]:
@@ -307,7 +307,7 @@ def written_message(write: Write, call: JsonObject, of: str, date: str, data_kin
 
 def error_message(error: ActumError, call: Call | None, of: str, marks: JsonObject | None = None) -> JsonObject:
     """The message that a failure leaves (L2)."""
-    message = {"type": "error", "call": dict(call) if call else None, "error": legible(error.message), OF: of}
+    message = {"type": "error", "call": dict(call) if call else None, "error": encodable(error.message), OF: of}
     return {**message, **(marks or {})}
 
 
@@ -345,7 +345,7 @@ class Brought:
 
     def of(self, place: str, path: Path) -> Marks:
         """What is known of where a part of what the call at a place has left comes from."""
-        return at(self._marks.get(place, WHOLE), path)
+        return marks_at(self._marks.get(place, WHOLE), path)
 
     def note(self, message: JsonObject) -> None:
         """Note what a message says of where its value comes from."""
