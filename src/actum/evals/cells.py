@@ -43,9 +43,11 @@ def cells_of(suite: Suite, model_names: Sequence[str | Model], versions: Sequenc
         is_planned = idea.solution is not None or any(message["type"] == "plan" for message in idea.context)
         if loaded.model is None and not is_planned:
             wrong(f"{version}: it names no model: say --models")
-        _check_priced(suite, loaded.model, wrong)
-        label = model_name or (loaded.model.name if loaded.model is not None else "plan")
+        name = "plan" if loaded.model is None else loaded.model.name
+        if suite.budget.usd is not None and not getattr(loaded.model, "has_price", True):
+            wrong.at("budget").at("usd")(f'the price of "{name}" isn\'t known; use requests or tokens')
         _check_inputs(suite, idea, version, wrong)
+        label = model_name or name
         cells.append(Cell(version=version, idea=loaded.idea, model=loaded.model, model_name=label, loaded=loaded))
     wrong.check()
     return cells
@@ -90,8 +92,3 @@ def _check_inputs(suite: Suite, idea: Idea, version: str, wrong: Complaint) -> N
     for case in suite.cases:
         if case.input is not None and (complaint := validator.complaint(case.input)) is not None:
             wrong(f"{version} refuses the case {case.name}: input.{complaint}")
-
-
-def _check_priced(suite: Suite, model: Model | None, wrong: Complaint) -> None:
-    if suite.budget.usd is not None and model is not None and not getattr(model, "has_price", True):
-        wrong.at("budget").at("usd")(f'the price of "{model.name}" isn\'t known; use requests or tokens')

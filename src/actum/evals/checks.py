@@ -6,6 +6,7 @@ import inspect
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import isfinite
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload, runtime_checkable
@@ -17,7 +18,7 @@ from ..dataflow.computing.operands import is_number
 from ..dataflow.computing.text import Computed, read_computed, read_group
 from ..dataflow.computing.tokens import ComputingSyntax
 from ..dataflow.expression import MISSING
-from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.reference import ReferenceSyntax
 from ..inspection.wording import short
 from ..schema.json import Json, encode, is_list, is_object
 from ..schema.types import Misfit, Type, member
@@ -116,11 +117,8 @@ class Condition:
 
     def _shown(self, run: JudgedRun) -> str:
         """The values that it read, as the reason why it doesn't hold."""
-        read = (
-            f"{reference} is {short(run.read(reference), 60)}"
-            for reference in self.computed.references
-            if reference.kind != "called"
-        )
+        references = [reference for reference in self.computed.references if reference.kind != "called"]
+        read = (f"{reference} is {short(run.read(reference), 60)}" for reference in references)
         return ", ".join(read) or "it doesn't hold"
 
 
@@ -146,17 +144,11 @@ def condition(text: str, types: Mapping[str, Type], *, name: str = "", must: boo
             hint = ": calls are told by †called" if reference.kind == "calls" else ""
             raise ValueError(f"there is no †{reference.kind} here; a check reads {kinds}{hint}")
     try:
-        checked = check_types(computed, lambda reference: _type_at(types[reference.kind], reference))
+        checked = check_types(computed, lambda reference: reduce(member, reference.path, types[reference.kind]))
     except (ComputingMismatch, Misfit) as error:
         raise ValueError(str(error)) from None
     first = str(computed.references[0]).removeprefix("†") if computed.references else stripped
     return Condition(name=name or first, must=must, computed=computed, optional=checked.optional)
-
-
-def _type_at(kind: Type, reference: Reference) -> Type:
-    for segment in reference.path:
-        kind = member(kind, segment)
-    return kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

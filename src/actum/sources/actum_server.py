@@ -72,7 +72,8 @@ class Remote:
         parts = urlsplit(self.address.removeprefix("actum+"))
         if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment or not self.name:
             raise DelegateForbidden(f"{redacted(self.address)!r} is not an address like actum+https://host/name")
-        if parts.scheme != "https" and not _is_named(parts.hostname, parts.netloc, self.allow_hosts):
+        allowed = {host.lower().rstrip(".") for host in self.allow_hosts}
+        if parts.scheme != "https" and allowed.isdisjoint({parts.hostname.lower(), parts.netloc.lower()}):
             raise DelegateForbidden(f"{redacted(self.address)!r}: without https only hosts in allow_hosts are called")
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').rpartition('/')[0]}"
 
@@ -219,11 +220,6 @@ class Remote:
         if status == 404:
             raise DelegateNotFound("nothing of that name is served there")
         raise DelegateError(f"the server refuses the call ({status})")
-
-
-def _is_named(host: str, netloc: str, allowed: Collection[str]) -> bool:
-    names = {host_name.lower().rstrip(".") for host_name in allowed}
-    return not names.isdisjoint({host.lower(), netloc.lower()})
 
 
 def _cause(error: JsonObject) -> str:
