@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from .app.agent import Agent, assembled, fitted, is_agent, with_deps
-from .app.begun import approve_of, as_begun
-from .app.coercion import Given, blocking, check_begins
+from .app.begun import approve_of, stricter_approve
+from .app.coercion import Given, blocking, check_initial_input
 from .app.idea import Idea
 from .app.loading import Code, ready
 from .app.retracing import Replayed, is_alike, replayed, replayed_output, retracer
@@ -127,7 +127,7 @@ async def start(
     identified = idea.identified(runner.config)
     context = identified.context if runner.model is not None else identified.without_model()
     prepared, schema = await assembled(runner).prepared(context, identified.schema, input=input)
-    check_begins(prepared)
+    check_initial_input(prepared)
     with KeptRun.begin(path_given(run), replace(identified, schema=schema), prepared, approve) as kept:
         return await kept.carry_on(runner, show, versions)
 
@@ -163,7 +163,7 @@ async def resume(
     """
     with KeptRun.open(path_given(run)) as kept:
         runner = copy(_agent_for(agent, kept.idea, str(run), deps))
-        runner.approve = as_begun(kept.idea, runner.approve) if keeps_approve else runner.approve
+        runner.approve = stricter_approve(kept.idea, runner.approve) if keeps_approve else runner.approve
         return await kept.carry_on(runner, show, versions, anew=anew)
 
 
@@ -201,10 +201,10 @@ async def conversation(
     kept = KeptRun.open(path) if is_taken(path) else None
     if kept is None:
         begins, closed = await assembled(runner).prepared(context, shape_of(schema).schema)
-        check_begins(begins)
+        check_initial_input(begins)
         kept = KeptRun.begin(path, Idea(context=begins, schema=closed), begins)
     with kept:
-        runner.approve = as_begun(kept.idea, runner.approve)
+        runner.approve = stricter_approve(kept.idea, runner.approve)
         where = member_of(kept.idea.schema, member)
         yield KeptConversation(kept=kept, agent=runner, member=where, most=most, summary=summary)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from actum import kept
-from actum.cli.commands.hold_chat import Screen, one_turn
+from actum.cli.commands.hold_chat import Screen, take_turn
 
 from .test_commands import actum
 from .test_terminal import terminal
@@ -175,7 +175,7 @@ async def test_ctrl_c_before_a_turn_has_taken_its_first_step_cancels_it(capsys: 
     try:
         async with asyncio.timeout(BOUND):
             asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGINT)  # it comes before the turn's step
-            await one_turn(take, Screen(""))
+            await take_turn(take, Screen(""))
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)

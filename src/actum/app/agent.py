@@ -34,13 +34,13 @@ from ..sources.roots import folders
 from ..storage.open import check_store, open_store
 from ..tracing.trace import Trace
 from .assembly import Assembly, Reach, declared_deps
-from .begun import as_begun
+from .begun import stricter_approve
 from .coercion import Given, as_model, blocking, check_instructions, shorten
 from .delegate_resolver import AnyDelegate
 from .planned import PlanShelf
 from .saved import SavedIdea
 from .stream import Conversation, ConversationOptions, Sink, Stream, member_of, text_pieces
-from .summary import check_unused
+from .summary import check_summary_kind
 from .tools import DEFAULT, Tools
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class Agent(Generic[Deps], metaclass=_Public):
             raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
         start = assembled(self).context(context)
         if summary:
-            check_unused(start)
+            check_summary_kind(start)
 
         async def begin(sink: Sink, so_far: Context, messages: Sequence[Mapping[str, Any]], spent: Spent) -> Loop:
             assembly = assembled(with_deps(self, deps))
@@ -302,7 +302,7 @@ class Agent(Generic[Deps], metaclass=_Public):
         if isinstance(context, SavedIdea):
             schema = context.schema if schema is None else schema
             agent = fitted(self, context)
-            agent.approve = as_begun(context, self.approve)
+            agent.approve = stricter_approve(context, self.approve)
             return await agent.run(context.context, schema, input=input, deps=deps)
         return await self.run(context, schema, input=input, deps=deps)
 

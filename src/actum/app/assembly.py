@@ -39,9 +39,9 @@ from ..sources.fetch import Fetcher
 from ..sources.media_reader import MediaReader
 from ..tracing.trace import Trace
 from ..tracing.tracers import tracer_of
-from .coercion import Given, as_context, as_model, blocking, check_begins, instructed, with_input
+from .coercion import Given, as_context, as_model, blocking, check_initial_input, with_input, with_instructions
 from .delegate_resolver import AnyDelegate, DelegateResolver
-from .summary import shortened
+from .summary import with_summary
 
 if TYPE_CHECKING:
     from ..schema.lowering import Dialect
@@ -133,7 +133,7 @@ class Assembly:
         budget = budget or Budget(self.limits)
         start, schema = await self._linked(context, schema)
         if input is None:
-            check_begins(start)
+            check_initial_input(start)
         return Loop(self._setup(start, schema, input, budget, emit, record, lineage), budget, emit)
 
     async def request(self, context: Given, schema: Any, input: Mapping[str, Any] | None) -> Solution[Any]:
@@ -141,7 +141,7 @@ class Assembly:
         budget, emit = Budget(self.limits), self.emitter()
         start, schema = await self._linked(context, schema)
         if input is None:
-            check_begins(start)
+            check_initial_input(start)
         return await request_once(self._setup(start, schema, input, budget, emit), budget, emit)
 
     async def cut(
@@ -163,7 +163,7 @@ class Assembly:
         if not summary:
             return cut_to(context, most)
         budget, emit = budget or Budget(self.limits), emit or self.emitter()
-        return await shortened(context, most, self.delegation(context, budget, emit))
+        return await with_summary(context, most, self.delegation(context, budget, emit))
 
     async def frame(self, context: Given, schema: Any = None) -> Frame:
         """What all requests of a run that begins with this context share; raises as `Agent.compose`."""
@@ -237,7 +237,7 @@ class Assembly:
     async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
         context = self.context(given)
         if self.instructions:
-            context = await instructed(context, self.instructions, self.deps)
+            context = await with_instructions(context, self.instructions, self.deps)
         if not has_links(context, schema):
             return context, schema
         request = await self.linking(context.data_kinds)(SavedRequest(context=context, schema=schema))

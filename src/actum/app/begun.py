@@ -29,7 +29,7 @@ def approve_of(idea: SavedIdea) -> Begun | None:
     return next((mode for mode in get_args(Begun) if mode == about[APPROVE]), "hold")
 
 
-def as_begun(idea: SavedIdea, approve: Approve | None) -> Approve | None:
+def stricter_approve(idea: SavedIdea, approve: Approve | None) -> Approve | None:
     """The stricter of the approver that a run began with and the one that goes on with it.
 
     If a person was to be asked or calls were to be held, they wait for a decision, except those that `approve` denies.

@@ -73,7 +73,7 @@ def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
     return extended
 
 
-def check_begins(context: Context) -> None:
+def check_initial_input(context: Context) -> None:
     """Check that a run begins with the input that its schema asks for; instances have their own.
 
     Raises:
@@ -205,7 +205,7 @@ def check_instructions(function: Callable[..., Any]) -> None:
         raise SchemaError(f"the instructions {function.__name__!r} take a Ctx or nothing, not {required} parameters")
 
 
-async def instructed(context: Context, functions: Sequence[Callable[..., Any]], deps: Any) -> Context:
+async def with_instructions(context: Context, functions: Sequence[Callable[..., Any]], deps: Any) -> Context:
     """A context with what functions say now, in place of what they said in earlier runs.
 
     Raises:

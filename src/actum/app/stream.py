@@ -55,7 +55,7 @@ class Stream(Drawn, Generic[T_co]):
     ) -> None:
         self._begin = begin
         self._carry = carry
-        self._begins = Context() if context is None else context
+        self._start = Context() if context is None else context
         """The context before the run: all that is left of a run that is refused."""
         self._events: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
         self._is_entered = False
@@ -106,7 +106,7 @@ class Stream(Drawn, Generic[T_co]):
     @property
     def partial(self) -> Result[Any]:
         """What the run has left so far, at any time."""
-        return self._loop.result if self._loop is not None else Result(output=None, context=self._begins)
+        return self._loop.result if self._loop is not None else Result(output=None, context=self._start)
 
     @property
     def is_over(self) -> bool:
@@ -332,7 +332,7 @@ class Turn(Stream[T_co]):
         if talk._is_open:  # pyright: ignore[reportPrivateUsage]
             raise ActumError(UNDER_WAY)
         talk._is_open = not self._is_entered  # pyright: ignore[reportPrivateUsage]
-        self._begins = talk.context
+        self._start = talk.context
         try:
             await super().__aenter__()
         except BaseException:

@@ -39,7 +39,7 @@ _PART = 4
 """A summary may fill at most this part of a context (a quarter), whatever the model writes."""
 
 
-def check_unused(context: Context) -> None:
+def check_summary_kind(context: Context) -> None:
     """Check that the context has no data of its own under the summary's kind.
 
     Raises:
@@ -50,7 +50,7 @@ def check_unused(context: Context) -> None:
             raise MessageError(f"the kind {EARLIER!r} is that of the summary: give yours another name", index=index)
 
 
-async def shortened(context: Context, most: int, delegation: Delegation) -> Context:
+async def with_summary(context: Context, most: int, delegation: Delegation) -> Context:
     """The context with a summary in place of its oldest turns, if it is longer than `most` characters.
 
     The rest is cut to half of `most`, so that a summary is seldom needed.

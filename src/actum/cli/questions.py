@@ -27,7 +27,7 @@ from .render.lines import Renderer
 from .render.terminal import tell
 
 
-class Typed:
+class LineReader:
     """Reads lines on a thread that nobody waits for: a read can't be stopped, and must not keep the process alive.
 
     It doesn't use `sys.stdin` itself, since the thread would hold its lock when the process ends.
@@ -45,7 +45,7 @@ class Typed:
             return None
         if self._coming is None:
             self._coming = asyncio.get_running_loop().create_future()
-            Thread(target=self._read, args=(self._coming,), name="actum-typed", daemon=True).start()
+            Thread(target=self._read, args=(self._coming,), name="actum-reader", daemon=True).start()
         line = await asyncio.shield(self._coming)
         self._coming, self._has_ended = None, not line
         return line.removesuffix("\n") if line else None
@@ -73,11 +73,11 @@ class Questions:
     If the terminal is closed, calls wait: denying them would make the model ask again and again.
     """
 
-    def __init__(self, renderer: Renderer, roots: Sequence[Path] = (), typed: Typed | None = None) -> None:
+    def __init__(self, renderer: Renderer, roots: Sequence[Path] = (), reader: LineReader | None = None) -> None:
         self.roots = roots
         """The folders of files in messages that cross to calls: such files are shown with their size and digest."""
         self._renderer = renderer
-        self._typed = typed or Typed()
+        self._reader = reader or LineReader()
         self._lock = asyncio.Lock()
         self._is_closed = False
 
@@ -161,7 +161,7 @@ class Questions:
     async def _answer(self, question: str) -> str:
         """The line that is typed; a question that the end of the run cancels doesn't swallow it."""
         tell(question, end="")
-        line = await self._typed.line()
+        line = await self._reader.line()
         if line is None:
             raise ApprovalDenied(_CLOSED)
         return line.strip()

@@ -66,7 +66,7 @@ def hosts_of(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:
     return list(names)
 
 
-def leave_what_stays() -> None:
+def freeze_garbage_collector() -> None:
     """Keep Python's garbage collector from scanning what a server has loaded, which could delay a call."""
     gc.collect()
     gc.freeze()
@@ -86,7 +86,7 @@ async def listen_at(host: str, port: int, app: Guard, desk: Desk, started: Calla
     def stopping() -> None:
         tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
 
-    leave_what_stays()
+    freeze_garbage_collector()
     await listen(app, desk, socket, started=lambda: started(at), stopping=stopping)
 
 

@@ -77,7 +77,7 @@ class Findings:
         try:
             return act()
         except ActumError as error:
-            self.problems.append((error, (*path, *_inner(error))))
+            self.problems.append((error, (*path, *_inner_path(error))))
             return None
 
     def closed(self, schema: Any) -> Any:
@@ -304,7 +304,7 @@ def _plans(context: Context, solution: Any) -> Iterator[tuple[Any, Any, JsonPath
         yield solution.get("calls") or [], solution.get("output"), ("solution", "calls"), ("solution", "output")
 
 
-def _inner(error: ActumError) -> JsonPath:
+def _inner_path(error: ActumError) -> JsonPath:
     """The path that an error names inside the checked part; empty if it names none."""
     if not error.path or isinstance(error, MessageError):
         return ()

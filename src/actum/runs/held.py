@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from .. import errors
 from ..app.agent import Agent, assembled, fitted, is_agent, streamed, with_deps
 from ..app.assembly import Assembly
-from ..app.begun import as_begun
+from ..app.begun import stricter_approve
 from ..app.idea import Idea
 from ..app.loading import agent_at
 from ..app.saved import are_connected, folder_of, prefixes_of, servers_file, serving
@@ -185,7 +185,7 @@ class RunCarrier:
                 raise ServersAway(error.message) from error
             agent = copy(with_deps(agent, deps))
             agent.tools = tools
-            agent.approve = as_begun(idea, agent.approve)
+            agent.approve = stricter_approve(idea, agent.approve)
             stream = await self._stream(row, history, record, idea, agent, progress)
             return _ending(await progress.follow(stream, record, live), progress)
 

@@ -28,11 +28,11 @@ from ...schema.json import JsonObject
 from .. import options
 from ..connecting import approver_of, servers_at
 from ..given_deps import DepsNames, given_deps
-from ..questions import Questions, Typed
+from ..questions import LineReader, Questions
 from ..render.interrupting import INTERRUPTED, Interruptible, on_interrupt, tell_at_once
 from ..render.lines import Renderer, event_line
 from ..render.run_display import FAILED, tell_outcome
-from ..render.terminal import Passing, say_piece, tell
+from ..render.terminal import PassingLine, say_piece, tell
 
 
 async def actum_hold_chat(
@@ -87,8 +87,8 @@ async def actum_hold_chat(
         raise options.CommandError("a conversation needs a model: name one with --model, or in the Idea's config")
     schema = loaded.idea.schema or str
     where = member_of(schema, member)
-    typed = Typed()
-    questions = Questions(Renderer(), loaded.roots, typed)
+    reader = LineReader()
+    questions = Questions(Renderer(), loaded.roots, reader)
     has_servers = mcp is not None or bool(loaded.code.servers)
     if approve is None and save is not None and is_taken(Path(save)):
         approve = approve_of(Idea.load(save))  # as the conversation began
@@ -109,7 +109,7 @@ async def actum_hold_chat(
                 take = _kept(KeptConversation(kept=kept, agent=agent, most=most, summary=summary))
                 messages = kept.idea.context.messages
                 is_open = bool(Marks.of(messages).standing) and messages[-1].get("type") != "output"
-            return await _talk(take, where, typed, is_open=is_open, file=save)
+            return await _talk(take, where, reader, is_open=is_open, file=save)
 
 
 Take = Callable[[str | None, Callable[[AnyEvent], None]], Awaitable[Result[Any]]]
@@ -151,24 +151,24 @@ async def _opened(path: Path, loaded: Loaded, agent: Agent, values: JsonObject, 
     return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context, approve)
 
 
-async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool, file: str | None) -> int:
+async def _talk(take: Take, member: str, reader: LineReader, *, is_open: bool, file: str | None) -> int:
     """Take turns until the input ends; returns the exit code: that of the last turn, or 0 on a terminal."""
     is_terminal = sys.stdin.isatty()
     code = 0
     with _hint():
-        message = None if is_open else await _line(typed, is_terminal)
+        message = None if is_open else await _line(reader, is_terminal)
         while is_open or message is not None:
             is_open = False
             if message is None or message.strip():
-                code = await one_turn(lambda show, message=message: take(message, show), Screen(member), file)
-            message = await _line(typed, is_terminal)
+                code = await take_turn(lambda show, message=message: take(message, show), Screen(member), file)
+            message = await _line(reader, is_terminal)
     if is_terminal:
         tell("")
         return 0
     return code
 
 
-async def one_turn(
+async def take_turn(
     take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen, file: str | None = None
 ) -> int:
     """Take one turn; Ctrl-C cancels it and nothing else. Returns its exit code."""
@@ -203,7 +203,7 @@ class Screen(Renderer):
     def __init__(self, member: str) -> None:
         self._given = SentText(member)
         self._is_in_line = False
-        self._thought = Passing()
+        self._thought = PassingLine()
 
     def show(self, event: AnyEvent) -> None:
         """Show one event."""
@@ -256,8 +256,8 @@ def _hint() -> Generator[None]:
         yield
 
 
-async def _line(typed: Typed, is_terminal: bool) -> str | None:
+async def _line(reader: LineReader, is_terminal: bool) -> str | None:
     """The next line of stdin, None at its end."""
     if is_terminal:
         tell("> ", end="")
-    return await typed.line()
+    return await reader.line()

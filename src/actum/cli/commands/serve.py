@@ -111,10 +111,8 @@ async def actum_serve(
     agent_for = agents_at(roots, decider, model, has_model=keyless is None, are_named=True)
     async with servers_at(mcp, DEFAULT, code.servers):
         tools = _tools_of(named, agent_for) if graph else None
-        beside = Path(next(iter(ideas)).rpartition("=")[2])
-        place = place_beside(store, beside) if stdio else runs_place(store)
-        plans = agree if approve == "all" else None
-        options = McpOptions(model=keyless, graph=tools, approve=plans, place=place)
+        place = place_beside(store, Path(ideas[0].rpartition("=")[2])) if stdio else runs_place(store)
+        options = McpOptions(model=keyless, graph=tools, approve=agree if approve == "all" else None, place=place)
         if stdio:
             tell(f"actum: serving {', '.join(named)} over stdio")
             await over_stdio(place, ideas=named, mcp=options, agent=agent_for, roots=roots, factories=factories)

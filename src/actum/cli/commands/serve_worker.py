@@ -21,7 +21,7 @@ from ..given_deps import DepsNames, factories_at
 from ..log_lines import Started, commands_of, log_to_stderr
 from ..options import CommandError, ModulesOfAll, RunsHome, pair_of, runs_at
 from ..render.terminal import tell
-from ..server_options import agents_at, leave_what_stays
+from ..server_options import agents_at, freeze_garbage_collector
 from .sweep import kept_days
 
 _LAST = 1.5
@@ -116,7 +116,7 @@ async def actum_serve_worker(
             if health_port is not None:
                 port = await stack.enter_async_context(watched(worker, health_port, health_host))
                 tell(f"actum: how it is: http://{health_host}:{port}/health and /ready")
-            leave_what_stays()
+            freeze_garbage_collector()
             await worker.serve()
 
 

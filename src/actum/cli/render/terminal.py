@@ -100,7 +100,7 @@ def give_up(stream: TextIO) -> None:
         os.close(devnull)
 
 
-class Passing:
+class PassingLine:
     """A dim line on a terminal's stderr that the next output replaces; without a terminal, nothing is written."""
 
     def __init__(self) -> None:
