@@ -340,8 +340,8 @@ class Caller:
             asked = [*IdeaConfig.parse(request.config).asked]
             for index, message in enumerate(request.context):
                 if message.get("type") == "tool":
-                    for own in tools_of(message, index):
-                        asked += own.choices("_activity") or [own.fixed("_activity") or ""]
+                    for declared in tools_of(message, index):
+                        asked += declared.choices("_activity") or [declared.fixed("_activity") or ""]
         except ActumError as error:
             raise unusable_error(name, tool, request, error) from error
         for name_asked in filter(None, asked):

@@ -80,5 +80,5 @@ class Delegation:
     ) -> Any:
         """The result of a call for an item of a list, which a run of its own makes."""
         caller = self.caller
-        begins = context_of_item(call, tool, context, scopes, caller.runtime.registry)
-        return await caller.apart(caller.record.at, begins, None, tool, suspension, is_item=True)
+        item_context = context_of_item(call, tool, context, scopes, caller.runtime.registry)
+        return await caller.apart(caller.record.at, item_context, None, tool, suspension, is_item=True)

@@ -251,8 +251,8 @@ class Folding:
         """The indices of what a call has left."""
         for at in range(self._noted, len(self._messages)):
             message = self._messages[at]
-            if "_call" in message and (own := place_of(message)) is not None:
-                self._left[own.parent or own].append(at)
+            if "_call" in message and (writer := place_of(message)) is not None:
+                self._left[writer.parent or writer].append(at)
         self._noted = len(self._messages)
         return self._left.get(place, ())
 
