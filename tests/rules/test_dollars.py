@@ -49,6 +49,7 @@ LOOK = {"_tool": "look", "city": "$input.city"}
         ("{len($calls.0.city)-len($input.city)}", 0),
         ("{[c.upper() for c in $input.cities if c != '$input']}", ["ROME", "OSLO"]),
         ("{f'{$calls.0.city}!' + \"$input.city\"}", "Lisbon!$input.city"),
+        ("{$calls.0.city}: $$input.city, $5, {$input.city}", "Lisbon: $input.city, $5, Lisbon"),
         ("$state.none <|> $calls.0.city", "Lisbon"),
         ({"a": ["$input.city", {"b": "†input.city"}]}, {"a": ["Lisbon", {"b": "Lisbon"}]}),
         ("$$calls.0.city", "$calls.0.city"),

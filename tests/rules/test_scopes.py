@@ -399,6 +399,18 @@ async def test_a_plan_crosses_as_data_and_is_carried_out_once() -> None:
     assert "of ①" not in shown
 
 
+@pytest.mark.rule("S1", "S11")
+@pytest.mark.parametrize("order", [["state", "plan"], ["plan", "state"]])
+async def test_a_plan_crosses_beside_what_other_scopes_name(order: list[str]) -> None:
+    plan = [{"_value": 1}]
+    of = told_by_delegate(
+        agent(answer(call("d"), output="†calls.0"), *[answer(output="sub")] * 3, tools=with_reader(*order)), SUB
+    )
+    crossed, _ = await crossing(of, [{"type": "state", "x": 1}, {"type": "plan", "plan": plan}])
+    assert {"type": "data", "kind": "plan", "data": plan} in crossed
+    assert {"type": "state", "x": 1} in crossed
+
+
 @pytest.mark.rule("S11")
 async def test_a_meta_that_crosses_takes_the_place_of_the_delegates_own() -> None:
     of = told_by_delegate(

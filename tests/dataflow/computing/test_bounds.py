@@ -232,6 +232,25 @@ def test_bounds_can_be_set() -> None:
         fill("{†x}{†x}", within=Allowance(size=10), x="abcdef")
 
 
+@pytest.mark.parametrize(
+    ("source", "size"),
+    [
+        ("{'--'.join(†s)}", 13),
+        ("{†t + †t}", 10),
+        ("{†t.replace('b', 'xyz')}", 7),
+        ("{†t.ljust(9)}", 9),
+        ("{†t.rjust(9, '.')}", 9),
+        ("{†t.zfill(9)}", 9),
+        ("{f'{†t:>9}'}", 9),
+    ],
+)
+def test_a_value_may_be_as_large_as_it_says_and_no_larger(source: str, size: int) -> None:
+    values: dict[str, Any] = {"s": ["abc", "def", "ghi"], "t": "abcde"}
+    fill(source, within=Allowance(size=size), **values)
+    with pytest.raises(ComputingError, match=rf"(a text|a value) may have {size - 1} characters"):
+        fill(source, within=Allowance(size=size - 1), **values)
+
+
 def test_a_number_that_was_there_passes_as_it_is() -> None:
     assert fill("{†x}", x=10**30) == 10**30
     assert fill("{max(†x)}", x=[1, 10**30]) == 10**30
