@@ -36,7 +36,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class ModulePins:
-    """What a module registers, by name, and the digest of each file that it was loaded from."""
+    """The tools and Activities of a module, by name, and the digest of each file that it was loaded from."""
 
     sources: Mapping[str, str]
     tools: Mapping[str, JsonObject]

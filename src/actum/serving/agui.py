@@ -44,7 +44,7 @@ def agui_part(desk: Desk) -> Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RunInput:
-    """What a page has sent, as far as it is used here."""
+    """The request of a page: the ids of its thread and run, and the body."""
 
     thread: str
     run: str
@@ -214,7 +214,7 @@ class _Stream:
         finished: Event = {"type": "RUN_FINISHED", **ids, **usage}
         if waiting:
             open_now = waiting.interrupts.items()
-            held = [(shown.place, name, dict(shown.about.call)) for name, shown in open_now if shown.about]
+            waiting_calls = [(shown.place, name, dict(shown.about.call)) for name, shown in open_now if shown.about]
             page = [(place, dict(pending.call)) for place, pending in waiting.page.items()]
             outcome: JsonObject = {"type": "success", "pendingToolCallIds": [*map(translator.page_call, waiting.page)]}
             if open_now:
@@ -222,7 +222,7 @@ class _Stream:
                     shown.to_dict(name, shown.place and translator.call_of(shown.place)) for name, shown in open_now
                 ]
                 outcome = {"type": "interrupt", "interrupts": interrupts}
-            return [*translator.close(held, page), finished | {"outcome": outcome}]
+            return [*translator.close(waiting_calls, page), finished | {"outcome": outcome}]
         if row.state == "cancelled":
             return [*translator.close(), finished | {"outcome": {"type": "cancelled"}}]
         if row.state == "done":
@@ -237,5 +237,5 @@ def _usage(usage: Any) -> JsonObject:
         return {}
     counts = {"inputTokens": usage.get("input_tokens"), "outputTokens": usage.get("output_tokens")}
     counts["cachedInputTokens"] = usage.get("cached_tokens")
-    known = {name: count for name, count in counts.items() if isinstance(count, int)}
-    return {"usage": [known]} if known else {}
+    usage_counts = {name: count for name, count in counts.items() if isinstance(count, int)}
+    return {"usage": [usage_counts]} if usage_counts else {}

@@ -113,7 +113,7 @@ def answer_to(to: Interrupt, entry: Mapping[str, Any]) -> InterruptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OpenInterrupts:
-    """What a run waits for."""
+    """The interrupts and calls that a run waits for."""
 
     interrupts: Mapping[str, Interrupt] = field(default_factory=dict[str, Interrupt])
     """Decisions and values, by the ids of the interrupts."""
@@ -125,7 +125,7 @@ class OpenInterrupts:
 
 
 async def waiting_of(run: Run) -> OpenInterrupts:
-    """What a run waits for now."""
+    """The open interrupts of a run, as it is now."""
     row = await run.refresh()
     if row.state != "waiting":
         return OpenInterrupts()

@@ -94,7 +94,7 @@ class Callers:
         return _caller_of(self._sessions, cookie.encode(errors="replace"))
 
     def session(self, caller: str) -> str:
-        """What the caller's browser keeps in place of the token."""
+        """The cookie that the caller's browser keeps in place of the token."""
         return self._sessions[caller].decode()
 
     def count(self, caller: str) -> None:

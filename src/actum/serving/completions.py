@@ -68,7 +68,7 @@ class _Chat:
         return JSONResponse({"object": "list", "data": [_model(name) for name in self.desk.ideas]})
 
     async def model(self, request: Request) -> Response:
-        """One of them."""
+        """One of the models."""
         self.desk.idea(request.path_params["name"])
         return JSONResponse(_model(request.path_params["name"]))
 

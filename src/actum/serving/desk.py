@@ -53,7 +53,7 @@ class Desk:
     runs: Runs
     agent: Runner = None
     factories: Mapping[str, Factory] = field(default_factory=dict[str, Factory])
-    """What makes the `deps` of runs, by name."""
+    """The functions that make the `deps` of runs, by name."""
     roots: Sequence[Path] = ()
     slots: int = 50
     lease: float = 4.0
@@ -111,7 +111,7 @@ class Desk:
 
     @property
     def carrier(self) -> RunCarrier:
-        """What runs are carried out with here, if they are."""
+        """The carrier of runs here: their store, their agent and their roots."""
         return RunCarrier(store=self.runs.store, runner=self.agent, roots=self.all_roots)
 
     @property

@@ -25,7 +25,7 @@ def progress_text(entry: JsonObject) -> str | None:
 def held_text(run: Run, stop: RunHeld, handle: str, place: str | None, again: str) -> str:
     """What is held, and how to decide; without the values of calls, since a model reads this."""
     tools = sorted({str(item.call.get("_tool")) for item in stop.pending.values()})
-    held = ", ".join(tools[:_MOST]) or ", ".join(stop.waiting[:_MOST])
+    names = ", ".join(tools[:_MOST]) or ", ".join(stop.waiting[:_MOST])
     if place is None:
         decide = (
             "this server keeps its runs in memory, so only a host that shows forms can decide (or serve with --store)"
@@ -35,7 +35,7 @@ def held_text(run: Run, stop: RunHeld, handle: str, place: str | None, again: st
             f"the user decides with `actum approve {run.id} --store {place}` or `actum deny`, and sees with "
             f"`actum waiting {run.id} --store {place}` what the calls are"
         )
-    first = f"Held for a decision of the user, and not made: {held}. No model can decide: {decide}."
+    first = f"Held for a decision of the user, and not made: {names}. No model can decide: {decide}."
     return f"{first} Then call `{again}` with run {handle!r}."
 
 

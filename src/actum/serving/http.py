@@ -1,4 +1,4 @@
-"""`Served`: Ideas as an ASGI application, every part of it behind the guard. Its parts are imported when it is made."""
+"""`Served`: Ideas as an ASGI application behind the guard. Its parts are imported when it is made."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 PartName: TypeAlias = Literal["runs", "mcp", "chat", "agui", "studio"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
-"""What can be served: `runs` is the API of its own, `mcp` is for hosts of MCP (extra `mcp`), `chat` for clients of
+"""The parts of a server: `runs` is Actum's own HTTP API, `mcp` is for hosts of MCP (extra `mcp`), `chat` for clients of
 OpenAI's chat completions, `agui` for pages that speak AG-UI, `studio` the pages of the Studio."""
 
 
 class Served:
-    """Ideas under their names, what carries them out, and where their runs are kept.
+    """Ideas under their names, the agent that carries them out, and the store of their runs.
 
     Args:
         ideas: by name: an `Idea`, its JSON, or its file.

@@ -77,7 +77,7 @@ class Offered:
         return {**schema, "$defs": definitions} if definitions else schema
 
     def complaint(self, arguments: JsonObject) -> str | None:
-        """What is wrong with the arguments of a call."""
+        """Why the arguments of a call don't fit; None if they do."""
         return self._takes.complaint(arguments)
 
     def result(self, output: Json) -> JsonObject:

@@ -80,7 +80,7 @@ class _Api:
         return JSONResponse({"ideas": served})
 
     async def idea(self, request: Request) -> Response:
-        """One of them."""
+        """One of the Ideas that are served."""
         name = request.path_params["name"]
         return JSONResponse(Interface.of(name, self.desk.idea(name)).to_dict())
 

@@ -42,7 +42,7 @@ class Home:
     studio: Studio
 
     async def show(self, request: Request) -> Response:
-        """What waits, the Ideas and the runs; `find` filters them by a part of their names."""
+        """The waiting runs, the Ideas and the runs; `find` filters them by a part of their names."""
         words = request.query_params.get("find", "")[:_MOST_WORDS]
         before = request.query_params.get("before")
         first = digits(request.query_params.get("ideas")) or 0

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..dataflow.expression import MISSING, parse
+from ..dataflow.fold import Fold
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax
 from ..inspection.account import Account, AnswerSeen
 from ..inspection.plan_drawing import PlanRun, svg_of
@@ -73,13 +74,7 @@ def _value(account: Account, answer: AnswerSeen, edge: Edge) -> Any:
     index = reference.path[0] if reference.path else None
     if not isinstance(index, int) or index >= len(answer.calls) or not answer.calls[index].has_left:
         return MISSING
-    value: Any = answer.calls[index].value
-    for step in reference.path[1:]:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return MISSING
-    return value
+    return Fold(answer.calls[index].value).read(reference.path[1:])
 
 
 def _grouped(graph: PlanGraph) -> PlanGraph:

@@ -34,7 +34,7 @@ _DECISIONS = ("confirm", "ignore")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """What a person has settled on a page; it is kept in the page's address only."""
+    """The leaves that a person has confirmed or ignored; they are kept in the page's address only."""
 
     confirm: Sequence[str] = ()
     ignore: Sequence[str] = ()

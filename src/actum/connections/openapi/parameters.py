@@ -29,7 +29,7 @@ _MOST = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlwaysSent:
-    """What the API's user sends with every call: these are no parameters."""
+    """Headers and query parameters that the API's user sends with every call; tools don't have them as parameters."""
 
     headers: Collection[str] = ()
     query: Collection[str] = ()
