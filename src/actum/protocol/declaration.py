@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..schema.quoting import instead
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
-from .config import is_above_zero, is_whole_within
+from .config import Accepted, choice, is_above_zero, is_whole_within
 from .message import RESERVED_KINDS, instance_of
 from .tool import ANONYMOUS, Tool, owned_by
 
@@ -223,26 +223,26 @@ _CHOSEN: Mapping[str, str] = {
 """The meta-properties that a call may choose, with the forms of schema that they take."""
 
 
-def _one_of(*choices: str) -> tuple[Callable[[object], bool], str]:
-    return choices.__contains__, f"one of {', '.join(choices)}"
+def _one_of(*choices: str) -> Accepted:
+    return choice(f"one of {', '.join(choices)}", *choices)
 
 
-_TEXT: tuple[Callable[[object], bool], str] = (is_text, "a string")
-VALUES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_TEXT = Accepted("a string", is_text)
+_VALUES: Mapping[str, Accepted] = {
     "_tool": _TEXT,
     "_activity": _TEXT,
     "_delegate": _TEXT,
     "_instance": _TEXT,
     "_reasoningForCall": _TEXT,
     "_outputPath": _TEXT,
-    "_scopes": (are_texts, "a list of strings"),
+    "_scopes": Accepted("a list of strings", are_texts),
     "_outputMethod": _one_of(*METHODS),
     "_resolution": _one_of("execution", "upfront"),
     "_effects": _one_of("none", "some", "ordered"),
-    "_timeout": (is_above_zero, "a number of seconds greater than 0"),
-    "_retries": (is_whole_within, "a whole number that is not negative"),
+    "_timeout": Accepted("a number of seconds greater than 0", is_above_zero),
+    "_retries": Accepted("a whole number that is not negative", is_whole_within),
 }
-"""Which values a meta-property can have, and the same in words."""
+"""The values that each meta-property can have."""
 
 
 def with_added(tool: Tool, call: Mapping[str, Any]) -> Tool:
@@ -268,10 +268,10 @@ def _check_values(key: str, schema: JsonObject, name: str | None, path: str) -> 
         return
     if key in AUTHORS and "const" not in schema:
         raise SchemaError(f"{key!r} must be fixed by the author: give it one value", tool=name, path=path)
-    takes, words = VALUES[key]
+    accepted = _VALUES[key]
     for value in _listed(schema) or ():
-        if not takes(value):
-            raise SchemaError(f"{key!r} must be {words}, not {value!r}", tool=name, path=path)
+        if not accepted.takes(value):
+            raise SchemaError(f"{key!r} must be {accepted.words}, not {value!r}", tool=name, path=path)
 
 
 def _check_parameter(schema: object, name: str | None, path: str) -> None:
