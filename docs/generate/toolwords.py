@@ -49,7 +49,7 @@ def _spelt(other: str | None) -> str:
 
 
 def _values(name: str) -> str:
-    return VALUES[name][1] if name in VALUES else "a schema; in a call the value"
+    return VALUES[name].words if name in VALUES else "a schema; in a call the value"
 
 
 def _then() -> str:

@@ -228,7 +228,7 @@ def _one_of(*choices: str) -> Accepted:
 
 
 _TEXT = Accepted("a string", is_text)
-_VALUES: Mapping[str, Accepted] = {
+VALUES: Mapping[str, Accepted] = {
     "_tool": _TEXT,
     "_activity": _TEXT,
     "_delegate": _TEXT,
@@ -268,7 +268,7 @@ def _check_values(key: str, schema: JsonObject, name: str | None, path: str) -> 
         return
     if key in AUTHORS and "const" not in schema:
         raise SchemaError(f"{key!r} must be fixed by the author: give it one value", tool=name, path=path)
-    accepted = _VALUES[key]
+    accepted = VALUES[key]
     for value in _listed(schema) or ():
         if not accepted.takes(value):
             raise SchemaError(f"{key!r} must be {accepted.words}, not {value!r}", tool=name, path=path)
