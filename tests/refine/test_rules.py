@@ -10,7 +10,7 @@ import pytest
 
 from actum import Idea, Tools, errors
 from actum.refine import Refined, refine
-from actum.refine.terms import KnownValue, Term, Terms, value_key
+from actum.refine.terms import KnownValue, Term, Terms, known_within, value_key
 
 from .test_refining import INPUT, PEOPLE, keep
 
@@ -316,7 +316,7 @@ ROWS: list[list[dict[str, Any]]] = [
 SOURCES = [
     KnownValue("input.id", ("a", "b", "c")),
     KnownValue("input.a", (10, 25, 31)),
-    KnownValue("calls.0", tuple(ROWS), 0),
+    *known_within("calls.0", ROWS, 0),
 ]
 
 

@@ -73,12 +73,10 @@ class Author:
 
     def secrets_of(self, inputs: Sequence[Any]) -> frozenset[str]:
         """The texts of the inputs that their schema declares secret."""
-        leaves = (leaf for values in inputs for leaf in leaves_of(values))
-        return frozenset(
-            value
-            for path, value in leaves
-            if isinstance(value, str) and value and is_secret(declared_at(self.given, path))
-        )
+        texts = [
+            (path, text) for values in inputs for path, text in leaves_of(values) if isinstance(text, str) and text
+        ]
+        return frozenset(text for path, text in texts if is_secret(declared_at(self.given, path)))
 
 
 def texts_in(messages: Sequence[JsonObject]) -> list[str]:

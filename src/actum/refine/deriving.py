@@ -18,7 +18,7 @@ from ..sources.environment import secrets_of
 from .author import Author, declared_at
 from .conditions import MadeWhen, separating
 from .examples import Example
-from .explaining import Explaining, values_within
+from .explaining import Explaining
 from .explanation import Explanation, Leaf
 from .guards import guard_of_input, guards_of_results
 from .holes import Holes, TextReading
@@ -139,7 +139,7 @@ class Derivation:
             Terms(self._sources, self.author.numbers, self.author.has_said, wanted),
             self.author,
             self.settled.confirmed,
-            values_within(inputs),
+            [value for _, value in leaves_of(inputs)],
             self._read,
             self.notes,
             secrets,
@@ -175,8 +175,8 @@ class Derivation:
 
     def _read(self, place: Leaf) -> Iterator[Any]:
         for number in place.allowed:
-            for calls in self.shape.slots[number].calls:
-                yield from values_within([step.value for step in calls])
+            values = [step.value for calls in self.shape.slots[number].calls for step in calls]
+            yield from (value for _, value in leaves_of(values))
 
     def _allowed(self, number: int) -> list[int]:
         """The slots whose results all models had seen, or referred to, when they wrote this call."""

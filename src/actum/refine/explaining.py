@@ -9,7 +9,7 @@ from typing import Any
 from ..dataflow.computing.operands import is_number
 from ..dataflow.expression import escape
 from ..errors import RefineError
-from ..schema.json import Json, encode, is_list, is_object, leaves_of
+from ..schema.json import Json, encode, is_list, is_object
 from .author import Author, is_judged, is_secret
 from .explanation import Explanation, Leaf
 from .holes import Holes
@@ -250,8 +250,3 @@ def _keys(values: Sequence[Any]) -> Sequence[str | int] | None:
     if first and all(is_list(value) and len(value) == len(first) for value in values):
         return range(len(first))
     return None
-
-
-def values_within(values: Sequence[Any]) -> list[Any]:
-    """All scalars in these."""
-    return [leaf for value in values for _, leaf in leaves_of(value)]

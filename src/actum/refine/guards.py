@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ _DEEPEST = 3
 _TIMES = 10
 """How many times longer a text or a list of the input may be than any that was seen."""
 _ANY = float("inf")
+_KINDS: Mapping[type, str] = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object"}
 _FORMATS = (
     r"^\d{4}-\d{2}-\d{2}$",  # a day
     r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}.*$",  # a time
@@ -75,7 +76,8 @@ def seen(
         items = seen([*chain(*lists)], is_input=is_input, depth=depth - 1)
         most: JsonObject = {"maxItems": _TIMES * max(map(len, lists))} if is_input else {}
         return {"type": "array"} | most | ({"items": items} if items else {})
-    kinds = sorted(set(map(_kind, values)))
+    anything: Sequence[object] = values
+    kinds = sorted({_KINDS.get(type(value), "number") for value in anything})
     texts = [value for value in values if isinstance(value, str)] if is_input else []
     return {"type": kinds if len(kinds) > 1 else kinds[0]} | (_of_texts(texts) if texts else {})
 
@@ -107,11 +109,3 @@ def _is_narrower(shape: JsonObject, declared: JsonObject) -> bool:
     unseen = set(declared.get("properties", {})) - set(shape.get("properties", {}))
     optional = set(shape.get("required", ())) - set(declared.get("required", ()))
     return shape["type"] == "object" and bool(unseen | optional)
-
-
-def _kind(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "boolean"
-    if is_object(value) or is_list(value):
-        return "object" if is_object(value) else "array"
-    return "string" if isinstance(value, str) else "number"

@@ -71,7 +71,8 @@ class PythonFunction:
         if len(signature) > _WIDTH + 4:
             signature = f"async def {self.function}(\n" + _indented([f"{parameter}," for parameter in parameters])
             signature += f") -> {returned}:"
-        function = [f'@tools.tool(effects="{self._effects()}")', signature, f'    """{_docstring(self._words(), 4)}"""']
+        asked = next(reversed(self.author.texts), f"What {self.function} is asked for.")
+        function = [f'@tools.tool(effects="{self._effects()}")', signature, f'    """{_docstring(asked, 4)}"""']
         parts = ["\n".join(head), *map(str.rstrip, classes), "\n".join([*function, *self.lines])]
         return "\n\n\n".join(parts) + "\n"
 
@@ -103,10 +104,6 @@ class PythonFunction:
         tools = [self.toolset.tools.get(name) for name in called_in(self.plan, self.toolset)]
         effects = {"some" if tool is None else tool.effects for tool in tools}
         return "ordered" if "ordered" in effects else "some" if "some" in effects else "none"
-
-    def _words(self) -> str:
-        """What the author asked for, as the description of the function."""
-        return next(reversed(self.author.texts), f"What {self.function} is asked for.")
 
     def _body(self, given: Sequence[str], returned: str) -> None:
         elements: Sequence[JsonObject] = self.plan["plan"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -14,6 +14,7 @@ from .author import declared_at
 from .python_layout import python_text
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_NAMES: Mapping[type, str] = {type(None): "None", bool: "bool", str: "str", int: "int", float: "float"}
 _MOST_CLASSES = 30
 
 
@@ -77,10 +78,11 @@ class PythonTypes:
             return self._of_object(schema, values, name) if is_alike else self._map()
         if values and all(map(is_list, values)):
             return f"list[{self._of_values([*chain(*values)], f'{name}Item')}]"
-        kinds = {_kind(value) for value in values}
-        if kinds == {"integer", "number"}:
-            kinds = {"number"}
-        return _SCALARS[kinds.pop()] if len(kinds) == 1 and "" not in kinds else self._any()
+        scalars: Sequence[object] = values
+        names = {_NAMES.get(type(value), "") for value in scalars}
+        if names == {"int", "float"}:
+            return "float"
+        return names.pop() if len(names) == 1 and "" not in names else self._any()
 
     def _class(self, name: str) -> str:
         name = unused(name, self.classes, "")
@@ -99,12 +101,3 @@ class PythonTypes:
 def titled(word: str) -> str:
     """A name in the form of a class's."""
     return "".join(part[:1].upper() + part[1:] for part in word.split("_"))
-
-
-def _kind(value: object) -> str:
-    """What a schema calls a scalar."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "boolean"
-    if isinstance(value, str):
-        return "string"
-    return "integer" if isinstance(value, int) else "number" if isinstance(value, float) else ""
