@@ -9,6 +9,7 @@ import pytest
 from actum.protocol.applying import applied
 from actum.protocol.approvals import approval
 from actum.protocol.call import Call
+from actum.protocol.message import is_left
 from actum.schema.json import JsonObject as Json
 
 pytestmark = pytest.mark.rule("O8", "L8")
@@ -56,3 +57,21 @@ ORDERS: list[tuple[list[Json], list[int]]] = [
 @pytest.mark.parametrize(("messages", "order"), ORDERS, ids=str)
 def test_what_calls_have_left_applies_in_the_order_of_their_places(messages: list[Json], order: list[int]) -> None:
     assert [index for index, _ in applied(messages)] == order
+
+
+@pytest.mark.rule("C9")
+@pytest.mark.parametrize(
+    ("message", "left_by_a_call"),
+    [
+        (left("0.0"), True),
+        ({"type": "state", "a": 1, "_call": CALL}, True),
+        (failed("0.0"), True),
+        ({"type": "error", "error": "no"}, False),
+        ({"type": "output", "output": 1, "_of": "0"}, False),
+        ({"type": "plan", "plan": [], "_of": "0"}, False),
+        ({"type": "state", "a": 1}, False),
+    ],
+    ids=str,
+)
+def test_which_messages_calls_have_left(message: Json, left_by_a_call: bool) -> None:
+    assert is_left(message) is left_by_a_call

@@ -14,6 +14,7 @@ from actum.protocol.lineage import (
     Marks,
     Source,
     Trail,
+    is_named,
     lineage_mark,
     marks_in,
 )
@@ -85,3 +86,23 @@ def test_marks_are_those_of_the_instance_where_it_has_written() -> None:
         {(): BY_CALLS},
     ]
     assert trail.read(("a", "c"), "①") == {(): BY_CALLS}
+
+
+@pytest.mark.parametrize(
+    ("marks", "depth", "named"),
+    [
+        (NONE, 0, True),
+        (WHOLE, 0, False),
+        ({("a",): BY_CALLS}, 0, True),
+        ({("a",): Source(is_brought=True, named=0)}, 0, False),
+        ({("a",): Source(is_brought=True, named=1)}, 0, True),
+        ({("a",): Source(is_brought=True, named=1)}, 1, False),
+        ({("a", "b"): BY_CALLS}, 0, True),
+        ({("b",): BY_CALLS}, 0, True),
+        ({(): BY_CALLS, ("a",): AUTHORED}, 0, True),
+        ({(): BY_CALLS, ("b",): AUTHORED}, 0, False),
+    ],
+    ids=str,
+)
+def test_a_key_may_be_told_where_somebody_has_written_it(marks: Marks, depth: int, named: bool) -> None:
+    assert is_named(marks, "a", depth) is named

@@ -13,7 +13,7 @@ from actum.messages import State
 from actum.protocol.approvals import approval, decided, is_decision, opened
 from actum.schema.json import JsonObject as Json
 
-from .scripts import agent, answer, call, run
+from .scripts import agent, answer, call, plan_fails, run
 
 pytestmark = pytest.mark.rule("C7", "L2", "O11")
 
@@ -852,3 +852,35 @@ async def test_a_reader_that_lacks_a_model_says_so() -> None:
     with pytest.raises(errors.PlanFailed) as caught:
         await Agent(None, tools=Tools()).run([{"type": "plan", "plan": [reads], "output": "†calls.0"}])
     assert str(caught.value.__cause__) == "tool 'read': it needs a model, and none is set"
+
+
+@pytest.mark.rule("D11")
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([call("bad")], "tool 'ask': the delegate 'one' failed: activity"),
+        ([call("inner")], "tool 'ask': the delegate 'one' → 'two' failed: activity"),
+        ([call("nobody")], "tool 'ask': the delegate 'one' failed: unknown_tool"),
+    ],
+)
+async def test_why_a_delegate_failed_is_told_by_kind_behind_the_tool_that_was_called(
+    calls: list[Json], said: str
+) -> None:
+    tools = desk()
+    tools.register("ask", {"_delegate": "one", "_output": {}})
+    tools.register("inner", {"_delegate": "two", "_output": {}})
+    plans: dict[str, Json] = {
+        "one": {
+            "context": [{"type": "plan", "plan": calls, "output": "†calls.0"}],
+            "config": {"tools": ["bad", "inner"]},
+        },
+        "two": {
+            "context": [{"type": "plan", "plan": [call("bad")], "output": "†calls.0"}],
+            "config": {"tools": ["bad"]},
+        },
+    }
+    with plan_fails(errors.DelegateError) as failed:
+        await Agent(None, tools=tools, delegates=plans).run(
+            [{"type": "plan", "plan": [call("ask")], "output": "†calls.0"}]
+        )
+    assert str(failed.value) == said
