@@ -163,7 +163,7 @@ class Servers:
         return HOLD if tool.is_held else True
 
     async def call(self, name: str, parameters: Mapping[str, Any], progress: Progress | None = None) -> Output:
-        """Make one call of a tool by its name here; `progress` is told how far it is.
+        """Call a tool by its name here, with these parameters; `progress` is told how far the call is.
 
         Raises:
             ServerError: the call wasn't made, or failed.
