@@ -103,7 +103,7 @@ class Trials:
     """The `deps` for calls that are really made."""
     _fallbacks: dict[str, Fallback] = field(default_factory=dict[str, Fallback])
     """What answers calls that aren't recorded, by the case's identity."""
-    _answers_known: defaultdict[str, dict[str, Json]] | None = None
+    _known_answers: defaultdict[str, dict[str, Json]] | None = None
     """Their earlier answers, by the case's identity and the call; None until they are read."""
 
     async def run(self, trial: Trial, limits: Limits) -> JudgedRun:
@@ -146,11 +146,11 @@ class Trials:
         """What answers the case's calls that aren't recorded, with its earlier answers."""
         if case.identity not in self._fallbacks:
             path, suite = self.folder / "besides.jsonl", self.suite
-            if self._answers_known is None:
-                self._answers_known = defaultdict(dict)
+            if self._known_answers is None:
+                self._known_answers = defaultdict(dict)
                 mend(path)
                 for line in lines_in(path):
-                    self._answers_known[line["case"]][line["call"]] = line["value"]
+                    self._known_answers[line["case"]][line["call"]] = line["value"]
 
             def keep(call: str, value: Json) -> None:
                 append_lines(path, [{"case": case.identity, "call": call, "value": value}])
@@ -159,7 +159,7 @@ class Trials:
                 reads=suite.live != "none",
                 simulated=suite.simulated,
                 approve=self.approve if suite.live == "all" else None,
-                known=self._answers_known[case.identity],
+                known=self._known_answers[case.identity],
                 keep=keep,
             )
         return self._fallbacks[case.identity]

@@ -15,9 +15,9 @@ from .providers import load
 class Fallback:
     """Asks the first model; where that is down (after its own retries) or declines to answer, the next one.
 
-    A run stays with the model that has answered. What a model that failed had begun is taken back, but for the calls
-    that have started, which aren't made twice. Each model gets the schema in the form that its provider takes.
-    It is told by `Retried` with the error, by `RequestFinished.model`, and by `Usage.fallbacks`.
+    A run stays with the model that has answered. What a failed model had begun is taken back, except calls that have
+    started, which aren't made twice. Each model gets the schema in the form that its provider takes. A fallback shows
+    in `Retried` with the error, in `RequestFinished.model`, and in `Usage.fallbacks`.
 
     `models` are models, or their names as `load` takes them.
 
@@ -49,12 +49,12 @@ class Fallback:
         return takes_of(self.chain[0])
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
-        """Yield the answer of the first model that gives one, for who asks for nothing but a stream.
+        """Yield the answer of the first model that gives one, for callers that need only a stream.
 
-        A run asks the models of the `chain` itself: only it can write the request anew for each.
+        A run asks the models of the `chain` itself, since only it can compose the request anew for each.
 
         Raises:
-            ModelError: that of the last model, or one after which another wouldn't help or the answer had begun.
+            ModelError: the last model's, or one that another model wouldn't help with, or after an answer had begun.
         """
         for model in self.chain:
             has_begun = False
