@@ -351,3 +351,59 @@ def test_a_dearer_class_comes_after_and_a_position_never() -> None:
     assert {term.kind for term in terms[1:]} <= {2, 3, 4}
     firsts = Terms(SOURCES[1:], (), lambda _: False, {value_key(5)}).giving([5, 1, 4], [0])
     assert firsts == []  # that of the first item: chance
+
+
+@pytest.mark.rule("R16")
+@pytest.mark.parametrize("way", [{"_each": ["a"]}, {"_when": "{†input.email != 'x'}"}, {"_else": "nobody"}])
+async def test_runs_whose_author_repeated_a_call_or_made_it_optional_are_no_examples(
+    tmp_path: Path, way: dict[str, Any]
+) -> None:
+    tools, own = Tools(), Idea(context=[INPUT, "Greet."], schema={"type": "string"})
+
+    @tools.tool(effects="none")
+    def greet(email: str) -> str:
+        """A greeting."""
+        return f"Hello {email}"
+
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:4]:
+        answers: list[Any] = [{"calls": [{"_tool": "greet", "email": email, **way}], "output": f"Hello {email}"}]
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    with pytest.raises(errors.RefineError, match=r"none of the runs is an example \(other_shape: 4\)"):
+        await refine(runs, idea=own, tools=tools)
+
+
+@pytest.mark.rule("R16")
+async def test_two_optional_calls_under_two_conditions_are_no_plan(tmp_path: Path) -> None:
+    tools = Tools()
+    owed = {"a": (150, 0), "b": (180, 5), "c": (170, 7), "d": (120, 60), "e": (130, 90), "f": (140, 70)}
+    owed |= {"g": (3, 80), "h": (4, 75), "i": (5, 85), "j": (6, 1), "k": (7, 2), "l": (8, 3), "m": (9, 4)}
+
+    @tools.tool(effects="none")
+    def debt(email: str) -> dict[str, int]:
+        """What a customer owes, and since how many days."""
+        return {"owes": owed[email][0], "days": owed[email][1]}
+
+    @tools.tool(effects="none")
+    def phone(email: str) -> str:
+        """The phone of a customer."""
+        return f"phone {email}"
+
+    @tools.tool(effects="none")
+    def street(email: str) -> str:
+        """The street of a customer."""
+        return f"street {email}"
+
+    own = Idea(context=[INPUT, "Phone if it is more than 100, street if more than 50 days."], schema={"type": "string"})
+    runs: list[Path] = []
+    for email, (owes, days) in owed.items():
+        calls = [{"_tool": "phone", "email": email}] if owes > 100 else []
+        calls += [{"_tool": "street", "email": email}] if days > 50 else []
+        answers: list[Any] = [
+            {"calls": [{"_tool": "debt", "email": email}], "output": None},
+            {"calls": calls, "output": email},
+        ]
+        runs.append(await keep(tmp_path, own, email, answers, tools))
+    found = await refine(runs, idea=own, tools=tools)
+    assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["debt"]
+    assert set(found.left_out.values()) == {"other_shape"}
