@@ -87,7 +87,7 @@ class AnswerParser:
         self._mode = _Mode.SEEK
         self._brackets: list[str] = []
         self._in_string = self._escaped = False
-        self._capture: _Capture | None = None
+        self._capture = _Capture()
         self._key = ""
         self._keys: set[str] = set()
         self._items = 0
@@ -222,7 +222,6 @@ class AnswerParser:
 
     def _begin_value(self, mode: _Mode) -> None:
         self._mode = mode
-        self._capture = _Capture()
         self._brackets.clear()
         if mode is _Mode.IN_VALUE:
             if self._key == "output":
@@ -257,7 +256,7 @@ class AnswerParser:
                 return position - 1, self._complete(text, start, position - 1)
             elif char != "," and self._pop(char):
                 return position, self._complete(text, start, position)
-        self._keep(text[start:position])
+        self._capture.add(text[start:position])
         return position, None
 
     def _skip_string(self, text: str, position: int) -> int:
@@ -277,7 +276,7 @@ class AnswerParser:
         self._brackets.append(char)
         if len(self._brackets) > _DEEPEST:
             raise AnswerSyntax(f"the answer nests deeper than {_DEEPEST}")
-        if len(self._brackets) > MAX_WRITTEN_DEPTH and self._capture is not None:
+        if len(self._brackets) > MAX_WRITTEN_DEPTH:
             self._capture.refuse(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
 
     def _pop(self, char: str) -> bool:
@@ -285,14 +284,9 @@ class AnswerParser:
             raise AnswerSyntax(f"{char!r} closes what it did not open, in {self._key!r}")
         return not self._brackets
 
-    def _keep(self, piece: str) -> None:
-        if self._capture is not None:
-            self._capture.add(piece)
-
     def _complete(self, text: str, start: int, end: int) -> Element | Member | None:
-        self._keep(text[start:end])
-        capture, self._capture = self._capture, None
-        assert capture is not None
+        self._capture.add(text[start:end])
+        capture, self._capture = self._capture, _Capture()
         mode = self._mode
         if mode is _Mode.IN_KEY:
             self._enter_key(capture.text)

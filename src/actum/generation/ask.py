@@ -250,7 +250,6 @@ async def _attempt(
 ) -> None:
     parser = AnswerParser()
     following = _Following(parser, frame, judge, listener) if listener is not None else None
-    answer.usage = Usage(requests=1)
     try:
         async with _streamed(model, request, answer) as deltas:
             while True:
@@ -264,7 +263,7 @@ async def _attempt(
                 except Exception as error:
                     raise _model_failure(model, error) from error
                 if isinstance(delta, Usage):
-                    answer.usage = _counted(delta)
+                    answer.usage = delta
                     continue
                 if isinstance(delta, Reasoning):
                     asker.heard(delta.text, 1)
@@ -285,7 +284,9 @@ async def _attempt(
         parser.finish()
     finally:
         answer.model = model.name
-        answer.usage = replace(answer.usage, fallbacks=1) if frame.speaker else answer.usage
+        requests = max(1, answer.usage.requests)  # a model may report nothing but tokens, or nothing at all
+        fallbacks = 1 if frame.speaker else answer.usage.fallbacks
+        answer.usage = replace(answer.usage, requests=requests, fallbacks=fallbacks)
         asker.after(answer.usage)
 
 
@@ -293,11 +294,6 @@ _MOST_AT_ONCE = 65_536
 """How many characters are read before the budget is checked (L5)."""
 _TAIL = 64
 """How many characters after a refused output are read for the usage."""
-
-
-def _counted(usage: Usage) -> Usage:
-    """The usage of one request; a model may report nothing but tokens."""
-    return replace(usage, requests=max(1, usage.requests))
 
 
 def _pieces(model: Model, text: Any) -> Iterator[str]:
@@ -333,20 +329,19 @@ async def _streamed(
             yield deltas
         except SolutionError as error:
             if (error.path or "").startswith("output"):
-                answer.usage = await _usage_after(deltas) or answer.usage
+                await _read_tail(deltas, answer)
             raise
 
 
-async def _usage_after(deltas: AsyncIterator[str | Reasoning | Usage]) -> Usage | None:
-    usage, length = None, 0
+async def _read_tail(deltas: AsyncIterator[str | Reasoning | Usage], answer: ArrivedAnswer) -> None:
+    length = 0
     with suppress(Exception):  # the refusal is raised instead
         while length <= _TAIL:
             delta = await anext(deltas)
             if isinstance(delta, Usage):
-                usage = _counted(delta)
+                answer.usage = delta
             else:
                 length += len(delta.text if isinstance(delta, Reasoning) else delta)
-    return usage
 
 
 def _model_failure(model: Model, error: Exception) -> ModelError:

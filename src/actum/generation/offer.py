@@ -315,9 +315,8 @@ def _kinds_of(toolset: Toolset) -> tuple[bool, bool, bool]:
 
 def _needs_reader(toolset: Toolset) -> bool:
     """Whether a result may be a text that only the reader can take apart, and no tool has the reader's name (D18)."""
-    if READ in toolset.tools:
-        return False
-    return any(may_need_reading(tool) for name, tool in toolset.tools.items() if name not in toolset.latent)
+    carried = (tool for name, tool in toolset.tools.items() if name not in toolset.latent)
+    return READ not in toolset.tools and any(map(may_need_reading, carried))
 
 
 @lru_cache(maxsize=128)
