@@ -1,4 +1,4 @@
-"""Rules of refining that no other file tests by themselves (refine.md R1, R3, R6, R11, R15)."""
+"""Rules of refining that no other file tests by themselves (refine.md)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any, Literal, TypedDict
 
 import pytest
 
-from actum import Idea, Tools, errors
+from actum import Agent, Config, Idea, Plans, Tools, errors
 from actum.refine import Refined, refine
+from actum.refine.author import Author
+from actum.refine.explanation import Leaf
+from actum.refine.holes import Holes
 from actum.refine.terms import KnownValue, Term, Terms, known_within, value_key
 
 from .test_refining import INPUT, PEOPLE, keep
@@ -407,3 +410,51 @@ async def test_two_optional_calls_under_two_conditions_are_no_plan(tmp_path: Pat
     found = await refine(runs, idea=own, tools=tools)
     assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["debt"]
     assert set(found.left_out.values()) == {"other_shape"}
+
+
+@pytest.mark.rule("R18")
+@pytest.mark.parametrize(("last", "how"), [("then we go to Bern", "read"), ("nobody knows where to", None)])
+def test_a_value_is_read_only_where_the_text_of_every_example_has_it(last: str, how: str | None) -> None:
+    said = KnownValue("input.said", ("first we go to Rome", "now we go to Oslo", last))
+    holes = Holes(["weather"], [said], Author(words="", tools={}))
+    filled = holes.filled(["Rome", "Oslo", "Bern"], Leaf("0.city", (), "weather", 0, ("city",)))
+    assert (None if filled is None else filled.how) == how
+
+
+@pytest.mark.rule("R32")
+async def test_a_parameter_that_is_declared_secret_is_never_a_constant(tmp_path: Path) -> None:
+    tools = Tools()
+    pin = {"type": "string", "format": "password"}
+    schema: dict[str, Any] = {"type": "object", "properties": {"email": {"type": "string"}, "pin": pin}}
+    tools.register(
+        "look", schema | {"properties": schema["properties"] | {"_effects": {"const": "none"}, "_output": {}}}
+    )
+
+    @tools.activity("look")
+    async def look(email: str, pin: str) -> str:
+        return f"{email} is well"
+
+    own = Idea(context=[INPUT, "How is the customer? The pin is 1234."], schema={"type": "string"})
+    runs: list[Path] = []
+    for email in tuple(PEOPLE)[:4]:
+        call = {"_tool": "look", "email": email, "pin": "1234"}
+        runs.append(await keep(tmp_path, own, email, [{"calls": [call], "output": "†calls.0"}], tools))
+    with pytest.raises(errors.RefineError) as raised:
+        await refine(runs, idea=own, tools=tools, confirm=["0.pin"])
+    assert raised.value.code == "secret"
+
+
+@pytest.mark.rule("R32")
+@pytest.mark.parametrize(("secret", "is_read"), [("hunter2", False), ("another", True)])
+def test_a_text_with_a_secret_is_shown_to_no_reader(secret: str, is_read: bool) -> None:
+    said = KnownValue("input.said", tuple(f"my password is hunter2, go to {city}" for city in ("Rome", "Oslo", "Bern")))
+    holes = Holes(["weather"], [said], Author(words="", tools={}), {secret}, fills=True)
+    filled = holes.filled(["Rome", "Oslo", "Bern"], Leaf("0.city", (), "weather", 0, ("city",)))
+    assert (filled is not None) is is_read
+
+
+@pytest.mark.rule("R2", "R33")
+async def test_sealed_requests_are_a_family_of_their_own(tmp_path: Path) -> None:
+    plans, own = Plans(tmp_path / "plans.db"), Idea(context=[INPUT, "Say the city."], schema={"type": "string"})
+    sealed = await plans.family(Agent(None, tools=Tools(), config=Config(sealed=True)), own)
+    assert sealed != await plans.family(Agent(None, tools=Tools()), own)
