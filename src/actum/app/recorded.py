@@ -154,7 +154,7 @@ class Unrecorded:
 
 
 @dataclass(slots=True, kw_only=True)
-class Fallback:
+class UnrecordedCalls:
     """What answers calls of a case that are not on record; each is made once, so that all runs see the same world.
 
     Args:
@@ -196,7 +196,7 @@ class RecordedTools:
     """
 
     def __init__(
-        self, calls: Iterable[RecordedCall], *, fallback: Fallback | None = None, asks_reader: bool = False
+        self, calls: Iterable[RecordedCall], *, fallback: UnrecordedCalls | None = None, asks_reader: bool = False
     ) -> None:
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._makers: defaultdict[str, set[str]] = defaultdict(set)
@@ -297,7 +297,7 @@ class RecordedTools:
         return sorted(matching, key=lambda record: record.before != before + listed)
 
     async def _answer_missing(self, job: Job, call: Call, ground: Ground, carry: Carry) -> Carried:
-        fallback, tool = self._fallback or Fallback(), job.tool
+        fallback, tool = self._fallback or UnrecordedCalls(), job.tool
         is_live = all(effect.is_real for effect in self._effects)
         if self._asks_reader and isinstance(tool, Reader):
             return await carry(job, call)

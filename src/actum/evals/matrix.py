@@ -15,7 +15,7 @@ from .. import kept
 from ..app.agent import Agent, with_deps
 from ..app.idea import Idea
 from ..app.loading import Loaded
-from ..app.recorded import Fallback, RecordedTools, with_record
+from ..app.recorded import RecordedTools, UnrecordedCalls, with_record
 from ..dataflow.expression import MISSING
 from ..errors import ActumError, LimitExceeded
 from ..execution.approver import Approve
@@ -101,7 +101,7 @@ class Trials:
     approve: Approve | None = None
     deps: Any = None
     """The `deps` for calls that are really made."""
-    _fallbacks: dict[str, Fallback] = field(default_factory=dict[str, Fallback])
+    _fallbacks: dict[str, UnrecordedCalls] = field(default_factory=dict[str, UnrecordedCalls])
     """What answers calls that aren't recorded, by the case's identity."""
     _known_answers: defaultdict[str, dict[str, Json]] | None = None
     """Their earlier answers, by the case's identity and the call; None until they are read."""
@@ -142,7 +142,7 @@ class Trials:
             is_anew=True,
         )
 
-    def _fallback(self, case: Case) -> Fallback:
+    def _fallback(self, case: Case) -> UnrecordedCalls:
         """What answers the case's calls that aren't recorded, with its earlier answers."""
         if case.identity not in self._fallbacks:
             path, suite = self.folder / "besides.jsonl", self.suite
@@ -155,7 +155,7 @@ class Trials:
             def keep(call: str, value: Json) -> None:
                 append_lines(path, [{"case": case.identity, "call": call, "value": value}])
 
-            self._fallbacks[case.identity] = Fallback(
+            self._fallbacks[case.identity] = UnrecordedCalls(
                 reads=suite.live != "none",
                 simulated=suite.simulated,
                 approve=self.approve if suite.live == "all" else None,

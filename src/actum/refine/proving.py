@@ -10,7 +10,7 @@ from typing import Final
 
 from ..app.agent import Agent
 from ..app.idea import Idea
-from ..app.recorded import Fallback, RecordedTools, call_key, with_record
+from ..app.recorded import RecordedTools, UnrecordedCalls, call_key, with_record
 from ..app.retracing import is_alike
 from ..errors import ActumError, PlanFailed, RefineError
 from ..generation.model import Model
@@ -140,7 +140,7 @@ class Replays:
     async def problem(self, plan: JsonObject, example: Example) -> str | None:
         """Why a plan doesn't do what an example did, None where it does; `left` where it knows that it doesn't."""
         is_asked = self.agent.model is not None
-        tools = RecordedTools(example.record, fallback=Fallback(simulated=self.simulated), asks_reader=is_asked)
+        tools = RecordedTools(example.record, fallback=UnrecordedCalls(simulated=self.simulated), asks_reader=is_asked)
         context = Context([*example.given, plan], origin=self.idea.context.origin)
         try:
             result = await tools.until_missed(with_record(self.agent, tools).run(context, self.idea.schema))

@@ -162,7 +162,7 @@ class Host:
     async def _resume(self, ctx: Context, params: types.CallToolRequestParams, target: HandleFound) -> Reply:
         """Continue a call that has asked, with the responses of the host."""
         offer = self.offers[target.name]
-        stop, after = await self.hosting.until_stop(target.run, replies.Progress(ctx))
+        stop, after = await self.hosting.until_stop(target.run, replies.ProgressReport(ctx))
         has_answered = await self._respond(target, stop, params.input_responses or {})
         if params.input_responses and not has_answered and isinstance(stop, RunHeld | HostAsked):
             return self._unanswered(target.run, stop, offer)  # the user has put it off
@@ -176,7 +176,7 @@ class Host:
         if answer is None:
             return await self._status(ctx, caller, handle)
         target = await self.hosting.find(handle, caller)
-        stop, after = await self.hosting.until_stop(target.run, replies.Progress(ctx))
+        stop, after = await self.hosting.until_stop(target.run, replies.ProgressReport(ctx))
         questions = stop.questions if isinstance(stop, HostAsked) else ()
         asked = [question.id for question in questions if question.id in target.asked]
         if not asked or not self.hosting.asks_of(target.run.id).answer(asked[0], encode(answer)):
@@ -190,7 +190,7 @@ class Host:
 
     async def _reply_when_stopped(self, ctx: Context, run: Run, offer: Offered, after: int = 0) -> Reply:
         """Wait until a run ends, or asks what this host can't be asked in the middle of a call."""
-        progress = replies.Progress(ctx)
+        progress = replies.ProgressReport(ctx)
         try:
             while True:
                 stop, after = await self.hosting.until_stop(run, progress, after)

@@ -59,7 +59,7 @@ def failed_result(message: str) -> types.CallToolResult:
 
 
 @dataclass(slots=True)
-class Progress:
+class ProgressReport:
     """Reports the progress of a run to a host: one step for each entry of its record."""
 
     ctx: ServerRequestContext[Any, Any]
