@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from ..dataflow.expression import ALONE, Template, TextBounds, template
-from ..dataflow.reference import Path, ReferenceSyntax
+from ..dataflow.reference import ReferenceSyntax
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
 from ..protocol.activity import error_text
 from ..protocol.call import Call, normalised
@@ -21,7 +21,7 @@ from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .model import PASSING, Gate, Gated, Model, ModelRequest, Reasoning, closing
 from .model_chain import chain_of, next_frame, speaker
-from .strings import OutputTexts
+from .output_follower import Listener, OutputFollower
 
 Post: TypeAlias = Callable[[Model, ModelRequest], Awaitable[Model]]
 """Returns a model that gives the batched answer to a request; raises RequestWaits while there is none."""
@@ -68,26 +68,6 @@ class Asker(Protocol):
 
     def again(self, error: ActumError) -> None:
         """The answer was unusable."""
-        ...
-
-
-class Listener(Protocol):
-    """Receives the output while it arrives, and the model's thoughts."""
-
-    def thought(self, text: str) -> None:
-        """The model thinks this."""
-        ...
-
-    def partial(self, text: str, *, is_literal: bool) -> None:
-        """The text of `output` has grown to this; `is_literal`: a † in it is plain text."""
-        ...
-
-    def text(self, path: Path, text: str, *, is_sure: bool) -> None:
-        """A string of `output` has grown. `is_sure`: all calls have arrived, and no string so far has a reference."""
-        ...
-
-    def whole(self, output: Json, *, is_literal: bool) -> None:
-        """The output is complete, as the model wrote it."""
         ...
 
 
@@ -249,7 +229,9 @@ async def _attempt(
     listener: Listener | None,
 ) -> None:
     parser = AnswerParser()
-    following = _Following(parser, frame, judge, listener) if listener is not None else None
+    follower = (
+        OutputFollower(parser, frame.lowered, listener, is_literal=judge.is_literal) if listener is not None else None
+    )
     try:
         async with _streamed(model, request, answer) as deltas:
             while True:
@@ -276,11 +258,11 @@ async def _attempt(
                     before = parser.signs
                     for part in parser.feed(piece):
                         _take(part, answer, frame, judge, asker)
-                        if following is not None and isinstance(part, Member) and part.name == "output":
-                            following.end(answer)
+                        if follower is not None and isinstance(part, Member) and part.name == "output":
+                            follower.end(answer.authored)
                     asker.heard(piece, parser.signs - before)
-                    if following is not None:
-                        following.update()
+                    if follower is not None:
+                        follower.update()
         parser.finish()
     finally:
         answer.model = model.name
@@ -405,45 +387,3 @@ def _output(value: Json, judge: Judge) -> tuple[Template | None, Any]:
         where = "output" + ("" if error.at.startswith("[") else ".") * bool(error.at) + error.at
         raise SolutionError(error.reason, path=where) from None
     return parsed, None if parsed.expressions else judge.finished(parsed.value)
-
-
-_LEAST_GROWTH = 16
-
-
-class _Following:
-    """Passes the output on to a listener while it arrives."""
-
-    def __init__(self, parser: AnswerParser, frame: Frame, judge: Judge, listener: Listener) -> None:
-        parser.follow_output()
-        self._parser = parser
-        self._listener = listener
-        self._is_literal = judge.is_literal
-        self._texts = OutputTexts(is_literal=judge.is_literal) if frame.lowered.keeps_output else None
-        """None if lowering moved the output's strings: they are passed on when it is complete."""
-        self._length = 0
-        self._has_ended = False
-
-    def update(self) -> None:
-        """Pass on what is new."""
-        if self._has_ended or not (new := self._parser.new_output()):
-            return
-        self._tell_texts(new)
-        length = self._parser.partial_output.length
-        # Once it has grown by a twentieth, so that passing on all of it again costs no more than reading it.
-        if length >= self._length + _LEAST_GROWTH + self._length // 20:
-            self._length = length
-            self._listener.partial(self._parser.partial_output.text, is_literal=self._is_literal)
-
-    def end(self, answer: ArrivedAnswer) -> None:
-        """Pass on the rest, now that the output is complete."""
-        self._tell_texts(self._parser.new_output())
-        self._has_ended = True
-        if answer.authored is not None:
-            self._listener.whole(answer.authored, is_literal=self._is_literal)
-
-    def _tell_texts(self, new: str) -> None:
-        texts = self._texts
-        if texts is None:
-            return
-        for path, text in texts.feed(new):
-            self._listener.text(path, text, is_sure=self._parser.has_calls and not texts.is_filled)
