@@ -229,9 +229,7 @@ async def _attempt(
     listener: Listener | None,
 ) -> None:
     parser = AnswerParser()
-    follower = (
-        OutputFollower(parser, frame.lowered, listener, is_literal=judge.is_literal) if listener is not None else None
-    )
+    follower = OutputFollower(parser, frame, listener, is_literal=judge.is_literal) if listener is not None else None
     try:
         async with _streamed(model, request, answer) as deltas:
             while True:

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from ..dataflow.reference import Path
 from ..schema.json import Json
-from ..schema.lowering.lowered import Lowered
 from .answer_parser import AnswerParser
+from .compile import Frame
 from .strings import OutputTexts
 
 _LEAST_GROWTH = 16
@@ -36,12 +36,12 @@ class Listener(Protocol):
 class OutputFollower:
     """Passes the output on to a listener while it arrives."""
 
-    def __init__(self, parser: AnswerParser, lowered: Lowered, listener: Listener, *, is_literal: bool) -> None:
+    def __init__(self, parser: AnswerParser, frame: Frame, listener: Listener, *, is_literal: bool) -> None:
         parser.follow_output()
         self._parser = parser
         self._listener = listener
         self._is_literal = is_literal
-        self._texts = OutputTexts(is_literal=is_literal) if lowered.keeps_output else None
+        self._texts = OutputTexts(is_literal=is_literal) if frame.lowered.keeps_output else None
         """None if lowering moved the output's strings: they are passed on when it is complete."""
         self._length = 0
         self._has_ended = False
