@@ -9,13 +9,13 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from actum import Agent, Config, Idea, Plans, Tools, errors
-from actum.refine import Refined, refine
+from actum.refine import Refined, as_python, refine
 from actum.refine.author import Author
 from actum.refine.explanation import Leaf
 from actum.refine.holes import Holes
 from actum.refine.terms import KnownValue, Term, Terms, known_within, value_key
 
-from .test_refining import INPUT, PEOPLE, keep
+from .test_refining import INPUT, PEOPLE, desk, idea, keep, refined
 
 LANG = {
     "type": "input",
@@ -458,3 +458,16 @@ async def test_sealed_requests_are_a_family_of_their_own(tmp_path: Path) -> None
     plans, own = Plans(tmp_path / "plans.db"), Idea(context=[INPUT, "Say the city."], schema={"type": "string"})
     sealed = await plans.family(Agent(None, tools=Tools(), config=Config(sealed=True)), own)
     assert sealed != await plans.family(Agent(None, tools=Tools()), own)
+
+
+@pytest.mark.rule("R37")
+async def test_a_function_that_does_something_else_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await refined(tmp_path)
+    monkeypatch.setattr(
+        "actum.refine.python_proof.PythonFunction.source", lambda _: "async def outlook(email):\n    return {}\n"
+    )
+    with pytest.raises(errors.RefineError, match="the function does something else") as raised:
+        await as_python(found, [], tmp_path / "outlook.py", idea=idea(), tools=desk())
+    assert raised.value.code == "not_python"
