@@ -465,9 +465,11 @@ async def test_a_function_that_does_something_else_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = await refined(tmp_path)
-    monkeypatch.setattr(
-        "actum.refine.python_proof.PythonFunction.source", lambda _: "async def outlook(email):\n    return {}\n"
-    )
+
+    def write(_: object) -> str:
+        return "async def outlook(email):\n    return {}\n"
+
+    monkeypatch.setattr("actum.refine.python_proof.PythonFunction.source", write)
     with pytest.raises(errors.RefineError, match="the function does something else") as raised:
         await as_python(found, [], tmp_path / "outlook.py", idea=idea(), tools=desk())
     assert raised.value.code == "not_python"
