@@ -38,7 +38,7 @@ class Shop:
     def prompt(self) -> str:
         return ("Refund the lamp.", "Which item is the dearest?", "Refund the lamp, and tell ann by mail.")[self._task]
 
-    async def reply(self, said: str, model: Model) -> str | None:
+    async def reply(self, text: str, model: Model) -> str | None:
         return None
 
     def tools(self) -> Tools:

@@ -113,8 +113,8 @@ class Talking(shop.Shop):
     def prompt(self) -> str:
         return ""
 
-    async def reply(self, said: str, model: Model) -> str | None:
-        request = ModelRequest(messages=({"role": "user", "content": said},), schema={})
+    async def reply(self, text: str, model: Model) -> str | None:
+        request = ModelRequest(messages=({"role": "user", "content": text},), schema={})
         words = "".join([piece async for piece in model.stream(request) if isinstance(piece, str)])
         return None if words == "bye" else words
 
