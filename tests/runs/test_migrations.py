@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import psycopg
 import pytest
 
 from actum import Runs, errors
@@ -99,3 +100,21 @@ async def test_several_that_open_a_new_place_at_once_make_its_tables_once(place:
     assert found == [[]] * 5
     for one in several:
         await one.aclose()
+
+
+async def test_the_connection_that_makes_tables_is_closed_where_it_is_cancelled_while_it_commits(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committing = asyncio.get_running_loop().create_future()
+
+    async def commit(connection: psycopg.AsyncConnection) -> None:
+        committing.set_result(connection)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "commit", commit)
+    opening = asyncio.create_task(PostgresDatabase(database).pool())
+    connection = await committing
+    opening.cancel()
+    await asyncio.wait([opening])
+    assert opening.cancelled()
+    assert connection.closed

@@ -108,20 +108,27 @@ class Ground:
         Raises:
             LimitExceeded: the run can't afford it.
         """
-        whole = job.parent or job
-        authored = [expression for expression, _ in whole.authored]
-        recipient = Recipient(
-            rank=self.journal.folding.rank(job.place),
-            references=[ref for expr in authored for ref in self.graph.known.read_by(expr, whole.node)],
-        )
         self.budget.check()  # many calls may have begun at once: one of them notices that a limit is passed
-        errors = self._errors(recipient) if "error" in job.scopes else ()
+        recipient = self._recipient(job)
+        errors = (job.parent or job).errors if "error" in job.scopes else ()
         view = self.journal.crossing.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
         self.budget.take_parameters(view, job.tool.name)
         return view
 
-    def _errors(self, recipient: Recipient) -> list[JsonObject]:
-        """Why calls have failed that are listed before one, or that it refers to: the context will say so (L2, S11)."""
+    def _recipient(self, job: Job) -> Recipient:
+        whole = job.parent or job
+        authored = [expression for expression, _ in whole.authored]
+        references = [ref for expr in authored for ref in self.graph.known.read_by(expr, whole.node)]
+        return Recipient(rank=self.journal.folding.rank(job.place), references=references)
+
+    def note_errors(self, job: Job) -> None:
+        """Note why calls have failed that are listed before one, or that it refers to, if that crosses to it (L2, S11).
+
+        It is noted once the call is ready, as an answer that begins again forgets its failures (L3).
+        """
+        if "error" not in job.scopes:
+            return
+        recipient = self._recipient(job)
         indexes = {call_index(ref) for ref in recipient.references if ref.kind == CALLS}
         messages, folding = list[JsonObject](), self.journal.folding
         for failure in self.failures:
@@ -130,7 +137,7 @@ class Ground:
             if is_before or (answer == recipient.rank[0] and index in indexes):
                 marks = failure.marks | folding.listing(failure.of)
                 messages.append(error_message(failure.error, failure.call, failure.of, marks))
-        return messages
+        (job.parent or job).errors = messages
 
 
 @dataclass(slots=True, kw_only=True)

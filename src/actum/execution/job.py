@@ -80,6 +80,8 @@ class _Rare:
     """Where the values in it come from that calls have brought, by the places (S10)."""
     crossing: Context | None = None
     """What of the context crosses to it, where it has scopes."""
+    errors: Sequence[JsonObject] = ()
+    """Why calls before it had failed when it was ready, if that crosses to it."""
     left: Left | None = None
     """What it has left, once it has returned."""
     span: Span | None = None

@@ -180,8 +180,11 @@ class PostgresDatabase:
         if not is_postgres_url(self._url):
             raise RunError("the runs in PostgreSQL: their URL can't be read")
         database = await psycopg.AsyncConnection.connect(self._url, connect_timeout=int(_PATIENCE))
-        async with database:
-            await self._migrate(database)
+        try:
+            async with database:
+                await self._migrate(database)
+        finally:
+            await database.close()  # cancelled while it commits, the driver leaves it open
         pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
             self._url,
             min_size=1,

@@ -282,6 +282,8 @@ class Readiness:
             self.results.begin(job, call)
             self._take_outcome(job, self.results.latent.answer(job, call))
             return
+        if job.scopes and job.parent is None:
+            ground.note_errors(job)
         is_read = (job.parent or job).node.index in job.script.read
         is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
         self._under_way.begin(job, is_awaited=is_awaited)
@@ -296,6 +298,7 @@ class Readiness:
         if self.ground.emit.sink:
             self.ground.emit(CallReady(call=job.call, place=job.place))
         job.is_started = True
+        self.ground.note_errors(job)
         if not job.is_value:
             self.results.begin(job, job.call)
         self.endings.begin_items(job, items)
