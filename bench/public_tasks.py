@@ -16,17 +16,16 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from actum import Agent, Idea, Plans, Tools, errors, models
-from actum.refine import Refined, refine
-from actum.refine.refining import LEAST
+from actum import Agent, Plans, Tools, errors, models
+from actum.refine import Refined
 from actum.schema.json import is_list, is_object
 
+from .approving import look_after
 from .fit.corpus import tool_schema
 from .fit.nestful import World, gold, tasks, untyped
 from .fit.tasks import Name
@@ -96,16 +95,16 @@ class Family:
         """The calls that were made, in an order of their own."""
         return sorted(repr((made.tool, sorted(made.arguments.items()))) for made in self.world.made)
 
-    def settled(self, found: Refined) -> tuple[dict[str, str], list[str]]:
+    def settled(self, refined: Refined) -> tuple[dict[str, str], list[str]]:
         """What a person who knows the task says to the open questions: which constants are meant."""
-        called = [str(call["_tool"]) for call in found.plan["plan"] if "_tool" in call]
+        called = [str(call["_tool"]) for call in refined.plan["plan"] if "_tool" in call]
         confirm = dict[str, str]()
-        for question in found.questions:
+        for question in refined.questions:
             head, _, key = question.leaf.partition(".")
             meant = [call for call in self.calls if head.isdigit() and call["_tool"] == called[int(head)]]
             if len(meant) == 1 and question.value is not None and "†" not in str(meant[0].get(key.split(".")[0])):
                 confirm[question.leaf] = ""
-        return confirm, [question.leaf for question in found.questions if question.leaf.startswith("calls.")]
+        return confirm, [question.leaf for question in refined.questions if question.leaf.startswith("calls.")]
 
 
 def _with_input(value: Any, values: dict[str, Any]) -> Any:
@@ -130,7 +129,7 @@ def _calling(world: World, tool: str) -> Any:
 
 async def main(count: int, inputs: int, seed: int, effects: str) -> dict[str, Any]:
     """The figures of a stream of so many tasks with so many inputs each."""
-    random, found = Random(seed), Counter[str]()
+    random, counts = Random(seed), Counter[str]()
     names = [Name(world, number) for world, numbers in tasks().items() if world in _WORLDS for number in numbers]
     random.shuffle(names)
     families = [family for name in names if (family := Family.of(name, effects))][:count]
@@ -140,67 +139,50 @@ async def main(count: int, inputs: int, seed: int, effects: str) -> dict[str, An
         plans = Plans(Path(folder) / "plans.db")
         for number, family in enumerate(order):
             is_late = number * 2 >= len(order)
-            before = found["requests"]
-            await _asked(found, plans, family, family.drawn(random))
-            found["late tasks"] += is_late
-            found["late requests"] += (found["requests"] - before) * is_late
-            await _decided(plans, family)
+            before = counts["requests"]
+            await _asked(counts, plans, family, family.drawn(random))
+            counts["late tasks"] += is_late
+            counts["late requests"] += (counts["requests"] - before) * is_late
+            await look_after(plans, family.context, family.tools, family.settled)
         used = sum(plan.state == "used" for plan in plans.list())
-    told = found["tasks"]
+    asked = counts["tasks"]
     return {
         "families": len(families),
         "families with a plan": used,
-        "tasks": told,
-        "requests a task": round(found["requests"] / told, 2),
-        "requests a task, last half": round(found["late requests"] / max(1, found["late tasks"]), 2),
-        "requests a task without plans": round(found["alone"] / told, 2),
-        "hits": found["hits"],
-        "left": found["left"],
-        "wrong hits": found["wrong"],
+        "tasks": asked,
+        "requests a task": round(counts["requests"] / asked, 2),
+        "requests a task, last half": round(counts["late requests"] / max(1, counts["late tasks"]), 2),
+        "requests a task without plans": round(counts["alone"] / asked, 2),
+        "hits": counts["hits"],
+        "left": counts["left"],
+        "wrong hits": counts["wrong"],
     }
 
 
-async def _asked(found: Counter[str], plans: Plans, family: Family, given: dict[str, Any]) -> None:
+async def _asked(counts: Counter[str], plans: Plans, family: Family, given: dict[str, Any]) -> None:
     """One request, and what it came to beside the ordinary run."""
     try:
         answers, output, calls = await family.carried_out(given)
     except errors.ActumError as error:
-        found[f"no answer: {error.code}"] += 1
+        counts[f"no answer: {error.code}"] += 1
         return
     family.world.made.clear()
     model = models.Scripted(answers)
-    found["tasks"] += 1
-    found["alone"] += len(answers)
+    counts["tasks"] += 1
+    counts["alone"] += len(answers)
     try:
         result = await Agent(model, tools=family.tools, plans=plans).run(family.context, _OBJECT, input=given)
     except errors.PlanFailed:
-        found["left"] += 1
+        counts["left"] += 1
         return
-    found["requests"] += len(model.requests)
+    counts["requests"] += len(model.requests)
     if result.plan is not None:
-        found["left"] += result.plan.how == "left"
-        found["hits"] += result.plan.how == "hit"
+        counts["left"] += result.plan.how == "left"
+        counts["hits"] += result.plan.how == "hit"
         is_same = (result.output, family.noted()) == (output, calls)
-        found["wrong"] += result.plan.how == "hit" and not is_same
+        counts["wrong"] += result.plan.how == "hit" and not is_same
         if result.plan.how == "hit" and not is_same:
             print(f"wrong: {given}: {result.output}, not {output}", file=sys.stderr)
-
-
-async def _decided(plans: Plans, family: Family) -> None:
-    """A person approves what is proposed, and answers the questions of a family that has no plan in use."""
-    for plan in plans.list():
-        if plan.state == "proposed":
-            plans.approve(plan.hash)
-    own, agent = Idea(context=[*family.context], schema=_OBJECT), Agent(None, tools=family.tools)
-    key = await plans.family(agent, own)
-    examples = plans.examples(key)
-    if len(examples) < LEAST or any(plan.family == key and plan.state == "used" for plan in plans.list()):
-        return
-    with suppress(errors.RefineError):
-        found = await refine(examples, idea=own, tools=agent.tools)
-        confirm, ignore = family.settled(found)
-        found = await refine(examples, idea=own, tools=agent.tools, confirm=confirm, ignore=ignore)
-        await plans.put(agent, own, key, found)
 
 
 if __name__ == "__main__":

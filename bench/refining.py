@@ -19,8 +19,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -29,10 +29,12 @@ from typing import Any
 from tests.refine import generated
 from tests.refine.generated import INPUT, WORDS, Drawing, Truth, World
 
-from actum import Agent, Idea, Plans, Tools, errors, models
+from actum import Agent, Plans, Tools, errors, models
 from actum.refine import refine
 from actum.refine.plan_file import PlanDatabase, PlanFile
 from actum.refine.refining import LEAST, LEAST_WITH_EFFECTS
+
+from .approving import look_after
 
 _CHAIN, _RUNS = 10, 14
 OBJECT = {"type": "object"}
@@ -133,27 +135,9 @@ async def _streamed(folder: Path, families: int, inputs: int, seed: int, *, has_
         if seen[id(job)] <= (LEAST_WITH_EFFECTS if job.truth.effects else LEAST):
             stream.least += stream.alone - alone
         if has_person:
-            await _decided(plans, job)
+            await look_after(plans, job.context, job.tools, partial(generated.settled, job.truth))
     stream.sizes = [len(json.dumps(plan.plan)) for plan in plans.list()]
     return stream
-
-
-async def _decided(plans: Plans, job: Family) -> None:
-    """A person approves what is proposed, and answers the questions of a family that has no plan, or one that rests."""
-    for plan in plans.list():
-        if plan.state == "proposed":
-            plans.approve(plan.hash)
-    idea, agent = Idea(context=[*job.context], schema=OBJECT), Agent(None, tools=job.tools)
-    family = await plans.family(agent, idea)
-    examples = plans.examples(family)
-    if len(examples) < LEAST or any(plan.family == family and plan.state == "used" for plan in plans.list()):
-        return
-    with suppress(errors.RefineError):
-        refined = await refine(examples, idea=idea, tools=agent.tools)
-        confirm, ignore = generated.settled(job.truth, refined)
-        await plans.put(
-            agent, idea, family, await refine(examples, idea=idea, tools=agent.tools, confirm=confirm, ignore=ignore)
-        )
 
 
 async def _asked(

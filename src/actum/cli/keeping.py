@@ -24,7 +24,7 @@ from .render.terminal import tell
 RunName: TypeAlias = Annotated[str, Parameter(help="The run's file, or its id where it was submitted.")]
 
 
-async def decide(run: Run, call: str | None, ruling: Ruling, **how: Any) -> None:
+async def decide_on(run: Run, call: str | None, ruling: Ruling, **how: Any) -> None:
     """Decide on a waiting call of a run, or on all that wait, and say which.
 
     Raises:

@@ -49,7 +49,7 @@ class Fold:
             UnfitWrite: the path leads through a list by name or through an object by index, or the method can't be
                 applied to the value there.
         """
-        check_path(self._root, path)
+        check_writable(self._root, path)
         old = self.read(path)
         if method == "erase":
             if old is not MISSING:
@@ -65,7 +65,7 @@ class Fold:
         Raises:
             UnfitWrite: as `write`.
         """
-        check_path(self._root, path)
+        check_writable(self._root, path)
         self._place(path, copy(value))
 
     def _place(self, path: Path, value: Any) -> None:
@@ -135,7 +135,7 @@ def _put(container: Any, segment: Segment, value: Any) -> None:
     container[segment] = value
 
 
-def check_path(root: Any, path: Path) -> None:
+def check_writable(root: Any, path: Path) -> None:
     """Whether a path can be written in a value.
 
     Raises:
@@ -240,7 +240,7 @@ class Overlay:
                 self._write_own(cells, key, ("merge", (key,), member))
             return
         if path and not cells:
-            check_path(self._shared.read(), path[:1])
+            check_writable(self._shared.read(), path[:1])
         apart = path and (not cells or type(first) is type(path[0]))
         self._write_own(cells, path[0] if apart else None, (method, path, value))
 

@@ -26,7 +26,7 @@ from .notation import editable_json, shown_text
 from .numbers import digits, page_of
 from .posting import id_of, posted
 from .resources import Studio
-from .run_pages import account_at
+from .run_pages import masked_account
 from .secrets import masked, unmasked, without_secrets
 from .sent_requests import TextPiece, sides
 
@@ -196,7 +196,7 @@ class DecisionPages:
         """Two runs side by side."""
         names = [request.query_params.get(side, "") for side in ("left", "right")]
         runs = [await self.studio.runs.get(name) for name in names]
-        accounts = [await account_at(run) for run in runs]
+        accounts = [await masked_account(run) for run in runs]
         ideas = [without_secrets(await run.idea()) for run in runs]
         comparison = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
         assert isinstance(comparison, Comparison)

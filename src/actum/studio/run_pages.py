@@ -142,7 +142,7 @@ class RunPages:
 
     async def _account(self, request: Request) -> tuple[Run, Account]:
         run = await self._run(request)
-        return run, await self._cached(run, "account", lambda: account_at(run))
+        return run, await self._cached(run, "account", lambda: masked_account(run))
 
     async def _cached(self, run: Run, kind: str, make: Callable[[], Awaitable[T]]) -> T:
         """A value made from a run; if the run is over, it is made only once."""
@@ -162,7 +162,7 @@ async def _requests(run: Run) -> Sequence[RequestSent]:
     return await known_requests(await run.idea(), run.id)
 
 
-async def account_at(run: Run) -> Account:
+async def masked_account(run: Run) -> Account:
     """The account of a run as it is now, with secrets masked."""
     idea = without_secrets(await run.idea())
     now = time.time() if run.row.is_under_way else None

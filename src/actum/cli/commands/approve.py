@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, decide, run_at
+from ..keeping import RunName, decide_on, run_at
 from ..options import AnyRuns, json_option, object_option
 
 _GATE = "state.approvals."
@@ -29,4 +29,4 @@ async def actum_approve(
         if gate is not None:
             await handle.signal(gate, opening)
         else:
-            await decide(handle, call, "approve", parameters=parameters)
+            await decide_on(handle, call, "approve", parameters=parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keeping import RunName, decide, run_at
+from ..keeping import RunName, decide_on, run_at
 from ..options import AnyRuns
 
 
@@ -19,4 +19,4 @@ async def actum_deny(
         The reason.
     """
     async with run_at(run, store) as handle:
-        await decide(handle, call, "deny", reason=because)
+        await decide_on(handle, call, "deny", reason=because)

@@ -43,7 +43,7 @@ from .kind_types import (
     of_each,
 )
 from .operands import LARGEST, ComputingError, bounded_number, is_number, items, kind, number, whole_number
-from .written_values import as_text
+from .written_values import written_text
 
 MANY = 4_000
 """More arguments than a source has characters."""
@@ -157,7 +157,7 @@ def _read(value: str, form: re.Pattern[str], wanted: str) -> str:
 
 
 def _str(meter: Meter, value: Any) -> str:
-    return as_text(value, meter)
+    return written_text(value, meter)
 
 
 def _bool(_: Meter, value: Any) -> bool:

@@ -28,7 +28,7 @@ from .functions import Function, Named, taking
 from .kind_types import ALL, TEXTS, WRITTEN, check_kind, items_of, of_each
 from .operands import ComputingError, items, kind, text, whole_number
 from .operating import position, same, spend_on_equals
-from .written_values import as_text
+from .written_values import written_text
 
 _Owner = dict[str, Any]
 _PARTS = list_of(TEXT)
@@ -116,7 +116,7 @@ def _join(meter: Meter, owner: str, values: Any) -> str:
     values = items(values, ".join()")
     meter.spend(len(values))
     for value in values:
-        parts.append(as_text(value, meter))
+        parts.append(written_text(value, meter))
         size += len(parts[-1]) + len(owner)
         meter.fit(size - len(owner))
     return owner.join(parts)

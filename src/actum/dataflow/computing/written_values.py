@@ -12,7 +12,7 @@ _WHOLE = 1e15
 """Below it, a float without a fraction is written as a whole number."""
 
 
-def as_text(value: Any, meter: Meter) -> str:
+def written_text(value: Any, meter: Meter) -> str:
     """What a value is inside of a text.
 
     Raises:
@@ -39,13 +39,13 @@ def _float(value: float) -> str:
 
 
 def format_value(value: Any, form: str, meter: Meter) -> str:
-    """A value as a format such as `.2f` writes it; without one as `as_text`.
+    """A value as a format such as `.2f` writes it; without one as `written_text`.
 
     Raises:
         ComputingError: the format doesn't fit the value.
     """
     if not form:
-        return as_text(value, meter)
+        return written_text(value, meter)
     is_for_texts = not set(form) & set(",.df%")
     if not is_number(value) and not (isinstance(value, str) and is_for_texts):
         raise ComputingError(f"the format {form} takes a {'text or a ' * is_for_texts}number, not {kind(value)}")

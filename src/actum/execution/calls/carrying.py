@@ -50,7 +50,7 @@ def when_settled(settled: Settled, carry: Carry) -> Carry:
     return settle_first
 
 
-def compose(
+def compose_carry(
     ground: Ground, approvals: Approvals, results: Results, delegate: Delegate
 ) -> Callable[[Work], Awaitable[Carried]]:
     """Compose what carries out the calls of a run.

@@ -23,7 +23,7 @@ from ..script import Script
 from .admission import admit_decided
 from .approval import Approvals
 from .attempts import Attempts
-from .carrying import Work, compose
+from .carrying import Work, compose_carry
 from .diagnosis import check_scopes
 from .endings import Endings
 from .filling import Computing, Item, Resolved
@@ -49,7 +49,7 @@ class Readiness:
         self.attempts = Attempts(ground)
         self._approvals = Approvals(ground, delegate)
         self._lineage = Lineage(ground)
-        self._workers = Workers(compose(ground, self._approvals, self.results, delegate), self._on_ended)
+        self._workers = Workers(compose_carry(ground, self._approvals, self.results, delegate), self._on_ended)
         self.computing = Computing(ground.budget, self._on_computed)
         self.endings = Endings(ground, self.results, self.attempts, self._approvals)
         self._under_way = UnderWay()
