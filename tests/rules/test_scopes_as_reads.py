@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import HOLD, Agent, Context, Tools, approvals, errors
+from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, errors, models
 
 from .scripts import Json, call
 
@@ -160,6 +160,47 @@ async def test_a_reader_of_errors_sees_those_of_calls_listed_before_it_however_l
     plan = [call("fail", n=0), call("fail", n=1), call("look"), call("fail", n=3)]
     await Agent(None, tools=tools).run([{"type": "plan", "plan": plan}])
     assert saw == ["0", "1"]
+
+
+@pytest.mark.rule("S11", "L3", "C12")
+async def test_items_that_begin_after_their_answer_has_begun_again_see_the_errors_that_the_first_one_saw() -> None:
+    tools, saw, again = Tools(), list[Any](), asyncio.Event()
+
+    async def read(n: int, context: Context) -> int:
+        saw.append((n, [one["type"] for one in context]))
+        if n == 0:
+            await again.wait()
+        return n
+
+    def answer_again(_request: Any) -> Json:
+        again.set()
+        return {"calls": calls, "output": 1}
+
+    tools.register("look", {"properties": {"n": {}, "_output": {}}, "_scopes": ["error"]})
+    tools.activity("look", read)
+    calls = [call("unheard"), call("look", _each=[0, 1], n="†each")]
+    model = models.Scripted([{"calls": calls, "output": "no number"}, answer_again, {"calls": [], "output": 1}])
+    agent = Agent(model, tools=tools, config=Config(parallel=1))
+    await agent.run("look", {"type": "integer"})
+    assert saw == [(0, ["error"]), (1, ["error"])]
+
+
+@pytest.mark.rule("S11", "L6")
+async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them() -> None:
+    tools, saw = Tools(), list[Any]()
+
+    def read(context: Context) -> str:
+        saw.append([one["type"] for one in context])
+        return "read"
+
+    async def approve(asked: Call, *_: object) -> Any:
+        return Call(asked, _scopes=["error"])
+
+    tools.register("look", {"properties": {"_scopes": {"type": "array", "items": {"enum": ["error", "state"]}}, "_output": {}}})
+    tools.activity("look", read)
+    plan = [call("unheard"), call("look", _scopes=["state"])]
+    await Agent(None, tools=tools, approve=approve).run([{"type": "plan", "plan": plan}])
+    assert saw == [["error"]]
 
 
 async def test_a_writer_that_is_skipped_leaves_the_older_value() -> None:
