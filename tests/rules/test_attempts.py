@@ -293,3 +293,20 @@ async def test_a_choice_that_was_made_is_not_made_again_whatever_had_arrived_of_
     assert found.output == 1
     assert sorted(log) == ["b", "b"]
     assert [message["data"] for message in found.context if message.get("_call") == calls[1]] == [1]
+
+
+@pytest.mark.rule("L3", "O9")
+async def test_a_choice_that_was_made_before_its_later_alternative_came_is_the_same_in_the_whole_answer() -> None:
+    log: list[Any] = []
+    calls = [{"_value": "†state.a <|> †calls.2"}, call("step", value="†calls.0"), call("step", value="late")]
+    text = json.dumps(answer(*calls, output=1))
+
+    async def cut(_request: Any) -> Any:
+        yield text[: text.index('"late"')]
+        while not log:
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(BOUND):
+        found = await run(cut, answer(*calls, output=1), tools=toolbox(log), schema={"type": "integer"},
+                          context=[{"type": "state", "a": "chosen"}])  # fmt: skip
+    assert (found.output, log) == (1, ["chosen", "late"])
