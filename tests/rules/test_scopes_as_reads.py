@@ -196,7 +196,9 @@ async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them()
     async def approve(asked: Call, *_: object) -> Any:
         return Call(asked, _scopes=["error"])
 
-    tools.register("look", {"properties": {"_scopes": {"type": "array", "items": {"enum": ["error", "state"]}}, "_output": {}}})
+    tools.register(
+        "look", {"properties": {"_scopes": {"type": "array", "items": {"enum": ["error", "state"]}}, "_output": {}}}
+    )
     tools.activity("look", read)
     plan = [call("unheard"), call("look", _scopes=["state"])]
     await Agent(None, tools=tools, approve=approve).run([{"type": "plan", "plan": plan}])
