@@ -297,16 +297,23 @@ async def test_a_choice_that_was_made_is_not_made_again_whatever_had_arrived_of_
 
 @pytest.mark.rule("L3", "O9")
 async def test_a_choice_that_was_made_before_its_later_alternative_came_is_the_same_in_the_whole_answer() -> None:
-    log: list[Any] = []
-    calls = [{"_value": "†state.a <|> †calls.2"}, call("step", value="†calls.0"), call("step", value="late")]
+    log, begun, tools = list[Any](), asyncio.Event(), Tools()
+
+    @tools.tool
+    async def note(value: Any) -> Any:
+        """Note."""
+        log.append(value)
+        begun.set()
+        return value
+
+    calls = [{"_value": "†state.a <|> †calls.2"}, call(note.name, value="†calls.0"), call(note.name, value="late")]
     text = json.dumps(answer(*calls, output=1))
 
     async def cut(_request: Any) -> Any:
         yield text[: text.index('"late"')]
-        while not log:
-            await asyncio.sleep(0)
+        await begun.wait()
 
+    context = [{"type": "state", "a": "chosen"}]
     async with asyncio.timeout(BOUND):
-        found = await run(cut, answer(*calls, output=1), tools=toolbox(log), schema={"type": "integer"},
-                          context=[{"type": "state", "a": "chosen"}])  # fmt: skip
+        found = await run(cut, answer(*calls, output=1), tools=tools, schema={"type": "integer"}, context=context)
     assert (found.output, log) == (1, ["chosen", "late"])
