@@ -33,6 +33,15 @@ async def test_a_conversation_is_no_example(tmp_path: Path) -> None:
     assert raised.value.code == "too_few"
 
 
+@pytest.mark.rule("R3")
+async def test_a_run_of_instances_is_no_example(tmp_path: Path) -> None:
+    note = {"type": "text", "text": "Be brief.", "_instance": "first"}
+    idea, tools = Idea(context=[INPUT, note, "Say the city."], schema={"type": "object"}), desk()
+    runs = [await keep(tmp_path, idea, email, retyped(email), tools) for email in EMAILS]
+    with pytest.raises(errors.RefineError, match="other_shape: 4"):
+        await refine(runs, idea=idea, tools=tools)
+
+
 @pytest.mark.rule("R8")
 async def test_a_delegates_call_is_one_call(tmp_path: Path) -> None:
     """What it has done inside isn't in the plan; what it came to is on record."""

@@ -100,6 +100,27 @@ async def test_a_call_for_every_item_is_gathered_and_one_under_a_condition_has_i
     assert other.reminded == ["gus"]
 
 
+@pytest.mark.rule("R37")
+async def test_ordered_calls_for_every_item_are_made_one_after_another(tmp_path: Path) -> None:
+    own, of = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
+
+    @of.tools.tool(effects="ordered", replace=True)
+    def remind(id: int) -> str:
+        """Remind of an order."""
+        of.reminded.append(id)
+        return f"reminded of {id}"
+
+    runs = await desk_runs(tmp_path, own, of, {who: reminding(who) for who in ORDERS})
+    code = await written(tmp_path, own, of.tools, runs)
+    assert "gather" not in code.function
+    assert '@tools.tool(effects="ordered")' in code.function
+    called = of.tools.copy()
+    called.tool(function_of(code))
+    of.reminded.clear()
+    assert await called({"_tool": "answer", "who": "ed"}) == {"reminded": 3}
+    assert of.reminded == [51, 52, 54]
+
+
 def all_written(tmp_path: Path) -> list[str]:
     """The modules of three functions, then those of their tests."""
     functions: list[str] = []

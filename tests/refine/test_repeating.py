@@ -94,6 +94,24 @@ async def test_calls_as_many_as_a_list_has_items_become_one_call_for_each(tmp_pa
     assert (desk.reminded, result.output) == ([51, 52, 54], {"reminded": 3})
 
 
+@pytest.mark.rule("R16")
+async def test_calls_that_a_model_carries_out_for_every_item_are_no_plan(tmp_path: Path) -> None:
+    properties = {"id": {"type": "integer"}, "_output": {"type": "string"}}
+    thank = {"type": "tool", "tool": {"thank": {"type": "object", "properties": properties, "required": ["id"]}}}
+    idea, desk = Idea(context=[INPUT, thank, "Thank for what is late."], schema={"type": "object"}), Desk()
+
+    def answers(who: str) -> list[Any]:
+        late = [order["id"] for order in orders_of(who) if order["state"] == "late"]
+        thanks = [{"_tool": "thank", "id": number, "_output": f"Thanks {number}"} for number in late]
+        reading, output = {"calls": [{"_tool": "orders", "who": who}], "output": None}, {"thanked": len(late)}
+        return [reading, {"calls": thanks, "output": output}]
+
+    runs = await runs_of(tmp_path, idea, desk, {who: answers(who) for who in ORDERS})
+    with pytest.raises(errors.RefineError, match="thank: a model carries it out for each item") as raised:
+        await refine(runs, idea=idea, tools=desk.tools)
+    assert raised.value.code == "other_shape"
+
+
 @pytest.mark.rule("R12", "R14")
 async def test_a_filter_that_nobody_has_said_is_no_plan(tmp_path: Path) -> None:
     with pytest.raises(errors.RefineError) as raised:

@@ -44,6 +44,13 @@ def hash_in(shown: str) -> str:
     return found[0]
 
 
+def form_of(shown: str, action: str) -> dict[str, str]:
+    """The fields of the form whose button does this, as a browser sends them."""
+    form = next(form for form in re.findall(r"<form.*?</form>", shown, re.DOTALL) if f'value="{action}"' in form)
+    hidden = re.findall(r'<input type="hidden" name="([a-z]+)" value="([^"]*)">', form)
+    return {name: unescape(value) for name, value in hidden} | {"do": action}
+
+
 async def test_an_idea_without_runs_says_where_they_would_come_from(tmp_path: Path) -> None:
     async with room(tmp_path) as client:
         assert f'href="/studio/plans/{KEY}"' in await page(client, f"ideas/{KEY}")
@@ -87,13 +94,22 @@ async def test_a_question_is_settled_on_the_page_and_the_plan_then_kept(tmp_path
         shown = await page(client, f"plans/{KEY}")
         assert "A plan with open questions" in shown
         assert 'name="leaf" value="1.days"' in shown
-        settled = await send(client, f"plans/{KEY}", {"do": "confirm", "leaf": "1.days", "settled": ""})
+        settled = await send(client, f"plans/{KEY}", form_of(shown, "confirm"))
         assert settled.headers["location"] == f"/studio/plans/{KEY}?confirm=1.days"
         shown = await page(client, f"plans/{KEY}?confirm=1.days")
-        fields = {"do": "approve", "hash": hash_in(shown), "settled": "confirm=1.days"}
-        await send(client, f"plans/{KEY}", fields)
+        await send(client, f"plans/{KEY}", form_of(shown, "approve"))
         (plan,) = Plans(tmp_path / "plans.db").list()
-        assert (plan.state, plan.hash) == ("used", fields["hash"])
+        assert (plan.state, plan.hash) == ("used", hash_in(shown))
+
+
+@pytest.mark.rule("R38")
+async def test_runs_that_were_left_out_are_counted_by_their_reason(tmp_path: Path) -> None:
+    agent = await learnt(tmp_path, tuple(PEOPLE)[:4])
+    agent.model = models.Scripted([{"calls": [], "output": {"note": "I know", "mean": 1}}], name="m")
+    await agent.run([INPUT, ASK], {"type": "object"}, input={"email": "flo@x.com"})
+    async with room(tmp_path) as client:
+        shown = await page(client, f"plans/{KEY}")
+    assert "<h3>Left out</h3>\n<ul><li><b>1</b> <code>other_shape</code></li></ul>" in re.sub(r"\n(?=<li>)", "", shown)
 
 
 async def test_a_long_constant_is_shown_whole_before_anything_is_confirmed_or_approved(tmp_path: Path) -> None:
