@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Idea, Tools, errors, kept, models
-from actum.refine import refine
+from actum.refine import never, refine
 
 from .test_refining import INPUT, PEOPLE, desk, keep, retyped, steps
 
@@ -40,6 +40,23 @@ async def test_a_run_of_instances_is_no_example(tmp_path: Path) -> None:
     runs = [await keep(tmp_path, idea, email, retyped(email), tools) for email in EMAILS]
     with pytest.raises(errors.RefineError, match="other_shape: 4"):
         await refine(runs, idea=idea, tools=tools)
+
+
+def looking_up(email: str) -> list[Any]:
+    call = {"_tool": "find_customer", "email": email}
+    return [{"calls": [call], "output": None}, {"calls": [], "output": PEOPLE[email]["city"]}]
+
+
+@pytest.mark.rule("R3")
+async def test_of_many_runs_the_first_fifty_that_count_are_examples_and_the_others_are_named(tmp_path: Path) -> None:
+    idea, tools = Idea(context=[INPUT, "Say the city."], schema={"type": "string"}), desk()
+    lost = await keep(tmp_path, idea, "lost@x.com", [{"calls": [], "output": "lost"}], tools)
+    never(lost)
+    runs = [await keep(tmp_path, idea, email, looking_up(email), tools) for email in EMAILS]
+    many = [lost, *(Idea.load(run) for run in runs * 13)]
+    refined = await refine(many, idea=idea, tools=tools)
+    assert (len(refined.made_of), refined.proof.holds) == (50, True)
+    assert refined.left_out == {str(lost): "never", "run 52": "too_large", "run 53": "too_large"}
 
 
 @pytest.mark.rule("R8")

@@ -19,9 +19,8 @@ from ..errors import IdeaError, RefineError
 from ..ideas.file import write_idea
 from ..schema.json import JsonObject, encode
 from ..storage.sqlite_files import open_database, sqlite_message, transaction
-from .refining import Refined
+from .refining import MOST, Refined
 
-MOST_EXAMPLES = 50
 _LOOKED_BACK, _MOST_LEFT = 10, 2
 """A plan that was left so often in its last uses rests."""
 _VERSION = 1
@@ -134,7 +133,7 @@ class PlanFile:
         with self.database.used() as database:
             rows = database.execute(
                 "select run from examples where tenant = ? and family = ? order by input limit ?",
-                (self.tenant, family, MOST_EXAMPLES),
+                (self.tenant, family, MOST),
             ).fetchall()
         return [Idea.read(row[0], f"example {number}") for number, row in enumerate(rows, 1)]
 

@@ -30,7 +30,7 @@ from .plan_tools import asking, digests_of, effects_of
 from .proving import Proof, Replays, proved
 from .shapes import ExampleShape, shapes_of
 
-LEAST, LEAST_WITH_EFFECTS, LEAST_FILLED, _MOST = 3, 5, 10, 50
+LEAST, LEAST_WITH_EFFECTS, LEAST_FILLED, MOST = 3, 5, 10, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,12 +247,18 @@ def prepared_for(
 async def examples_among(
     runs: Sequence[str | Path | Idea], toolset: Toolset, agent: Agent, idea: Idea
 ) -> tuple[list[Example], dict[str, str]]:
-    """The runs that can be examples, in an order that is always the same for them, and why others are left out."""
+    """The runs that can be examples, in an order that is always the same for them, and why others are left out.
+
+    The first 50 that can be are taken (R3).
+    """
     examples: list[Example] = []
     left_out: dict[str, str] = {}
-    for number, source in enumerate(runs[:_MOST], 1):
-        run = source if isinstance(source, Idea) else Idea.load(source)
+    for number, source in enumerate(runs, 1):
         name = name_of(source, number)
+        if len(examples) == MOST:
+            left_out[name] = "too_large"
+            continue
+        run = source if isinstance(source, Idea) else Idea.load(source)
         try:
             example = example_of(run, name, toolset)
             if not set(texts_in(idea.context.messages)) <= set(texts_in(example.given)):
