@@ -225,7 +225,7 @@ async def with_instructions(context: Context, functions: Sequence[Callable[..., 
             messages.append(new.pop(name))
     at = next((index for index, message in enumerate(messages) if message.get("type") != "system"), len(messages))
     messages[at:at] = new.values()
-    return Context.checked(messages, context.data_kinds, context.origin)
+    return context.with_messages(messages)
 
 
 async def _instruction_text(function: Callable[..., Any], deps: Any) -> str:

@@ -52,4 +52,4 @@ def with_plans_approved(context: Context, held: Collection[str]) -> Context:
         for index, call in enumerate(plan.calls)
         if is_object(call) and call.get("_tool") in held
     ]
-    return Context.checked([*messages, *approved], context.data_kinds, context.origin) if approved else context
+    return context.with_messages([*messages, *approved]) if approved else context

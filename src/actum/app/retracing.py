@@ -55,7 +55,7 @@ def forked(
             raise IdeaError(f"{name} had {len(messages)} messages before request {at}: there is no message {index}")
         messages[index] = message
     left = without_run(message for message in messages if message is not None)
-    context = Context.checked(left, run.context.data_kinds, run.context.origin)
+    context = run.context.with_messages(left)
     context = Context(context.messages, origin=run.context.origin) if changes else context
     about = begun_with(run.meta) | _known_before(run, ticks[:at], context, min(changes) if changes else None)
     meta = {**run.meta, RUN: about, "from": {"run": name, "request": at}}
@@ -122,7 +122,7 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
     messages = context.messages
     frame: Frame | None = None
     for number, tick, end in spans(ticks, len(messages)):
-        then = Context.checked(messages[: tick.at], context.data_kinds, context.origin)
+        then = context.with_messages(messages[: tick.at])
         retraced = _retraced(frame, then, tick) or _retraced(await assembled(agent).frame(then, schema), then, tick)
         frame, sent = retraced or (frame, None)
         yield Replayed(number=number, tick=tick, is_same=sent is not None, left=messages[tick.at : end], sent=sent)
@@ -164,7 +164,7 @@ async def replayed_output(agent: Agent, context: Context, schema: Any, ticks: Se
     messages = context.messages if not ticks else _last_turn(context.messages, ticks[-1])
     if messages is None:
         return None
-    start = Context.checked(messages, context.data_kinds, context.origin)
+    start = context.with_messages(messages)
     bare = assembled(agent)
     bare = replace(bare, model=None, limits=Limits(), approve=_refuse, delegates={}, roots=(), store=None, ring=None)
     loop = await bare.loop(start, schema, None, Emitter())

@@ -287,7 +287,7 @@ class SavedIdea(Drawn):
         if config.meta is False:
             return self
         messages = identified(self.context, self.meta)
-        return replace(self, context=Context.checked(messages, self.context.data_kinds, self.context.origin))
+        return replace(self, context=self.context.with_messages(messages))
 
     def without_model(self) -> Context:
         """Its context with its saved solution as the plan: what runs without a model."""

@@ -214,7 +214,7 @@ def _visible_to(context: Context, instance: str | None) -> Context:
     shared = [message for message in context if instance_of(message) is None]
     private = [message for message in context if instance is not None and instance_of(message) == instance]
     unmarked = [{key: value for key, value in message.items() if key != "_instance"} for message in private]
-    return Context.checked([*shared, *unmarked], context.data_kinds, context.origin)
+    return context.with_messages([*shared, *unmarked])
 
 
 DEFAULT = Tools()

@@ -190,7 +190,7 @@ def _edited_plans(context: Context) -> Context:
         others = [message for message in context if message.get("type") != "plan"]
         if not is_list(changed):
             raise MessageError("write a list of plan messages")
-        return Context.checked(others, context.data_kinds, context.origin).extended(changed)
+        return context.with_messages(others).extended(changed)
     except EditorError as error:
         tell(f"  no editor can be started ({type(error).__name__}): set EDITOR")
     except (NotJson, MessageError) as error:

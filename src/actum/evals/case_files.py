@@ -17,7 +17,6 @@ from ..errors import ActumError
 from ..ideas.file import parse_text
 from ..ideas.layout import item_lines
 from ..inspection.account import Account, account_of
-from ..protocol.context import Context
 from ..schema.json import Json, JsonObject, NotJson, decode, decoded, encode, is_list, is_object
 from ..schema.types import Type
 from ..schema.validator import Validator
@@ -188,7 +187,7 @@ class CaseReader:
             label = "another Idea" if run.source is None else f'"{run.source.name}"'
             wrong(f'a run of {label}, not of "{self.name}"; `take: input` takes its input alone')
             return
-        given = Context.checked(account.given, run.context.data_kinds, run.context.origin)
+        given = run.context.with_messages(account.given)
         known: JsonObject = {"input": given.data.get("input")} if given.data.get("input") else {}
         if not self.takes_input_alone:
             known["messages"] = self._beyond_idea(account)

@@ -16,7 +16,6 @@ from ..inspection.account import Account, CallSeen, account_of
 from ..inspection.origins import calls_of
 from ..inspection.wording import short
 from ..protocol.call import Place
-from ..protocol.context import Context
 from ..protocol.solution import CallAccount
 from ..schema.json import JsonObject
 from .case import Case
@@ -66,7 +65,7 @@ class JudgedRun(Account):
     @cached_property
     def values(self) -> JsonObject:
         """The values that expressions refer to, by kind; MISSING for a kind that the run or the case doesn't have."""
-        given = Context.checked(self.given, self.idea.context.data_kinds, self.idea.context.origin)
+        given = self.idea.context.with_messages(self.given)
         data = self.idea.context.data
         return {
             "output": self.output if self.has_output else MISSING,

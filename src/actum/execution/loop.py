@@ -322,7 +322,7 @@ def _mark_plans(context: Context, run: str) -> tuple[Context, Marks]:
     if not marks.plans:
         return context, marks
     messages = marks.marked(context.messages, run)
-    return Context.checked(messages, context.data_kinds, context.origin), Marks.of(messages)
+    return context.with_messages(messages), Marks.of(messages)
 
 
 async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:

@@ -36,7 +36,7 @@ from ..protocol.message import (
     write_of,
 )
 from ..protocol.scopes import data_message, notes_of
-from ..schema.json import JsonObject, encode, is_list, is_object
+from ..schema.json import JsonObject, encode, is_list, is_object, text_or_json
 from ..schema.quoting import summary
 
 _MOST_SHOWN = 20_000
@@ -115,7 +115,7 @@ class ContextView:
 
     def _error_text(self, message: JsonObject) -> str:
         error = message["error"]
-        return error if isinstance(error, str) else encode(error)
+        return text_or_json(error)
 
     def _returned(self, message: JsonObject) -> str:
         """The unusable value that a call returned."""
@@ -127,7 +127,7 @@ class ContextView:
         output = message["output"]
         if self._answer is not None:
             return encode({**self._answer, "output": output})
-        return output if isinstance(output, str) else encode(output)
+        return text_or_json(output)
 
     def clipped(self, message: JsonObject) -> str:
         """The value of a result; a long one is cut, unless a `_value` asked for it."""
@@ -189,7 +189,7 @@ def sealed_words(*, reads: bool) -> str:
 def authored(context: Context) -> Context:
     """The context without what calls brought: what the author and the user wrote."""
     parts = (_authored_part(message, context.kind_of(message)) for message in context.messages)
-    return Context.checked([part for part in parts if part is not None], context.data_kinds, context.origin)
+    return context.with_messages([part for part in parts if part is not None])
 
 
 def _authored_part(message: JsonObject, kind: str | None) -> JsonObject | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, text_or_json
 from .kind import ROLE, Block, Key, Kind, View, of_origin
 
 RAW = "raw"
@@ -47,7 +47,7 @@ def _show(message: JsonObject, _: View) -> Iterable[Block]:
 
 def _show_raw(message: JsonObject, _: View) -> Iterable[Block]:
     content = message["content"]
-    yield Block(message["role"], content if isinstance(content, str) else encode(content), of_origin(message))
+    yield Block(message["role"], text_or_json(content), of_origin(message))
 
 
 _MESSAGE = {"message": Key(types=("string",), is_required=True, about="What is said.")}

@@ -360,7 +360,7 @@ def _with(
     context: Context | Iterable[JsonObject], of: str, message: Callable[[list[JsonObject], str], JsonObject]
 ) -> Context:
     context = Context(context)
-    return Context.checked(_appended(context.messages, of, message), context.data_kinds, context.origin)
+    return context.with_messages(_appended(context.messages, of, message))
 
 
 def _appended(

@@ -244,6 +244,10 @@ class Context(Messages):
         context._brought = tuple(brought)
         return context
 
+    def with_messages(self, messages: Iterable[JsonObject]) -> Context:
+        """A context of these messages, which have been judged before, of the data kinds and the origin of this one."""
+        return Context.checked(messages, self._data_kinds, self._origin)
+
     @overload
     def __getitem__(self, index: int) -> JsonObject: ...
     @overload
@@ -344,7 +348,7 @@ class Context(Messages):
             MessageError: for a malformed one among them, naming its index there.
         """
         added = Context(messages, data_kinds=self._data_kinds)
-        return Context.checked([*self._messages, *added], self._data_kinds, self._origin)
+        return self.with_messages([*self._messages, *added])
 
     def memory(self) -> Memory:
         """The folded values, made on first use."""

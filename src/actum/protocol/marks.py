@@ -266,7 +266,7 @@ def without_messages(context: Context, gone: Collection[int], instead: JsonObjec
     messages = [message for at, message in enumerate(context.messages) if at not in gone]
     if instead is not None:
         messages.insert(first, instead)  # no message before the first of them is gone
-    return Context.checked(messages, context.data_kinds, context.origin)
+    return context.with_messages(messages)
 
 
 def without_plans(context: Context, but: Collection[int] = ()) -> Context:
@@ -281,7 +281,7 @@ def without_plans(context: Context, but: Collection[int] = ()) -> Context:
         if not (message.get("type") == "plan" and Place.parse(message.get(OF, "0")).answer not in but)
         and not (message.get("type") in PRIVATE and Place.parse(message["of"]).answer in standing)
     ]
-    return Context.checked(messages, context.data_kinds, context.origin)
+    return context.with_messages(messages)
 
 
 def is_users(message: JsonObject) -> bool:

@@ -19,7 +19,6 @@ from ..ideas.ticks import TOOLS, about_of
 from ..inspection.account import Account, account_of
 from ..inspection.origins import calls_of
 from ..protocol.call import Place
-from ..protocol.context import Context
 from ..protocol.message import NUMBER, OF, REFINED
 from ..protocol.provenance import MODEL
 from ..protocol.solution import CallAccount
@@ -124,7 +123,7 @@ def example_of(run: Idea, name: str, toolset: Toolset) -> Example:
         raise RefineError(f"{name}: it has more than {_MOST_LEAVES:,} values", code="too_large")
     if _has_more([step.value for step in steps], _MOST_READ):
         raise RefineError(f"{name}: its results have more than {_MOST_READ:,} values", code="too_large")
-    given = Context.checked(begins, run.context.data_kinds, run.context.origin)
+    given = run.context.with_messages(begins)
     return Example(
         name=name,
         run=run,

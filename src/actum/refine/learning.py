@@ -254,7 +254,7 @@ class Plans:
         """The request and the plan that answers it: that of its family, or the one in its context."""
         begins, _ = await assembled(agent).prepared(context, schema, input=input)
         at = next((at for at, message in enumerate(begins) if REFINED in message), None)
-        given = begins if at is None else Context.checked(begins.messages[:at], begins.data_kinds, begins.origin)
+        given = begins if at is None else begins.with_messages(begins.messages[:at])
         toolset = offered(given, agent.tools, agent.config.tools)
         family = _family(given, schema, is_sealed=agent.config.sealed)
         plain = copy(agent)

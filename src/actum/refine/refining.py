@@ -17,7 +17,6 @@ from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..ideas.layout import laid_out
 from ..ideas.ticks import RUN, TOOLS
-from ..protocol.context import Context
 from ..protocol.registry import AnyTools, Registry
 from ..schema.json import Json, JsonObject, encode
 from ..schema.quoting import instead
@@ -184,7 +183,7 @@ async def prove(
     replays = Replays(agent, toolset, idea, same or {})
     proof = await replays.proof(plans[-1], examples, await replays.problems(plans[-1], examples))
     begins = [message for message in idea.context.messages if message is not plans[-1]]
-    idea = replace(idea, context=Context.checked(begins, idea.context.data_kinds, idea.context.origin))
+    idea = replace(idea, context=idea.context.with_messages(begins))
     return _refined(idea, plans[-1], toolset, examples, proof, left_out)
 
 

@@ -148,6 +148,11 @@ class Row(RunStanding):
     """Whether it is queued behind others of its tenant, which has as many in the queue as it may."""
 
     @property
+    def gates(self) -> Sequence[str]:
+        """What it waits for besides decisions: gates, and other runs."""
+        return [name for name in self.waiting if not name.startswith("approval ")]
+
+    @property
     def is_over(self) -> bool:
         """Whether it has ended for good."""
         return self.state in OVER

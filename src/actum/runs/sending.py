@@ -31,7 +31,7 @@ _TOO_LATE = "nobody has decided on it in time"
 
 def deadlines(row: Row) -> Sequence[JsonObject]:
     """What a run that waits for decisions is sent when the time is over: first that somebody else is to decide."""
-    if not any(reason.startswith("approval ") for reason in row.waiting):
+    if len(row.gates) == len(row.waiting):
         return ()
     return [DEADLINE if row.escalate is None or row.escalated is not None else {"escalate": row.escalate}]
 

@@ -16,7 +16,7 @@ from ..protocol.call import Call, Place
 from ..protocol.context import Memory, absorb
 from ..protocol.message import DATA_KINDS, is_record, write_of
 from ..runs.following import Entry, Live
-from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from ..schema.json import Json, JsonObject, encode, is_list, is_object, text_or_json
 from ..schema.walk import pointer
 
 Event: TypeAlias = JsonObject
@@ -138,7 +138,7 @@ class Translator:
         if call_id not in self._calls or call_id in self._answered:
             return
         self._answered.add(call_id)
-        content = f"error: {value}" if is_error else value if isinstance(value, str) else encode(value)
+        content = f"error: {value}" if is_error else text_or_json(value)
         yield {
             "type": "TOOL_CALL_RESULT",
             "messageId": f"{call_id}:result",

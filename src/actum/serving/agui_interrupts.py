@@ -131,8 +131,7 @@ async def waiting_of(run: Run) -> OpenInterrupts:
         return OpenInterrupts()
     pending = await run.pending()
     interrupts = {_id_of(run, item): Interrupt(place=item.of, about=item) for item in pending if not item.wants_result}
-    gates = [name for name in row.waiting if not name.startswith("approval ")]
-    interrupts |= {f"{run.id}#{_GATE}#{gate}": Interrupt(gate=gate) for gate in gates}
+    interrupts |= {f"{run.id}#{_GATE}#{gate}": Interrupt(gate=gate) for gate in row.gates}
     return OpenInterrupts(interrupts, {item.of: item for item in pending if item.wants_result})
 
 

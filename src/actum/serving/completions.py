@@ -283,8 +283,8 @@ async def _waiting_text(run: Run) -> str:
     """A text that says what a run waits for, and how to decide."""
     pending = await run.pending()
     lines = [_line(item) for item in pending]
-    gates = [name for name in run.row.waiting if not name.startswith("approval ")]
-    lines += [f"- a value at {gate}: POST /runs/{run.id}/signals, or another program's `runs.signal`" for gate in gates]
+    signal = f"POST /runs/{run.id}/signals, or another program's `runs.signal`"
+    lines += [f"- a value at {gate}: {signal}" for gate in run.row.gates]
     how = f"`actum approve {run.id}` or `actum deny {run.id}`, or POST /runs/{run.id}/decisions"
     decide = f"Decide with {how}. " if pending else ""
     return "\n".join(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from ..app.idea import Idea
-from ..protocol.context import Context
 from ..protocol.message import CALLER
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -20,4 +19,4 @@ def with_traceparent(idea: Idea, trace: Any) -> Idea:
     context = idea.context
     *before, last = context
     messages = [*before, {**last, CALLER: trace}]
-    return replace(idea, context=Context.checked(messages, context.data_kinds, context.origin))
+    return replace(idea, context=context.with_messages(messages))

@@ -11,7 +11,7 @@ from ..app.idea import Idea
 from ..app.loading import Code
 from ..app.retracing import replayed, retracer
 from ..errors import ActumError
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, text_or_json
 from .secrets import masked
 
 _MOST_TEXT = 60_000
@@ -122,4 +122,4 @@ def _common_start(text: str, older: str) -> int:
 
 def _text(message: Any) -> str:
     content: Any = message["content"]
-    return masked(content if isinstance(content, str) else encode(content))  # before it is cut into pieces
+    return masked(text_or_json(content))  # before it is cut into pieces

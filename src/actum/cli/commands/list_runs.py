@@ -163,7 +163,7 @@ async def _describe(run: Run) -> str:
 def _waits(row: Row, pending: Sequence[Pending]) -> Iterator[str]:
     """The calls that wait for a decision, then the gates and the runs that the run waits for."""
     yield from (f"{call.of} {encode(call.call)}" for call in pending)
-    yield from (item for item in row.waiting if not item.startswith("approval "))
+    yield from row.gates
 
 
 Action = Literal["failed", "again", "cancel"]

@@ -25,7 +25,7 @@ from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import ELSE, EXPECT, Call, Place
 from ...protocol.message import RETURNED, SKIPPED
 from ...protocol.tool import EXPECTS
-from ...schema.json import encodable, encode
+from ...schema.json import encodable, text_or_json
 from ...schema.quoting import summary
 from ...spans import Returned, Waits
 from ..budget import MESSAGE
@@ -336,7 +336,7 @@ def check_expected(job: Job, value: Any, graph: Graph) -> None:
 def expectation(job: Job) -> str:
     """What is expected, as it was authored."""
     value = job.call[EXPECT]
-    return clip(value if isinstance(value, str) else encode(value))
+    return clip(text_or_json(value))
 
 
 def _describe_read(job: Job, graph: Graph) -> list[str]:

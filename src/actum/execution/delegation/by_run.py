@@ -55,7 +55,7 @@ class ByRun:
         if caller.record.settled is not None:  # what was found may have taken long to find
             await caller.record.settled()
         messages = _handed(request, context, call)
-        view = Context.checked(messages, request.context.data_kinds, request.context.origin)
+        view = request.context.with_messages(messages)
         kept.has_effects = tool.effects != "none"
         view = view.keyed(context.key, context.lease)
         return await invoke(call, tool, view, serving.of(call), caller.budget, caller.runtime, at=kept)
@@ -160,7 +160,7 @@ def _tools_in(context: Context) -> Iterator[str]:
 def _with_meta(request: SavedRequest) -> SavedRequest:
     """The request with its own identity shown, which its model is to raise (T5)."""
     saved = request.context
-    return replace(request, context=Context.checked(identified(saved, request.meta), saved.data_kinds, saved.origin))
+    return replace(request, context=saved.with_messages(identified(saved, request.meta)))
 
 
 def _describe(tool: Tool) -> str:

@@ -236,7 +236,7 @@ def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[st
     data: JsonObject = {"type": "data", "kind": kind, "data": dict(call.parameters)}
     plan: JsonObject = {"type": "plan", "plan": [inner], "output": "†calls.0", OF: "0"}
     messages = [*tools, *scoped, data, plan, approval("0.0", inner, "approve")]
-    return Context.checked(messages, scoped.data_kinds, scoped.origin)
+    return scoped.with_messages(messages)
 
 
 def _free_kind(scoped: Context) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias
 
-from ..json import JsonObject, encode, is_list, is_object
+from ..json import JsonObject, encode, is_list, is_object, text_or_json
 from ..walk import Slot, Subschema, properties_of, required_of, slots_of, subschemas, unused
 from .call_list import Wrapped, lowered_calls, offered_calls
 from .dialects import LADDER, SCALARS, Dialect, Rung, SizeLimits
@@ -84,7 +84,7 @@ def _measure(part: Subschema, size: Size) -> None:
         size.add("names", len(name), inner)
         size.add("optional", name not in required, inner)
     values: list[Any] = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    characters = sum(len(value if isinstance(value, str) else encode(value)) for value in values)
+    characters = sum(len(text_or_json(value)) for value in values)
     size.add("names", characters, path)
     size.add("enum_values", len(schema.get("enum", ())), path)
     if len(values) > SMALL_ENUM:

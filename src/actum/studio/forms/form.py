@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...schema.json import JsonObject, encode, is_list, is_object
+from ...schema.json import JsonObject, encode, is_list, is_object, text_or_json
 from ...schema.quoting import printable
 from ...schema.validator import Validator
 from ...schema.walk import pointer
@@ -222,4 +222,4 @@ def _variant_label(schema: JsonObject, at: int) -> str:
 
 
 def _value_label(value: Any) -> str:
-    return printable(value if isinstance(value, str) else encode(value))[:80]
+    return printable(text_or_json(value))[:80]
