@@ -310,6 +310,15 @@ async def test_an_owed_call_that_the_output_does_not_need_withholds_nothing() ->
     assert (await needed.run("go")).output == "then"
 
 
+@pytest.mark.rule("O9", "C4")
+async def test_a_failure_that_an_owed_call_has_an_alternative_for_withholds_nothing() -> None:
+    tools = toolbox()
+    tools.register("feel", {"properties": {"of": True, "_output": {"type": "string"}}})
+    feel = call("feel", of="†calls.0 <|> †calls.1", _output=None)
+    ended = await run(answer(call("look", what="bad"), call("look", what="b"), feel, output="fine"), tools=tools)
+    assert (ended.output, [error.code for error in ended.errors]) == ("fine", ["activity"])
+
+
 @pytest.mark.rule("O9", "P3")
 async def test_a_run_without_a_model_ends_with_that_calls_error() -> None:
     plan = {"type": "plan", "plan": [call("look", what="a"), call("look", what="bad")], "output": "†calls.0"}

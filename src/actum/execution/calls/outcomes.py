@@ -207,7 +207,7 @@ _READ = frozenset({EACH, WHEN, VALUE, EXPECT, WITH})
 
 
 def _read_by(job: Job) -> Iterator[Expression]:
-    """What a call has read, or will read once decided on; of a call that is not made, what decided that (C10)."""
+    """What a call has read, or will once it is decided on or paid; of one that isn't made, what decided that (C10)."""
     if job.node.status not in _READERS or (job.batch is not None and not _makes_any(job.batch)):
         conditions = (job.condition, None if job.batch is None else job.batch.condition)
         yield from (expr for condition in conditions if condition is not None for expr in condition.expressions)
@@ -218,7 +218,7 @@ def _read_by(job: Job) -> Iterator[Expression]:
         yield from job.otherwise.template.expressions
 
 
-_READERS = frozenset({Status.DONE, Status.FAILED, Status.HELD})
+_READERS = frozenset({Status.DONE, Status.FAILED, Status.HELD, Status.OWED})
 
 
 def _makes_any(batch: Batch) -> bool:
