@@ -90,7 +90,7 @@ DOCUMENT: Json = {
 }  # fmt: skip
 
 
-class Asked:
+class Service:
     """An API that notes what it was asked."""
 
     def __init__(self, document: Json) -> None:
@@ -106,16 +106,16 @@ class Asked:
     def last(self) -> Json:
         return self.requests[-1]
 
-    async def told(self, request: Request) -> Response:
+    async def send_document(self, request: Request) -> Response:
         self.read_with.append(request.headers.get("x-key", ""))
         return JSONResponse(self.document)
 
     async def answer(self, request: Request) -> Response:
         raw = cast("bytes", request.scope["raw_path"]).decode()
-        own: Json = {"method": request.method, "path": raw, "query": request.url.query}
-        own["headers"] = {key: request.headers[key] for key in request.headers if key.startswith(("x-", "auth"))}
-        own["body"] = (await request.body()).decode()
-        self.requests.append(own)
+        entry: Json = {"method": request.method, "path": raw, "query": request.url.query}
+        entry["headers"] = {key: request.headers[key] for key in request.headers if key.startswith(("x-", "auth"))}
+        entry["body"] = (await request.body()).decode()
+        self.requests.append(entry)
         match request.url.path.removeprefix("/v1"):
             case "/lie":
                 return JSONResponse("three")
@@ -132,26 +132,26 @@ class Asked:
             case path if path.startswith("/pets/"):
                 return JSONResponse({"id": int(path.rpartition("/")[2]), "name": "Tom", "tag": None})
             case "/pets" if request.method == "POST":
-                return JSONResponse({**json.loads(own["body"]), "id": 7}, status_code=201)
+                return JSONResponse({**json.loads(entry["body"]), "id": 7}, status_code=201)
             case _:
                 return Response("a text", media_type="text/plain")
 
 
 @asynccontextmanager
-async def api(document: Json = DOCUMENT) -> AsyncGenerator[Asked]:
+async def api(document: Json = DOCUMENT) -> AsyncGenerator[Service]:
     """An API as long as a block."""
-    asked, own = Asked(document), bound("127.0.0.1", 0)
-    asked.base = f"http://127.0.0.1:{own.getsockname()[1]}"
+    service, listener = Service(document), bound("127.0.0.1", 0)
+    service.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
     methods = ["GET", "POST", "PUT", "DELETE"]
     app: Any = Starlette(
-        routes=[Route("/openapi.json", asked.told), Route("/{path:path}", asked.answer, methods=methods)]
+        routes=[Route("/openapi.json", service.send_document), Route("/{path:path}", service.answer, methods=methods)]
     )
     server = HttpServer(app)
-    task = asyncio.create_task(server.serve(sockets=[own]))
+    task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         async with asyncio.timeout(30):
             await server.begun.wait()
-        yield asked
+        yield service
     finally:
         server.should_exit = True
         await asyncio.wait([task], timeout=30)

@@ -25,8 +25,8 @@ def tools() -> list[dict[str, Any]]:
     return [go, {"name": "deep", "inputSchema": {**OBJECT, "properties": {"x": DEEP}}}] if KIND == "nested" else [go]
 
 
-def reply(own: object, member: str) -> None:
-    out(f'{{"jsonrpc":"2.0","id":{json.dumps(own)},{member}}}')
+def reply(number: object, member: str) -> None:
+    out(f'{{"jsonrpc":"2.0","id":{json.dumps(number)},{member}}}')
 
 
 def out(text: str) -> None:
@@ -34,10 +34,10 @@ def out(text: str) -> None:
     sys.stdout.flush()
 
 
-def answer(asked: dict[str, Any]) -> None:
-    own, method = asked["id"], asked["method"]
+def answer(message: dict[str, Any]) -> None:
+    number, method = message["id"], message["method"]
     if method == "initialize":
-        info: dict[str, Any] = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}}
+        info: dict[str, Any] = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}}}
         result = json.dumps({**info, "serverInfo": {"name": "raw", "version": "1"}})
     elif method == "tools/list":
         result = json.dumps({"tools": tools()})
@@ -45,19 +45,19 @@ def answer(asked: dict[str, Any]) -> None:
         for _ in range(2_500 if KIND == "noisy" else 0):
             out('{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"\\u001b[2J","data":1}}')
         if KIND.startswith("-"):
-            reply(own, f'"error":{{"code":{KIND},"message":"rate limited"}}')
+            reply(number, f'"error":{{"code":{KIND},"message":"rate limited"}}')
             return
         result = RESULTS.get(KIND, RESULTS["ok"])
     else:
-        reply(own, '"error":{"code":-32601,"message":"no"}')
+        reply(number, '"error":{"code":-32601,"message":"no"}')
         return
-    reply(own, f'"result":{result}')
+    reply(number, f'"result":{result}')
 
 
 if __name__ == "__main__":
     with LOG.open("a") as log:
         log.write("start\n")
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "id" in asked:
-            answer(asked)
+        message = json.loads(line)
+        if "id" in message:
+            answer(message)

@@ -79,14 +79,16 @@ class Serving:
         tools = HOSTILE.get(self.kind, TOOLS)
         if self.kind == "endless":
             page = int(params.cursor or 0) if params else 0
-            tools = [tool(f"t{page}-{one}") for one in range(50)]
+            tools = [tool(f"t{page}-{number}") for number in range(50)]
             return self.page(tools, str(page + 1))
         if self.kind == "turning":  # each process says something else
             tools = [tool("echo", {"text": TEXT}, description=str(os.getpid())), tool("die")]
         return self.page(tools, None)
 
     def page(self, tools: list[dict[str, Any]], cursor: str | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in tools], next_cursor=cursor)
+        return types.ListToolsResult(
+            tools=[types.Tool.model_validate(definition) for definition in tools], next_cursor=cursor
+        )
 
     async def called(self, ctx: Any, params: types.CallToolRequestParams) -> Any:
         given = params.arguments or {}
@@ -95,8 +97,8 @@ class Serving:
         return await getattr(self, f"do_{params.name}")(ctx, given)
 
     async def do_add(self, _ctx: Any, given: dict[str, Any]) -> Any:
-        found = {"sum": given["a"] + given["b"]}
-        return types.CallToolResult(content=[text(str(found))], structured_content=found)
+        result = {"sum": given["a"] + given["b"]}
+        return types.CallToolResult(content=[text(str(result))], structured_content=result)
 
     async def do_echo(self, _ctx: Any, given: dict[str, Any]) -> Any:
         return types.CallToolResult(content=[text("|".join(f"{key}={given[key]}" for key in sorted(given)))])
@@ -166,8 +168,8 @@ class Serving:
         return types.InputRequiredResult(request_state="state")
 
 
-def text(said: str) -> types.TextContent:
-    return types.TextContent(type="text", text=said)
+def text(words: str) -> types.TextContent:
+    return types.TextContent(type="text", text=words)
 
 
 def malformed() -> None:
@@ -179,11 +181,11 @@ def malformed() -> None:
         "tools/list": {"tools": [*broken, tool("fine")]},
     }  # fmt: skip
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "id" in asked:
-            found = known.get(asked["method"])
-            end = {"error": {"code": -32601, "message": "none"}} if found is None else {"result": found}
-            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **end}), flush=True)
+        request = json.loads(line)
+        if "id" in request:
+            result = known.get(request["method"])
+            end = {"error": {"code": -32601, "message": "none"}} if result is None else {"result": result}
+            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **end}), flush=True)
 
 
 async def over_stdio(server: Server[Any]) -> None:

@@ -55,8 +55,8 @@ class Hosted:
 
 @contextmanager
 def hosted(*more: str) -> Generator[Hosted]:
-    found = Hosted(*more)
+    host = Hosted(*more)
     try:
-        yield found
+        yield host
     finally:
-        found.kill()
+        host.kill()

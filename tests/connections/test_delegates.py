@@ -30,9 +30,9 @@ async def test_a_servers_tool_is_a_delegates_whole_interface() -> None:
         model = models.Scripted([{"calls": [{"_tool": "ask", "a": 1, "b": 2}], "output": "{†calls.0.sum * 2}"}])
         result = await Agent(model, tools=tools).run([bare, {"type": "text", "text": "go"}], int)
         assert result.output == 6  # `sum` is known from the server's outputSchema, so what refers to it is no error
-        own = call_schemas(Agent(model, tools=tools).compose([bare]))["ask"]
-        assert {"a", "b"} <= own["properties"].keys()
-        assert own["description"].startswith("Adds.")
+        schema = call_schemas(Agent(model, tools=tools).compose([bare]))["ask"]
+        assert {"a", "b"} <= schema["properties"].keys()
+        assert schema["description"].startswith("Adds.")
         with pytest.raises(errors.InvalidParameters):
             await tools({"_tool": "ask", "a": "x", "b": 2}, context=[bare])
         other = asking("s/add", _resolution="upfront", properties={"a": {"type": "string"}}, required=["a"])

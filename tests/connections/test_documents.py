@@ -28,30 +28,30 @@ EMPTY: Json = {}
 NOWHERE = "it refers to what isn't in the document"
 
 
-def found(document: Json) -> ListedOperations:
+def offers_of(document: Json) -> ListedOperations:
     """What is offered of a document, as `Servers` take it."""
-    own = listed_operations(
+    offers = listed_operations(
         Document.parse(encode(document)), OWN.offers, AlwaysSent(query=["api_key"]), 1_000, OWN.most_bytes
     )
-    for name in [*own.tools]:
+    for name in [*offers.tools]:
         try:
-            adapted(own.tools[name], OWN)
+            adapted(offers.tools[name], OWN)
         except errors.SchemaError as error:
-            own.left_out.append((name, error.message))
-            del own.tools[name]
-    return own
+            offers.left_out.append((name, error.message))
+            del offers.tools[name]
+    return offers
 
 
-def one(operation: Json, path: str = "/a", **more: Any) -> ListedOperations:
+def offers_of_operation(operation: Json, path: str = "/a", **more: Any) -> ListedOperations:
     """What is offered of a document with one good operation beside this one."""
     paths = {path: {"post": {"operationId": "one", **operation}}, "/good": {"get": {"operationId": "good"}}}
-    own = found({"openapi": "3.1.0", "paths": paths, **more})
-    assert "good" in own.tools
-    return own
+    offers = offers_of({"openapi": "3.1.0", "paths": paths, **more})
+    assert "good" in offers.tools
+    return offers
 
 
 def refused(operation: Json, path: str = "/a", **more: Any) -> str:
-    [(name, why)] = one(operation, path, **more).left_out
+    [(name, why)] = offers_of_operation(operation, path, **more).left_out
     assert name == "one"
     return why
 
@@ -63,23 +63,25 @@ def header(name: str) -> Json:
 @pytest.mark.parametrize("step", ["²", "٣", "99999999999999999999", "1", "-1", "1" * 5_000])
 def test_a_reference_into_a_list_counts_in_ascii_and_no_further_than_it_is_long(step: str) -> None:
     assert refused({"parameters": [{"$ref": f"#/list/{step}"}]}, list=[query("q")]) == NOWHERE
-    assert "one" in one({"parameters": [{"$ref": "#/list/0"}]}, list=[query("q")]).tools
+    assert "one" in offers_of_operation({"parameters": [{"$ref": "#/list/0"}]}, list=[query("q")]).tools
 
 
 def test_a_reference_is_read_as_a_pointer_in_a_url() -> None:
     parts: Json = {"components": {"schemas": {"Größe/a b": {"type": "object", "properties": {"n": TEXT}}}}}
-    own = one({"responses": answers({"$ref": "#/components/schemas/Gr%C3%B6%C3%9Fe~1a%20b"})}, **parts)
-    tool = adapted(own.tools["one"], OWN).tool
+    offers = offers_of_operation(
+        {"responses": answers({"$ref": "#/components/schemas/Gr%C3%B6%C3%9Fe~1a%20b"})}, **parts
+    )
+    tool = adapted(offers.tools["one"], OWN).tool
     assert tool.result is not None
-    assert own.left_out == []
+    assert offers.left_out == []
     assert refused({"responses": answers({"$ref": "#Pet"})}) == NOWHERE
 
 
 def test_definitions_of_the_same_name_stay_apart() -> None:
     both: Json = {"anyOf": [{"$ref": "#/a/Pet"}, {"$ref": "#/b/Pet"}, {"$ref": "#/a/Pet~02"}]}
     parts: Json = {"a": {"Pet": TEXT, "Pet~2": {"type": "null"}}, "b": {"Pet": {"type": "integer"}}}
-    [own] = [one({"responses": answers(both)}, **parts).tools["one"]["outputSchema"]]
-    assert sorted(each["type"] for each in own["$defs"].values()) == ["integer", "null", "string"]
+    [schema] = [offers_of_operation({"responses": answers(both)}, **parts).tools["one"]["outputSchema"]]
+    assert sorted(each["type"] for each in schema["$defs"].values()) == ["integer", "null", "string"]
 
 
 @pytest.mark.parametrize(
@@ -112,11 +114,11 @@ def test_an_operation_that_cant_be_called_is_left_out_and_no_other(operation: Js
 
 
 def test_what_is_no_operation_or_no_path_is_told_too() -> None:
-    own = found({"openapi": "3.1.0", "paths": {
+    offers = offers_of({"openapi": "3.1.0", "paths": {
         "/a": {"$ref": "#/nowhere"}, "/b": {"get": 3}, "/c": {"get": {"operationId": "c"}}, "x-own": {"get": EMPTY},
         "/d": {"get": {"operationId": "c"}},
     }})  # fmt: skip
-    assert ([*own.tools], own.left_out) == (
+    assert ([*offers.tools], offers.left_out) == (
         ["c"], [("a", NOWHERE), ("get_b", "it is not an object"), ("c", "another operation has this name")],
     )  # fmt: skip
 
@@ -197,12 +199,12 @@ async def test_what_no_request_can_hold_is_not_asked() -> None:
     long = {"/" + "a" * 70_000: {"get": {"operationId": "long"}}}
     document = {**DOCUMENT, "paths": {**DOCUMENT["paths"], **long}}
     calls: list[tuple[str, Json]] = [("long", {}), ("file", {"name": "a" * 70_000}), ("get_pets", {"X-Trace": " a"})]
-    async with api(document) as asked, connections.open([asked.server()]) as own:
+    async with api(document) as service, connections.open([service.server()]) as servers:
         for tool, parameters in calls:
             with pytest.raises(errors.ServerError, match="was not asked") as caught:
-                await own.call(f"pets/{tool}", parameters)
+                await servers.call(f"pets/{tool}", parameters)
             assert (caught.value.code, "aaa" in caught.value.message) == ("server", False)
-    assert asked.requests == []
+    assert service.requests == []
 
 
 @pytest.mark.parametrize(
@@ -237,13 +239,13 @@ async def test_an_address_of_its_user_that_is_none_is_an_error_of_the_server(url
 def places(value: Json) -> list[tuple[Any, Any]]:
     """Every container of a document with each of its keys."""
     waiting: list[Any] = [value]
-    found: list[tuple[Any, Any]] = []
+    pairs: list[tuple[Any, Any]] = []
     while waiting:
         container = waiting.pop()
         keys: list[Any] = [*container] if is_object(container) else [*range(len(container))]
-        found += [(container, key) for key in keys]
+        pairs += [(container, key) for key in keys]
         waiting += [container[key] for key in keys if is_object(container[key]) or is_list(container[key])]
-    return found
+    return pairs
 
 
 RICH: Json = {
@@ -325,14 +327,14 @@ def offered(document: Json) -> None:
         with suppress(errors.SchemaError):
             assert parsed.base(found_at).startswith(("http://", "https://"))
     with suppress(errors.SchemaError):
-        own = found(document)
-        assert all(why and "\n" not in why for _, why in own.left_out)
-        encode([*own.tools.values()]).encode()  # as pins are written
+        offers = offers_of(document)
+        assert all(why and "\n" not in why for _, why in offers.left_out)
+        encode([*offers.tools.values()]).encode()  # as pins are written
 
 
 def test_the_document_that_is_changed_is_a_good_one() -> None:
-    own = found(RICH)
-    assert ("rich" in own.tools, len(own.tools)) == (True, 12)
+    offers = offers_of(RICH)
+    assert ("rich" in offers.tools, len(offers.tools)) == (True, 12)
     assert Document(RICH).base(None) == "https://a.example/v1"
 
 
@@ -347,7 +349,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @cache
 def rich_tools() -> dict[str, Json]:
-    return found(RICH).tools
+    return offers_of(RICH).tools
 
 
 @pytest.mark.rule("D12")
@@ -355,15 +357,15 @@ def rich_tools() -> dict[str, Json]:
 @given(st.data())
 def test_any_values_travel_in_their_places_or_not_at_all(data: st.DataObject) -> None:
     tools = rich_tools()
-    own = tools[data.draw(st.sampled_from([*tools]))]["_meta"]["http"]
-    names = [each["as"] for each in own["parameters"]] + ([own["body"]["as"]] if "body" in own else [])
+    http = tools[data.draw(st.sampled_from([*tools]))]["_meta"]["http"]
+    names = [each["as"] for each in http["parameters"]] + ([http["body"]["as"]] if "body" in http else [])
     arguments = {name: data.draw(VALUES) for name in names if data.draw(st.booleans())}
     try:
-        sent = request_of(own, "https://a.example/v1", {"api_key": "HIDDEN"}, arguments)
+        sent = request_of(http, "https://a.example/v1", {"api_key": "HIDDEN"}, arguments)
     except Unsendable:
         return
-    made = httpx2.Request(sent.method, sent.url, headers=dict(sent.headers), content=sent.content)
-    assert (made.url.scheme, made.url.host, made.url.fragment) == ("https", "a.example", "")
-    assert made.url.raw_path.partition(b"?")[0].count(b"/") == own["path"].count("/") + 1  # that of `/v1`
-    assert [value for name, value in made.url.params.multi_items() if name == "api_key"] == ["HIDDEN"]
-    assert {name for name in made.headers if name.startswith("x-")} <= {"x-key", "x-trace"}
+    request = httpx2.Request(sent.method, sent.url, headers=dict(sent.headers), content=sent.content)
+    assert (request.url.scheme, request.url.host, request.url.fragment) == ("https", "a.example", "")
+    assert request.url.raw_path.partition(b"?")[0].count(b"/") == http["path"].count("/") + 1  # that of `/v1`
+    assert [value for name, value in request.url.params.multi_items() if name == "api_key"] == ["HIDDEN"]
+    assert {name for name in request.headers if name.startswith("x-")} <= {"x-key", "x-trace"}

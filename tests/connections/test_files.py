@@ -88,8 +88,8 @@ def write(folder: Path, *more: str, **entry: Any) -> Path:
 async def pin(file: Path) -> None:
     pins = connections.Pins.beside(file)
     async with connections.open(file, pinned=False) as servers:
-        for one in servers.connections.values():
-            pins = pins.pinned(one.server, one.listed)
+        for connection in servers.connections.values():
+            pins = pins.pinned(connection.server, connection.listed)
     pins.save(file)
 
 
@@ -103,12 +103,12 @@ async def test_what_is_pinned_is_offered_and_what_differs_is_refused_with_a_diff
     # As if the server had been another one when it was pinned.
     tools["gone"] = tools.pop("ask")
     pins = connections.Pins.beside(file)
-    changed = {name: one["tool"] for name, one in tools.items()}
+    changed = {name: entry["tool"] for name, entry in tools.items()}
     changed["echo"] = {**changed["echo"], "annotations": {}, "_meta": {"unseen": 1}}
     pins = pins.pinned(servers_of(file)[0], changed)
     pins.save(file)
     async with connections.open(file) as servers:
-        assert [(one.change, one.tool) for one in servers.drift] == [
+        assert [(item.change, item.tool) for item in servers.drift] == [
             ("added", "ask"), ("changed", "echo"), ("removed", "gone"),
         ]  # fmt: skip
         assert not {"s/ask", "s/echo"} & servers.tools.keys()
@@ -124,7 +124,7 @@ async def test_a_server_whose_command_has_changed_is_not_started(tmp_path: Path)
     log = tmp_path / "log"
     await pin(write(tmp_path))
     async with connections.open(write(tmp_path, "--kind", "stillborn", "--log", str(log))) as servers:
-        assert [one.change for one in servers.drift] == ["moved"]
+        assert [item.change for item in servers.drift] == ["moved"]
         assert servers.tools == {}
         assert "+" in servers.drift[0].diff
 

@@ -99,11 +99,11 @@ def test_what_is_pinned_is_what_loading_registers_byte_for_byte(here: Path, n: s
     assert code.remarks == ()
     assert [tool.name for tool in pinned] == [f"{name}_{n}" for name in ("plain", "parts", "latent", "idea")]
     for name in ("plain", "parts", "latent"):
-        one, other = pinned.find(f"{name}_{n}"), loaded.find(f"{name}_{n}")
-        assert one is not None
-        assert other is not None
-        assert json.dumps(one.schema) == json.dumps(other.schema)
-        assert one.meta == other.meta
+        mine, real = pinned.find(f"{name}_{n}"), loaded.find(f"{name}_{n}")
+        assert mine is not None
+        assert real is not None
+        assert json.dumps(mine.schema) == json.dumps(real.schema)
+        assert mine.meta == real.meta
     assert {*pinned.activity_names} == {*loaded.activity_names, f"idea_{n}"}
     for name in loaded.activity_names:
         mine, real = pinned.find_activity(name), loaded.find_activity(name)
@@ -138,10 +138,10 @@ def test_pins_of_a_module_that_has_changed_are_a_problem_until_it_is_pinned_agai
 
 def test_a_module_without_pins_is_told_of_with_how_to_make_them(here: Path, n: str) -> None:
     (here / "acts.py.pins").unlink()
-    found = inspection.check(an_idea(here, {"_tool": f"parts_{n}", "a": 1}))
-    assert [one.partition("; ")[2] for one in found.left_out] == ["`actum pin acts.py` writes down what they are"]
-    assert found.problems == ()
-    assert [note.partition(": ")[2] for note in found.notes] == [f"the tool 'parts_{n}' isn't known here"]
+    report = inspection.check(an_idea(here, {"_tool": f"parts_{n}", "a": 1}))
+    assert [line.partition("; ")[2] for line in report.left_out] == ["`actum pin acts.py` writes down what they are"]
+    assert report.problems == ()
+    assert [note.partition(": ")[2] for note in report.notes] == [f"the tool 'parts_{n}' isn't known here"]
 
 
 def test_pinning_says_what_has_changed(here: Path, n: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,13 +152,13 @@ def test_pinning_says_what_has_changed(here: Path, n: str, capsys: pytest.Captur
     tools[f"parts_{n}"] = tools[f"plain_{n}"]
     path.write_text(json.dumps(held), encoding="utf-8")
     assert run_command(["pin", "acts.py"]) == 0
-    told = capsys.readouterr()
-    assert told.err.splitlines()[:-1] == [
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[:-1] == [
         "actum: 'gone' is gone",
         f"actum: 'one_{n}' is new",
         f"actum: 'parts_{n}' has changed",
     ]
-    assert [line.split()[1] for line in told.out.splitlines()] == [
+    assert [line.split()[1] for line in printed.out.splitlines()] == [
         *(f"{name}_{n}" for name in ("plain", "parts", "latent", "idea", "one", "other"))
     ]
 
@@ -189,9 +189,9 @@ def broken(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", BROKEN)
 def test_pins_that_cant_be_used_are_a_problem(here: Path, name: str) -> None:
     broken(here, name)
-    found = inspection.check(an_idea(here))
-    assert [type(one.error) for one in found.problems] == [errors.IdeaError]
-    assert "acts.py.pins" in found.problems[0].error.message
+    report = inspection.check(an_idea(here))
+    assert [type(problem.error) for problem in report.problems] == [errors.IdeaError]
+    assert "acts.py.pins" in report.problems[0].error.message
 
 
 @pytest.mark.parametrize("name", spread([*BROKEN], least=2))
@@ -209,7 +209,7 @@ def test_what_pins_say_that_no_module_could_register_is_left_out_and_told(here: 
     (here / "acts.py.pins").write_text(json.dumps(held), encoding="utf-8")
     registered, code = looked_at()
     assert [tool.name for tool in registered] == ["b"]
-    assert [one.partition(": ")[2].partition(":")[0] for one in code.left_out] == ["'a'"]
+    assert [line.partition(": ")[2].partition(":")[0] for line in code.left_out] == ["'a'"]
 
 
 def test_pins_lead_nowhere_out_of_the_roots(here: Path) -> None:

@@ -50,19 +50,19 @@ async def test_an_answer_that_cant_be_read_fails_its_call_at_once(kind: str, tmp
 async def test_a_tool_that_nests_too_deep_is_left_out_alone(tmp_path: Path) -> None:
     async with connections.open([raw("nested", tmp_path)]) as servers:
         assert list(servers.tools) == ["s/go"]
-        assert [(one.tool, one.why) for one in servers.left_out] == [("deep", "it nests deeper than 128")]
+        assert [(tool.tool, tool.why) for tool in servers.left_out] == [("deep", "it nests deeper than 128")]
         assert (await servers.call("s/go", {})).value == "ok"
 
 
 async def test_malformed_notifications_are_counted_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with connections.open([raw("noisy", tmp_path)]) as servers:
         assert (await servers.call("s/go", {})).value == "ok"
-    lines = [one.getMessage() for one in caplog.records]
-    assert [one for one in lines if "malformed" in one] == [
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line for line in lines if "malformed" in line] == [
         f"the server 's' has sent malformed notifications: notifications/message, {count} in all"
         for count in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048)
     ]
-    assert not any(one.exc_info for one in caplog.records)
+    assert not any(record.exc_info for record in caplog.records)
     assert len(lines) < 30
 
 
@@ -77,12 +77,12 @@ async def test_a_tool_that_changed_after_its_approval_is_asked_about_again(tmp_p
             return await Agent(tools=tools).run(context, str)
 
     held = await reached(plan)
-    (asked,) = pending(held.context)
-    approved = decided(held.context, asked.of, "approve")
+    (question,) = pending(held.context)
+    approved = decided(held.context, question.of, "approve")
     again = await reached(approved)  # the server has another description by now
     assert again.output is None
-    assert [one.of for one in pending(again.context)] == [asked.of]
-    done = await reached(decided(again.context, asked.of, "approve"))
+    assert [waiting.of for waiting in pending(again.context)] == [question.of]
+    done = await reached(decided(again.context, question.of, "approve"))
     assert done.output == "ok"
 
 
@@ -93,15 +93,15 @@ async def test_a_tool_that_nests_too_deep_is_left_out_alone_over_http_too(is_str
     nested = '{"name":"deep","inputSchema":{"type":"object","properties":{"x":' + deep + "}}}"
     listed = f'{{"tools":[{go},{nested}]}}'
 
-    async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := (await reader.readuntil(b"\r\n\r\n")).decode().lower():
             size = int(head.partition("content-length: ")[2].partition("\r")[0] or 0)
             body: dict[str, Any] = json.loads(await reader.readexactly(size) or b"{}")
             kind, text = "application/json", ""
             match body.get("method"):
                 case "initialize":
-                    own: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
-                    result = json.dumps({**own, "serverInfo": {"name": "raw", "version": "1"}})
+                    info: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+                    result = json.dumps({**info, "serverInfo": {"name": "raw", "version": "1"}})
                 case "tools/list":
                     result = listed
                 case "tools/call":
@@ -119,14 +119,14 @@ async def test_a_tool_that_nests_too_deep_is_left_out_alone_over_http_too(is_str
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await asked(reader, writer)
+            await respond(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
     async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        own = connections.Server("s", url=f"http://127.0.0.1:{port}/mcp", protocol="legacy", timeout=PATIENCE)
-        async with connections.open([own]) as servers:
+        mcp_server = connections.Server("s", url=f"http://127.0.0.1:{port}/mcp", protocol="legacy", timeout=PATIENCE)
+        async with connections.open([mcp_server]) as servers:
             assert list(servers.tools) == ["s/go"]
-            assert [(one.tool, one.why) for one in servers.left_out] == [("deep", "it nests deeper than 128")]
+            assert [(tool.tool, tool.why) for tool in servers.left_out] == [("deep", "it nests deeper than 128")]
             assert (await servers.call("s/go", {})).value == "ok"

@@ -102,10 +102,10 @@ def adapter(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         monkeypatch.delenv(f"{kind}_proxy", raising=False)
         monkeypatch.delenv(f"{kind}_proxy".upper(), raising=False)
 
-    def made(*answers: Answer) -> AbstractAsyncContextManager[Model]:
+    def adapted(*answers: Answer) -> AbstractAsyncContextManager[Model]:
         return ADAPTERS[request.param](tmp_path, answers)
 
-    return made
+    return adapted
 
 
 async def read(model: Model) -> list[str | Reasoning | Usage]:
@@ -115,8 +115,8 @@ async def read(model: Model) -> list[str | Reasoning | Usage]:
 
 def texts(items: list[str | Reasoning | Usage]) -> str:
     """What was said, however the adapter cuts it: what arrives together may be joined."""
-    *said, _ = items
-    return "".join(cast("list[str]", said))
+    *pieces, _ = items
+    return "".join(cast("list[str]", pieces))
 
 
 async def leave(stream: AsyncIterator[str | Reasoning | Usage]) -> None:

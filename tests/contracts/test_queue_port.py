@@ -58,8 +58,8 @@ def queue(store: SqlStore) -> Queue:
 
 def names(count: int) -> list[str]:
     """Runs that no other test has; all of PostgreSQL share one database."""
-    own = uuid.uuid4().hex
-    return [f"{own}-{number}" for number in range(count)]
+    prefix = uuid.uuid4().hex
+    return [f"{prefix}-{number}" for number in range(count)]
 
 
 class Carried:
@@ -324,11 +324,11 @@ async def elsewhere(store: SqlStore, other: Carried, over: Callable[[Transaction
         async with database.transaction() as within:
             return await over(within)
 
-    own = SqlStore(database, type(store.queue)(database))  # pyright: ignore[reportCallIssue] -- each takes a database
-    async with served(own.queue, other, lease=2 * LEASE):
+    twin = SqlStore(database, type(store.queue)(database))  # pyright: ignore[reportCallIssue] -- each takes a database
+    async with served(twin.queue, other, lease=2 * LEASE):
         await until(is_over, LOADED)
         other.open.set()
-    await own.aclose()
+    await twin.aclose()
 
 
 async def standing_still(store: SqlStore, work: Coroutine[Any, Any, None]) -> None:
@@ -344,15 +344,15 @@ async def standing_still(store: SqlStore, work: Coroutine[Any, Any, None]) -> No
 async def test_who_stands_still_for_a_while_keeps_what_it_carries(store: SqlStore) -> None:
     (run,) = names(1)
     carried, other = Carried(run, held=True), Carried(run)
-    heard: set[Any] = set()
+    beats: set[Any] = set()
 
     async def has_been_heard_of(within: Transaction) -> bool:
         table = (
             "procrastinate_workers" if type(store.queue).__name__.startswith("Procrastinate") else "actum_deliveries"
         )
         column = "last_heartbeat" if table == "procrastinate_workers" else "heard"
-        heard.update(one[0] for one in await within.rows(f"SELECT max({column}) FROM {table}"))
-        return len(heard) > 6 or bool(other.runs)  # longer than a lease
+        beats.update(row[0] for row in await within.rows(f"SELECT max({column}) FROM {table}"))
+        return len(beats) > 6 or bool(other.runs)  # longer than a lease
 
     await store.queue.push(Delivery(run=run, queue=run))
     async with served(store.queue, carried, lease=2 * LEASE):
@@ -398,8 +398,8 @@ async def test_who_has_stood_still_takes_nothing_anew_that_it_has_taken(tmp_path
 
 
 async def _serve(queue: Queue, carry: Carried) -> None:
-    own: Carry = carry
-    await queue.serve({carry.queue: 1}, own, asyncio.Event(), Lease(LEASE))
+    handler: Carry = carry
+    await queue.serve({carry.queue: 1}, handler, asyncio.Event(), Lease(LEASE))
 
 
 async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None:

@@ -62,12 +62,12 @@ async def filled(store: Store, line: Line, *versions: str) -> list[StoredVersion
 
 async def test_what_was_appended_is_there_with_its_content(store: Store) -> None:
     line = fresh(domain="example.com")
-    made = await store.append(draft(line, "1.0.0", "†content", note="because"), None)
-    assert made is not None
-    assert (made.line, str(made.version), made.note, made.parent) == (line, "1.0.0", "because", None)
-    assert await store.latest(line) == made
-    assert (await store.content(made.digest)).decode() == "†content"
-    assert str(made.address) == f"idea://example.com/~main/{line.path}?1.0.0"
+    entry = await store.append(draft(line, "1.0.0", "†content", note="because"), None)
+    assert entry is not None
+    assert (entry.line, str(entry.version), entry.note, entry.parent) == (line, "1.0.0", "because", None)
+    assert await store.latest(line) == entry
+    assert (await store.content(entry.digest)).decode() == "†content"
+    assert str(entry.address) == f"idea://example.com/~main/{line.path}?1.0.0"
 
 
 async def test_nothing_is_there_before(store: Store) -> None:
@@ -128,9 +128,9 @@ async def test_all_lines_are_found_in_order(store: Store) -> None:
         for branch in ("main", "dev"):
             await filled(store, Line(domain="", path=path, branch=branch), "1.0.0")
     await filled(store, Line(domain="else.where", path=top, branch="main"), "1.0.0")
-    own = [one for one in await store.lines() if one.path.startswith(top)]
+    lines = [line for line in await store.lines() if line.path.startswith(top)]
     named = [Line(domain="", path=path, branch=branch) for path in sorted(paths) for branch in ("dev", "main")]
-    assert own == [*named, Line(domain="else.where", path=top, branch="main")]
+    assert lines == [*named, Line(domain="else.where", path=top, branch="main")]
 
 
 async def test_writers_at_once_in_one_process_lose_nothing(store: Store) -> None:
@@ -141,7 +141,7 @@ async def test_writers_at_once_in_one_process_lose_nothing(store: Store) -> None
     saved = await asyncio.gather(*saves)
     entries = (await store.entries(line))[::-1]
     assert [str(entry.version) for entry in entries] == [f"1.0.{number}" for number in range(20)]
-    assert {one.entry.sequence for one in saved} == {entry.sequence for entry in entries}
+    assert {result.entry.sequence for result in saved} == {entry.sequence for entry in entries}
     assert [entry.parent for entry in entries] == [None, *(entry.sequence for entry in entries[:-1])]
 
 
@@ -167,19 +167,19 @@ asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))
 async def test_eight_processes_at_once_lose_nothing_and_never_get_the_same_version(url: str, store: Store) -> None:
     line = fresh()
     each, writers = 8, 8
-    commands = [[sys.executable, "-c", WRITER, url, line.path, str(who), str(each)] for who in range(writers)]
-    said: list[str] = []
+    commands = [[sys.executable, "-c", WRITER, url, line.path, str(writer), str(each)] for writer in range(writers)]
+    printed: list[str] = []
     for ended in await asyncio.gather(*(asyncio.to_thread(warm.run, command, timeout=110) for command in commands)):
         assert ended.returncode == 0, ended.stderr
-        said += ended.stdout.splitlines()
-    versions = [line.split(" ")[0] for line in said]
+        printed += ended.stdout.splitlines()
+    versions = [line.split(" ")[0] for line in printed]
     assert len(versions) == len(set(versions)) == each * writers
     entries = (await store.entries(line, None, 1_000))[::-1]
     assert [str(entry.version) for entry in entries] == [f"1.0.{number}" for number in range(each * writers)]
     assert [entry.parent for entry in entries] == [None, *(entry.sequence for entry in entries[:-1])]
     outputs = [(await Library(store=store).load(entry.address))[1].solution for entry in entries]
-    assert sorted(str(one) for one in outputs) == sorted(
-        str({"output": [str(who), number]}) for who in range(writers) for number in range(each)
+    assert sorted(str(output) for output in outputs) == sorted(
+        str({"output": [str(writer), number]}) for writer in range(writers) for number in range(each)
     )
 
 
@@ -192,8 +192,13 @@ async def test_a_library_versions_branches_and_promotes(store: Store) -> None:
     same = await library.save(IdeaText(context=[], schema=schema), address)
     answered = await library.save(IdeaText(context=[], schema=schema, solution={"output": {"a": "x"}}), address)
     broken = await library.save(IdeaText(context=[], schema=wider), address)
-    assert [str(one.entry.version) for one in (first, same, answered, broken)] == ["1.0.0", "1.0.0", "1.0.1", "2.0.0"]
-    assert [one.is_new for one in (first, same, answered, broken)] == [True, False, True, True]
+    assert [str(result.entry.version) for result in (first, same, answered, broken)] == [
+        "1.0.0",
+        "1.0.0",
+        "1.0.1",
+        "2.0.0",
+    ]
+    assert [result.is_new for result in (first, same, answered, broken)] == [True, False, True, True]
     assert broken.change.reasons == ('output.a: type was "string", is ["string","null"]: breaks readers',)
     begun = await library.branch("dev", parse_address(f"{address}?1.0"))
     assert (str(begun.version), begun.parent) == ("1.0.1", answered.entry.sequence)
@@ -204,8 +209,8 @@ async def test_a_library_versions_branches_and_promotes(store: Store) -> None:
     )
     assert str(on_dev.entry.version) == "1.0.2"
     assert str((await library.find(address)).version) == "2.0.0"
-    seen = Library(store=store, branches=["dev", "main"])
-    assert str((await seen.find(address)).version) == "1.0.2"
+    layered = Library(store=store, branches=["dev", "main"])
+    assert str((await layered.find(address)).version) == "1.0.2"
     promoted = await library.promote(on_dev.entry.address, "main")
     assert str(promoted.entry.version) == "2.1.0", "readers of 2.0.0 can read what is narrower"
     assert (await library.load(address))[1].context == [{"type": "text", "text": "new"}]
@@ -223,7 +228,7 @@ async def test_an_exact_address_gives_the_same_bytes_whatever_is_saved_later_and
     for number in range(3):
         await library.save(IdeaText(context=[], solution={"output": number + 2}), address)
     past = Library(store=store, at=as_microseconds("2001-01-01"))
-    for one in (library, past):
-        assert await store.content((await one.find(first.entry.address)).digest) == before
+    for view in (library, past):
+        assert await store.content((await view.find(first.entry.address)).digest) == before
     with pytest.raises(errors.IdeaError, match="there is no"):
         await past.find(address)

@@ -28,8 +28,8 @@ def programs() -> Path:
     Raises:
         RuntimeError: it isn't installed.
     """
-    found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else []
+    program = shutil.which("initdb")
+    folders = [Path(program).parent] if program else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for folder in folders:
         if (folder / "initdb").exists():

@@ -162,24 +162,24 @@ async def ideas_at(path: Path) -> None:
         await store.aclose()
 
 
-async def refused(path: Path, said: str) -> None:
+async def refused(path: Path, words: str) -> None:
     """Neither kind of store takes a file, and it and its folder stay as they are."""
-    before = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    before = {file: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
     for use in (runs_at, ideas_at):
-        with pytest.raises((errors.IdeaError, errors.RunError), match=said) as caught:
+        with pytest.raises((errors.IdeaError, errors.RunError), match=words) as caught:
             await use(path)
         assert str(path) in caught.value.message
         assert not isinstance(caught.value, errors.StoreUnavailable), "it would be tried again and again"
-    assert {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()} == before
+    assert {file: file.read_bytes() for file in path.parent.iterdir() if file.is_file()} == before
 
 
-@pytest.mark.parametrize(("script", "version", "said"), FOREIGN)
+@pytest.mark.parametrize(("script", "version", "words"), FOREIGN)
 async def test_nothing_is_written_into_the_database_of_somebody_else(
-    tmp_path: Path, script: str, version: int, said: str
+    tmp_path: Path, script: str, version: int, words: str
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db")) as database:
         database.executescript(f"{script}; PRAGMA user_version = {version}")
-    await refused(tmp_path / "other.db", said)
+    await refused(tmp_path / "other.db", words)
 
 
 async def test_what_somebody_else_has_not_taken_up_from_a_journal_stays_there(tmp_path: Path) -> None:
@@ -230,31 +230,31 @@ def test_a_file_is_judged_as_it_is_at_one_moment(
         """Another process makes its tables while this one looks."""
 
         def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-            found = super().execute(sql, *values)
+            cursor = super().execute(sql, *values)
             if "sqlite_master" in sql and not has_made:
                 has_made.append(True)
                 other.executescript("BEGIN; CREATE TABLE mine (x); PRAGMA user_version = 1; COMMIT")
                 other.close()
-            return found
+            return cursor
 
     has_made: list[bool] = []
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Slow))
-    said = mismatch(place, "runs")
+    reason = mismatch(place, "runs")
     assert has_made
-    assert said == (None if is_there else "a database, but not a store of runs")
+    assert reason == (None if is_there else "a database, but not a store of runs")
 
 
 @kinds
-@pytest.mark.parametrize("own", ["", "CREATE TABLE mine (x)"])
-async def test_a_file_whose_writer_was_killed_is_as_before(tmp_path: Path, kind: str, own: str) -> None:
+@pytest.mark.parametrize("schema", ["", "CREATE TABLE mine (x)"])
+async def test_a_file_whose_writer_was_killed_is_as_before(tmp_path: Path, kind: str, schema: str) -> None:
     script = "import sqlite3, os, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute(sys.argv[2]); "
     script += "d.executescript('PRAGMA cache_size = 1; BEGIN; CREATE TABLE actum_runs (x)'); "
     script += "d.executemany('INSERT INTO actum_runs VALUES (?)', [('x' * 9_000,)] * 20); os._exit(0)"
     place = tmp_path / "killed.db"
-    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script, str(place), own], check=True)
+    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script, str(place), schema], check=True)
     assert place.stat().st_size
     assert place.with_name("killed.db-journal").exists()
-    if own:
+    if schema:
         with pytest.raises((errors.IdeaError, errors.RunError), match="a database, but not a store of"):
             await opened(kind, place)
     else:
@@ -440,16 +440,16 @@ def many(path: Path, count: int) -> None:
             [Draft(line=LINE, version=Version(1, 0, 0), content=b"{}").digest, b"{}"],
         )
         digest = database.execute("SELECT digest FROM contents LIMIT 1").fetchone()[0]
-        made: list[list[Any]] = []
+        entries: list[list[Any]] = []
         for number in range(count):
             line = LINE if number % 2 else Line(domain="", path=f"other/{number}", branch="main")
             version = Version(1, number // 100, number % 100)
-            made.append(
+            entries.append(
                 rows.values_of_entry(
                     StoredVersion(sequence=number + 1, line=line, version=version, digest=digest, created_at=number + 1)
                 )
             )
-        database.executemany(rows.ADD_ENTRY, made)
+        database.executemany(rows.ADD_ENTRY, entries)
     database.close()
 
 
@@ -479,7 +479,7 @@ async def test_saving_and_finding_cost_as_much_with_a_hundred_thousand_versions_
             lambda store=store, count=count: store.latest(LINE, (1,), count // 3),
             lambda store=store, count=count: store.entries(LINE, count // 2, 10),
         ]
-        costs.append([await steps_of(store, path, one) for one in work])
+        costs.append([await steps_of(store, path, operation) for operation in work])
         await store.aclose()
     for small, large in zip(*costs, strict=True):
         assert large <= 2 * small + 5, costs
@@ -503,9 +503,9 @@ async def test_a_folder_looks_at_as_many_places_as_halving_takes(tmp_path: Path)
         lines.append(json.dumps(row).encode() + b"\n")
     log.write_bytes(b"".join(lines))
     looked.clear()
-    found = await store.latest(LINE, (1, 500), 70_000)
-    assert found is not None
-    assert str(found.version) == "1.500.99"
+    latest = await store.latest(LINE, (1, 500), 70_000)
+    assert latest is not None
+    assert str(latest.version) == "1.500.99"
     assert (await store.latest(LINE)).sequence == 100_000  # pyright: ignore[reportOptionalMemberAccess] -- it is there
     assert len(await store.entries(LINE, 50_000, 10)) == 10
     assert len(looked) < 100

@@ -46,10 +46,12 @@ class Receiver:
         """Read one export."""
         if path == "/v1/traces":
             request: Any = ExportTraceServiceRequest.FromString(body)
-            self.spans += [span for one in request.resource_spans for scope in one.scope_spans for span in scope.spans]
+            self.spans += [
+                span for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans
+            ]
         else:
             request = ExportMetricsServiceRequest.FromString(body)
-            scopes = [scope for one in request.resource_metrics for scope in one.scope_metrics]
+            scopes = [scope for resource in request.resource_metrics for scope in resource.scope_metrics]
             self.metrics += [metric for scope in scopes for metric in scope.metrics]
 
     @contextmanager
@@ -93,7 +95,7 @@ def receiving() -> Generator[Receiver]:
             thread.join()
 
 
-def told(receiver: Receiver) -> Json:
+def summary_of(receiver: Receiver) -> Json:
     """What was received, without what is different every time: ids become names, times are left out."""
     return {"spans": _trees(receiver.spans), "metrics": _measured(receiver.metrics)}
 
@@ -101,10 +103,10 @@ def told(receiver: Receiver) -> Json:
 def check(receiver: Receiver, name: str) -> None:
     """Compare what was received with a golden file."""
     path = GOLDEN / f"{name}.json"
-    found = told(receiver)
+    summary = summary_of(receiver)
     if os.environ.get("ACTUM_GOLDEN") == "anew":
-        path.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    assert found == json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(summary, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    assert summary == json.loads(path.read_text(encoding="utf-8"))
 
 
 def _trees(spans: Iterable[Any]) -> list[Json]:
@@ -122,12 +124,12 @@ def _trees(spans: Iterable[Any]) -> list[Json]:
     runs = _Numbered()
 
     def tree(span: Any) -> Json:
-        own = {"span": span.name, "kind": _KINDS[span.kind], **_attributes(span.attributes, runs)}
-        own |= {"failed": span.status.message} if span.status.code == _ERROR else {}
+        node = {"span": span.name, "kind": _KINDS[span.kind], **_attributes(span.attributes, runs)}
+        node |= {"failed": span.status.message} if span.status.code == _ERROR else {}
         links = [_named(by_id[link.span_id], runs) for link in span.links if link.trace_id]
-        own |= {"links": links} if links else {}
-        inner = [tree(one) for one in sorted(below.get(span.span_id, []), key=_order)]
-        return own | ({"below": inner} if inner else {})
+        node |= {"links": links} if links else {}
+        inner = [tree(child) for child in sorted(below.get(span.span_id, []), key=_order)]
+        return node | ({"below": inner} if inner else {})
 
     return [tree(span) for span in sorted(below.get(b"", []), key=lambda span: span.start_time_unix_nano)]
 
@@ -144,41 +146,41 @@ class _Numbered:
         self._names: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        return re.sub(r"[0-9a-f]{32}", lambda found: self._names.setdefault(found[0], f"run{len(self._names)}"), text)
+        return re.sub(r"[0-9a-f]{32}", lambda match: self._names.setdefault(match[0], f"run{len(self._names)}"), text)
 
 
 def _named(span: Any, runs: _Numbered) -> str:
-    own = _plain(span.attributes)
-    return runs(f"{span.name} at {own['actum.run.id']}/{own.get('actum.place', '')}")
+    attributes = _plain(span.attributes)
+    return runs(f"{span.name} at {attributes['actum.run.id']}/{attributes.get('actum.place', '')}")
 
 
 def _plain(attributes: Any) -> Json:
-    return {one.key: _value(one.value) for one in attributes}
+    return {attribute.key: _value(attribute.value) for attribute in attributes}
 
 
 def _value(value: Any) -> Any:
     kind = value.WhichOneof("value")
     held = getattr(value, kind)
-    return [_value(one) for one in held.values] if kind == "array_value" else held
+    return [_value(item) for item in held.values] if kind == "array_value" else held
 
 
 def _attributes(attributes: Any, runs: _Numbered) -> Json:
-    own = {key: runs(value) if isinstance(value, str) else value for key, value in _plain(attributes).items()}
-    if "gen_ai.input.messages" in own:
-        messages = json.loads(own["gen_ai.input.messages"])
+    plain = {key: runs(value) if isinstance(value, str) else value for key, value in _plain(attributes).items()}
+    if "gen_ai.input.messages" in plain:
+        messages = json.loads(plain["gen_ai.input.messages"])
         for message in messages:
             if message["role"] == "system":  # what the runtime explains, in words that may change
                 message["parts"] = len(message["parts"])
-        own["gen_ai.input.messages"] = messages
-    return dict(sorted(own.items()))
+        plain["gen_ai.input.messages"] = messages
+    return dict(sorted(plain.items()))
 
 
 def _measured(metrics: Iterable[Any]) -> list[Json]:
     """How often each thing was measured, and how many tokens; how long it took is different every time."""
-    found: list[Json] = []
+    rows: list[Json] = []
     for metric in sorted(metrics, key=lambda metric: metric.name):
         for point in metric.histogram.data_points:
-            own: Json = {"metric": metric.name, "unit": metric.unit, "count": point.count}
-            own |= {"sum": point.sum} if metric.unit == "{token}" else {}
-            found.append(own | dict(sorted(_plain(point.attributes).items())))
-    return sorted(found, key=lambda one: json.dumps(one, sort_keys=True))
+            row: Json = {"metric": metric.name, "unit": metric.unit, "count": point.count}
+            row |= {"sum": point.sum} if metric.unit == "{token}" else {}
+            rows.append(row | dict(sorted(_plain(point.attributes).items())))
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))

@@ -31,7 +31,7 @@ class Spans:
 
     def above(self, span: ReadableSpan) -> list[str]:
         """The names of what a span hangs below, from the outermost."""
-        by_id = {id_of(one): one for one in self.all}
+        by_id = {id_of(other): other for other in self.all}
         names: list[str] = []
         while span.parent is not None:
             span = by_id[span.parent.span_id]
@@ -39,7 +39,7 @@ class Spans:
         return names[::-1]
 
 
-def said(span: ReadableSpan, key: str) -> Any:
+def attribute(span: ReadableSpan, key: str) -> Any:
     return (span.attributes or {}).get(key)
 
 
@@ -59,5 +59,5 @@ def trace_of(span: ReadableSpan) -> int:
 
 def parents(spans: Spans, name: str) -> list[tuple[str, str]]:
     """The trace and the span, as `traceparent` has them, that each span of a name is right below."""
-    found = [span.parent for span in spans.named(name)]
-    return [(f"{one.trace_id:032x}", f"{one.span_id:016x}") for one in found if one is not None]
+    contexts = [span.parent for span in spans.named(name)]
+    return [(f"{context.trace_id:032x}", f"{context.span_id:016x}") for context in contexts if context is not None]

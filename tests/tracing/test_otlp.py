@@ -25,8 +25,8 @@ MUSIC = Path(__file__).parents[2] / "examples" / "music"
 
 @pytest.fixture
 def receiver() -> Generator[Receiver]:
-    with receiving() as found:
-        yield found
+    with receiving() as received:
+        yield received
 
 
 def a_tenth_of_a_second(*_: object) -> Any:
@@ -41,10 +41,10 @@ async def test_the_music_example(receiver: Receiver, tmp_path: Path, monkeypatch
     # Another test may have imported the file: then it would register nothing here.
     monkeypatch.delitem(sys.modules, "actum_activities_music_activities", raising=False)
     load_activities("activities.py", MUSIC)
-    found = actum.tools.find_activity("synthesize")
-    assert isinstance(found, actum.Activity)
+    activity = actum.tools.find_activity("synthesize")
+    assert isinstance(activity, actum.Activity)
     # A tenth of a second of each sound: what is heard is no matter here, and takes half a minute.
-    monkeypatch.setitem(found.function.__globals__, "synthesized", a_tenth_of_a_second)
+    monkeypatch.setitem(activity.function.__globals__, "synthesized", a_tenth_of_a_second)
     with receiver.tracing() as tracing:
         agent = Agent("replay:answers.jsonl", roots=[MUSIC], trace=tracing)
         await Idea.load(MUSIC / "producer.json").run(agent)
@@ -136,19 +136,19 @@ async def test_what_an_activity_traces_hangs_below_its_call_and_content_is_there
 ) -> None:
     tools = Tools()
     with receiver.tracing(content=True) as tracing:
-        own = trace.get_tracer("own", tracer_provider=tracing.tracer_provider)
+        tracer = trace.get_tracer("own", tracer_provider=tracing.tracer_provider)
 
         @tools.tool
         async def fetch(page: str) -> str:
             """Fetch a page."""
-            with own.start_as_current_span(f"get {page}"):
+            with tracer.start_as_current_span(f"get {page}"):
                 await asyncio.sleep(0)
             return f"<{page}>"
 
         @tools.tool
         def parse(page: str) -> str:
             """Parse a page, in a worker thread."""
-            with own.start_as_current_span(f"read {page}"):
+            with tracer.start_as_current_span(f"read {page}"):
                 return page.strip("<>")
 
         assert (fetch.name, parse.name) == ("fetch", "parse")
@@ -156,9 +156,9 @@ async def test_what_an_activity_traces_hangs_below_its_call_and_content_is_there
         calls += [{"_tool": "parse", "page": f"†calls.{n}"} for n in range(3)]
         model = models.Scripted([{"calls": calls, "output": "†calls.5"}], usage=USED, chunk=7)
         agent = Agent(model, tools=tools, trace=tracing)
-        with own.start_as_current_span("work"):
+        with tracer.start_as_current_span("work"):
             async with agent.stream(Context([{"type": "text", "text": "Read."}]), str) as run:
-                with own.start_as_current_span("beside"):
+                with tracer.start_as_current_span("beside"):
                     async for _ in run:
                         pass
     check(receiver, "content")

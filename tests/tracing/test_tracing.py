@@ -22,7 +22,7 @@ from actum.execution.record.recovery import recover_context
 from actum.schema.json import JsonObject as Json
 from actum.tracing import otel
 
-from .spans import Spans, id_of, linked, said, trace_of
+from .spans import Spans, attribute, id_of, linked, trace_of
 
 
 def tools_of(*functions: Any) -> Tools:
@@ -38,8 +38,8 @@ async def echo(of: str) -> str:
     return of
 
 
-def calling(*of: str, output: Any = "done") -> Json:
-    return {"calls": [{"_tool": "echo", "of": one} for one in of], "output": output}
+def calling(*texts: str, output: Any = "done") -> Json:
+    return {"calls": [{"_tool": "echo", "of": text} for text in texts], "output": output}
 
 
 # Who is whose child
@@ -48,16 +48,16 @@ def calling(*of: str, output: Any = "done") -> Json:
 async def test_runs_that_interleave_have_a_tree_each() -> None:
     spans = Spans()
 
-    async def one(number: int) -> None:
+    async def run_task(number: int) -> None:
         model = models.Scripted([calling(str(number), "x", output="†calls.1")], chunk=5)
         with spans.own.start_as_current_span(f"task {number}"):
             await Agent(model, tools=tools_of(echo), trace=spans.trace).run("go", str)
 
-    await asyncio.gather(*(one(number) for number in range(20)))
+    await asyncio.gather(*(run_task(number) for number in range(20)))
     for number in range(20):
         (task,) = spans.named(f"task {number}")
-        own = [span for span in spans.all if trace_of(span) == trace_of(task)]
-        above = sorted((span.name, *spans.above(span)) for span in own if span is not task)
+        tree = [span for span in spans.all if trace_of(span) == trace_of(task)]
+        above = sorted((span.name, *spans.above(span)) for span in tree if span is not task)
         within = (task.name, "invoke_agent")
         assert above == [
             ("chat scripted", *within),
@@ -88,7 +88,7 @@ async def test_what_a_model_traces_hangs_below_its_request_and_calls_that_start_
     await Agent(Traced(spans), tools=tools_of(echo), trace=spans.trace).run("go", str)
     assert spans.above(spans.named("POST")[0]) == ["invoke_agent", "chat model"]
     assert spans.above(spans.named("execute_tool echo")[0]) == ["invoke_agent"]
-    assert said(spans.named("chat model")[0], "gen_ai.provider.name") == "own"
+    assert attribute(spans.named("chat model")[0], "gen_ai.provider.name") == "own"
 
 
 async def test_calls_outside_a_run_hang_below_what_is_current() -> None:
@@ -99,7 +99,7 @@ async def test_calls_outside_a_run_hang_below_what_is_current() -> None:
         assert await tools.all(calls, trace=spans.trace) == ["a", ["b", "c"]]
     above = sorted(spans.above(span) for span in spans.named("execute_tool echo"))
     assert above == [["work"], ["work"], ["work", "execute_tool echo"], ["work", "execute_tool echo"]]
-    assert len({said(span, "actum.run.id") for span in spans.named("execute_tool echo")}) == 1
+    assert len({attribute(span, "actum.run.id") for span in spans.named("execute_tool echo")}) == 1
 
 
 async def test_a_reader_is_a_request_below_its_call() -> None:
@@ -109,7 +109,7 @@ async def test_a_reader_is_a_request_below_its_call() -> None:
     await Agent(model, tools=tools_of(echo), trace=spans.trace).run("go", str)
     inner = [span for span in spans.named("chat scripted") if len(spans.above(span)) > 1]
     assert [spans.above(span) for span in inner] == [["invoke_agent", "execute_tool read"]]
-    assert said(inner[0], "actum.run.id") == said(spans.named("invoke_agent")[0], "actum.run.id")
+    assert attribute(inner[0], "actum.run.id") == attribute(spans.named("invoke_agent")[0], "actum.run.id")
 
 
 async def test_a_call_that_a_corrected_answer_repeats_has_one_span_and_the_request_that_began_it() -> None:
@@ -118,7 +118,7 @@ async def test_a_call_that_a_corrected_answer_repeats_has_one_span_and_the_reque
     model = models.Scripted([broken, calling("a", output="†calls.0")])
     await Agent(model, tools=tools_of(echo), trace=spans.trace).run("go", str)
     first, second = spans.named("chat scripted")
-    assert [said(one, "error.type") for one in (first, second)] == ["solution", None]
+    assert [attribute(request, "error.type") for request in (first, second)] == ["solution", None]
     (call,) = spans.named("execute_tool echo")
     assert linked(call) == [id_of(first)]
 
@@ -136,9 +136,11 @@ async def test_every_span_has_ended_when_a_run_is_cancelled() -> None:
     model = models.Scripted([{"calls": [{"_tool": "wait", "_each": ["a", "b"], "of": "†each"}], "output": None}])
     async with Agent(model, tools=tools_of(wait), trace=spans.trace).stream("go", str):
         await begun.wait()
-    found = [(span.name, said(span, "actum.outcome"), span.status.is_ok or span.status.is_unset) for span in spans.all]
+    outcomes = [
+        (span.name, attribute(span, "actum.outcome"), span.status.is_ok or span.status.is_unset) for span in spans.all
+    ]
     cut = [("execute_tool wait", "cancelled", True)] * 3
-    assert sorted(found, key=str) == sorted(
+    assert sorted(outcomes, key=str) == sorted(
         [("chat scripted", None, True), *cut, ("invoke_agent", "cancelled", True)], key=str
     )
 
@@ -184,7 +186,7 @@ async def test_a_run_links_to_the_last_of_those_that_its_context_went_through() 
         context = caught.value.result.context.messages
     assert (await agent.run(context, str)).output == "done"
     first, second, third = spans.named("invoke_agent")
-    assert [linked(one) for one in (first, second, third)] == [[], [id_of(first)], [id_of(second)]]
+    assert [linked(span) for span in (first, second, third)] == [[], [id_of(first)], [id_of(second)]]
 
 
 async def test_a_traceparent_that_is_none_links_to_nothing() -> None:
@@ -261,9 +263,9 @@ async def test_what_a_call_waits_for_approval_is_no_time_of_the_tool(monkeypatch
     await Agent(model, tools=tools_of(work), approve=approve, trace=tracing).run("go", str)
     data: Any = reader.get_metrics_data()
     metrics = data.resource_metrics[0].scope_metrics[0].metrics
-    took = {metric.name: metric.data.data_points[0].sum for metric in metrics}
-    assert took["gen_ai.execute_tool.duration"] == 2
-    assert took["gen_ai.invoke_agent.duration"] == 3_602
+    seconds = {metric.name: metric.data.data_points[0].sum for metric in metrics}
+    assert seconds["gen_ai.execute_tool.duration"] == 2
+    assert seconds["gen_ai.invoke_agent.duration"] == 3_602
 
 
 # Who listens
@@ -321,8 +323,8 @@ def test_the_environment_asks_for_content(monkeypatch: pytest.MonkeyPatch) -> No
     for value, content, expected in (("", None, False), ("span_only", None, True), ("true", False, False)):
         monkeypatch.setenv(name, value)
         spans = Spans()
-        own = Trace(content=content, tracer_provider=spans.trace.tracer_provider)
-        Agent(models.Scripted([calling()]), tools=Tools(), trace=own).run_sync("go", str)
+        tracing = Trace(content=content, tracer_provider=spans.trace.tracer_provider)
+        Agent(models.Scripted([calling()]), tools=Tools(), trace=tracing).run_sync("go", str)
         assert ("gen_ai.input.messages" in (spans.named("chat scripted")[0].attributes or {})) is expected
 
 
@@ -341,7 +343,7 @@ async def test_an_output_of_which_no_json_can_be_made_is_told_by_its_type() -> N
     run = await Agent(models.Scripted([calling(output={"number": 1})]), trace=spans.trace).run("go", Odd)
     assert run.output.number == 1
     (span,) = spans.named("invoke_agent")
-    assert json.loads(said(span, "gen_ai.output.messages"))[0]["parts"] == [{"type": "text", "content": "Odd"}]
+    assert json.loads(attribute(span, "gen_ai.output.messages"))[0]["parts"] == [{"type": "text", "content": "Odd"}]
 
 
 # Records of logging
@@ -357,9 +359,9 @@ async def test_records_say_what_run_and_place_they_are_about_and_no_value(caplog
     failing: Json = {"calls": [{"_tool": "echo", "of": "secret"}, {"_tool": "fail", "of": "†calls.0"}], "output": None}
     answers = [failing, calling(output="secret")]
     await Agent(models.Scripted(answers), tools=tools_of(echo, fail)).run("the secret", str)
-    own: list[Any] = [record for record in caplog.records if record.name == "actum"]
-    assert len({record.run for record in own}) == 1
-    ended = [(record.place, record.getMessage()) for record in own if record.levelno == logging.INFO]
+    records: list[Any] = [record for record in caplog.records if record.name == "actum"]
+    assert len({record.run for record in records}) == 1
+    ended = [(record.place, record.getMessage()) for record in records if record.levelno == logging.INFO]
     assert ended == [
         ("0", "request to scripted answered, tokens: None in, None out"),
         ("0.0", "call echo is done"),
@@ -367,8 +369,8 @@ async def test_records_say_what_run_and_place_they_are_about_and_no_value(caplog
         ("1", "request to scripted answered, tokens: None in, None out"),
         ("", "run is done"),
     ]
-    assert "secret" not in str([record.__dict__ for record in own])
-    assert sum(record.levelno == logging.DEBUG for record in own) == len(ended)
+    assert "secret" not in str([record.__dict__ for record in records])
+    assert sum(record.levelno == logging.DEBUG for record in records) == len(ended)
 
 
 async def test_records_and_spans_go_together(caplog: pytest.LogCaptureFixture) -> None:
