@@ -41,9 +41,9 @@ def look(context: object) -> dict[str, int]:
 
 
 def actum(*arguments: str, cwd: Path, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
     command = [sys.executable, "-m", "actum", *arguments]
-    return warm.run(command, cwd=cwd, env={**own, **environment}, input=given)
+    return warm.run(command, cwd=cwd, env={**inherited, **environment}, input=given)
 
 
 def idea(folder: Path, *calls: Any, output: Any = None, context: list[Any] | None = None, **parts: Any) -> Path:
@@ -93,7 +93,7 @@ INPUT = {
 
 
 @pytest.mark.parametrize(
-    ("arguments", "given", "code", "said"),
+    ("arguments", "given", "code", "words"),
     [
         (["-i", "n=5"], "", 0, "10"),
         (["--input", "-"], '{"n": 6}', 0, "12"),
@@ -107,17 +107,17 @@ INPUT = {
     ],
 )
 def test_input_comes_from_options_and_files(
-    tmp_path: Path, arguments: list[str], given: str, code: int, said: str
+    tmp_path: Path, arguments: list[str], given: str, code: int, words: str
 ) -> None:
     path = idea(tmp_path, {"_tool": "double", "n": "†input.n"}, output="†calls.0", context=[INPUT])
     done = actum("run", str(path), "-q", *arguments, cwd=tmp_path, given=given)
     assert done.returncode == code
-    assert said in done.stdout + done.stderr
+    assert words in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         ([], "absent.json: No such file"),
         (["--model", "nowhere:x"], "absent.json: No such file"),
@@ -126,17 +126,17 @@ def test_input_comes_from_options_and_files(
         (["--json", "--quiet"], "absent.json"),
     ],
 )
-def test_a_wrong_command_exits_2_with_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_a_wrong_command_exits_2_with_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:
     done = actum("run", "absent.json", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert said in done.stderr
+    assert words in done.stderr
 
 
-@pytest.mark.parametrize(("name", "said"), [("nowhere:x", "nowhere"), ("replay:absent", "absent")])
-def test_a_model_that_is_not_there_is_one_line_that_says_what_is_missing(tmp_path: Path, name: str, said: str) -> None:
+@pytest.mark.parametrize(("name", "words"), [("nowhere:x", "nowhere"), ("replay:absent", "absent")])
+def test_a_model_that_is_not_there_is_one_line_that_says_what_is_missing(tmp_path: Path, name: str, words: str) -> None:
     done = actum("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--model", name, cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert said in done.stderr
+    assert words in done.stderr
 
 
 def test_a_key_that_is_missing_is_asked_for_at_the_first_request(tmp_path: Path) -> None:
@@ -252,8 +252,8 @@ def test_hostile_labels_are_only_labels_in_drawings(tmp_path: Path) -> None:
 @pytest.mark.rule("M7", "T5")
 def test_show_prints_what_the_model_would_be_given(tmp_path: Path) -> None:
     path = idea(tmp_path, context=[{"type": "text", "text": "Hello there"}])
-    shown = actum("show", str(path), cwd=tmp_path).stdout
-    assert "Hello there" in shown
+    printed = actum("show", str(path), cwd=tmp_path).stdout
+    assert "Hello there" in printed
     schema = json.loads(actum("show", str(path), "--schema", cwd=tmp_path).stdout)
     assert list(schema["properties"]) == ["calls", "output"]
 
@@ -265,7 +265,7 @@ def test_call_makes_one_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "words"),
     [
         (["duble", "n=1"], 2, "near it: double"),
         (["double", "n=x"], 2, "n:"),
@@ -274,11 +274,11 @@ def test_call_makes_one_call(tmp_path: Path) -> None:
         (["refuse", "n=1"], 1, "it won't"),
     ],
 )
-def test_a_call_that_can_not_be_made_is_one_line(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
+def test_a_call_that_can_not_be_made_is_one_line(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
     idea(tmp_path)
     done = actum("call", *arguments, "--activities", "own.py", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
-    assert said in done.stderr
+    assert words in done.stderr
 
 
 def recorded(folder: Path, *answers: Any) -> Path:
@@ -326,33 +326,33 @@ def isolated(folder: Path, *, reference: str = "inner/helper.json") -> Path:
 
 @pytest.mark.rule("D4", "S3")
 def test_show_prints_what_a_call_would_see_and_what_not(tmp_path: Path) -> None:
-    shown = actum("show", str(isolated(tmp_path)), "--call", "help", cwd=tmp_path)
-    assert shown.returncode == 0, shown.stderr
-    seen, _, hidden = shown.stdout.partition("does not see")
-    assert "carried out by the delegate inner/helper.json" in seen
-    assert '{"type":"system","message":"You help."}' in seen
-    assert '{"type":"input","input":{"how":"well"}}' in seen
-    assert '{"type":"state","part":7}' in seen
-    assert "hunter2" not in shown.stdout
-    assert "private words" not in shown.stdout
+    done = actum("show", str(isolated(tmp_path)), "--call", "help", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    visible, _, hidden = done.stdout.partition("does not see")
+    assert "carried out by the delegate inner/helper.json" in visible
+    assert '{"type":"system","message":"You help."}' in visible
+    assert '{"type":"input","input":{"how":"well"}}' in visible
+    assert '{"type":"state","part":7}' in visible
+    assert "hunter2" not in done.stdout
+    assert "private words" not in done.stdout
     assert "state: password" in hidden
     assert "text: 1 message" in hidden
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "words"),
     [
         (["--call", "hlep"], "near it: help"),
         (["--call", "help", "--instance", "①"], "no instance '①'; there are: none"),
     ],
 )
-def test_show_of_a_call_that_is_not_there_is_one_line(tmp_path: Path, options: list[str], said: str) -> None:
+def test_show_of_a_call_that_is_not_there_is_one_line(tmp_path: Path, options: list[str], words: str) -> None:
     path = isolated(tmp_path)
     assert actum("pin", "own.py", cwd=tmp_path).returncode == 0
-    shown = actum("show", str(path), *options, cwd=tmp_path)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert said in shown.stderr
-    assert shown.stderr.count("\n") == 1
+    done = actum("show", str(path), *options, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.rule("D4")
@@ -395,9 +395,9 @@ def test_help_is_there(tmp_path: Path, shell: str) -> None:
 def test_the_list_says_of_a_command_what_its_function_says(name: str) -> None:
     module = MODULES.get(name, name)
     function = getattr(import_module(f"actum.cli.commands.{module}"), f"actum_{module}")
-    said = (getdoc(function) or "").split("\nParameters\n")[0]
-    assert said
-    assert said.split() == command_words(module).split()
+    summary = (getdoc(function) or "").split("\nParameters\n")[0]
+    assert summary
+    assert summary.split() == command_words(module).split()
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:

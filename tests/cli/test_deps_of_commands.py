@@ -122,8 +122,8 @@ def test_what_makes_nothing_is_refused_in_one_line(
     given: str, words: str, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     assert run_command(["run", "named.json", "-q", "--deps", given]) == 2
-    told = capsys.readouterr()
-    assert (words in told.err, told.err.count("\n"), told.out) == (True, 1, ""), told.err
+    printed = capsys.readouterr()
+    assert (words in printed.err, printed.err.count("\n"), printed.out) == (True, 1, ""), printed.err
     assert run_command(["worker", "--deps", "desk.py:shop", "--deps", "shop=desk.py:shop"]) == 2
     assert "two would make 'shop'" in capsys.readouterr().err
 

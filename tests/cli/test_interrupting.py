@@ -20,15 +20,15 @@ from actum.cli.render.terminal import tell
 
 async def interrupted_while_it_waits() -> list[int]:
     """What a signal calls that another thread takes: the wait of the main thread isn't interrupted then."""
-    loop, heard, answered = asyncio.get_running_loop(), asyncio.Event(), list[int]()
+    loop, called, answered = asyncio.get_running_loop(), asyncio.Event(), list[int]()
 
     def answer(number: int, _frame: FrameType | None) -> None:
         answered.append(number)
-        loop.call_soon_threadsafe(heard.set)
+        loop.call_soon_threadsafe(called.set)
 
     with on_interrupt(answer):
         loop.call_soon(lambda: threading.Timer(0.05, lambda: signal.pthread_kill(threading.get_ident(), 2)).start())
-        await heard.wait()
+        await called.wait()
     return answered
 
 

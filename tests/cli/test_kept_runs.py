@@ -60,15 +60,15 @@ def job(folder: Path) -> Path:
     (folder / "own.py").write_text(TOOLS, encoding="utf-8")
     tool: Json = {"type": "tool", "tool": {"step": STEP}}
     leaf = [step(f"leaf {number}", f"†state.l{number}") for number in range(3)]
-    own: Json = {"config": {"activities": ["own.py"]}, "schema": {}}
-    deep: Json = {"context": [tool, {"type": "plan", "plan": leaf, "output": "†state.l2"}], **own}
+    settings: Json = {"config": {"activities": ["own.py"]}, "schema": {}}
+    deep: Json = {"context": [tool, {"type": "plan", "plan": leaf, "output": "†state.l2"}], **settings}
     down = {"type": "tool", "tool": {"step": STEP, "down": {"_delegate": "deep.json"}}}
     calls = [
         step("inner a", "†state.a"),
         {"_tool": "down", "_outputPath": "†state.b"},
         step("inner c", "†state.c", "†state.b"),
     ]
-    inner: Json = {"context": [down, {"type": "plan", "plan": calls, "output": "†state.c"}], **own}
+    inner: Json = {"context": [down, {"type": "plan", "plan": calls, "output": "†state.c"}], **settings}
     top = {"type": "tool", "tool": {"step": STEP, "inner": {"_delegate": "inner.json"}}}
     fan = [step(f"fan {number}", f"†state.f{number}", "†state.one") for number in range(4)]
     plan = [
@@ -141,15 +141,15 @@ def test_a_run_that_was_killed_anywhere_goes_on_with_nothing_repeated(tmp_path: 
         lines, entries = picked.randint(1, 22), picked.randint(1, 40)
         how = {"KILL_AT": str(lines)} if number % 2 else {"KILL_AFTER": str(entries)}
         code = "import sys; from tests_kill import main; main()"
-        own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
         (folder / "tests_kill.py").write_text(KILLER, encoding="utf-8")
         command = [sys.executable, "-c", code, "run", str(path), "-q", "--save", "run.json"]
-        killed = warm.run(command, cwd=folder, env=own | how, timeout=60)
+        killed = warm.run(command, cwd=folder, env=inherited | how, timeout=60)
         if killed.returncode == 0:
             continue
         assert killed.returncode == -9, killed.stderr
         before, known = ran(folder), recorded(folder)
-        resumed = warm.run([sys.executable, "-m", "actum", "resume", "run.json", "-q"], cwd=folder, env=own)
+        resumed = warm.run([sys.executable, "-m", "actum", "resume", "run.json", "-q"], cwd=folder, env=inherited)
         assert (resumed.returncode, resumed.stdout) == (0, '"last"\n'), resumed.stderr
         check_resumed(folder, before, known)
 
@@ -181,7 +181,7 @@ def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) 
     assert (run.returncode, run.stdout, ran(tmp_path)) == (3, "", [])
     assert "waiting for approval 0.0, approval 0.5; `actum waiting run.json` shows what" in run.stderr
     listed = json.loads(actum("waiting", "run.json", "--json", cwd=tmp_path).stdout)
-    assert [(one["of"], one["call"]["_tool"]) for one in listed] == [("0.0", "step"), ("0.5", "inner")]
+    assert [(entry["of"], entry["call"]["_tool"]) for entry in listed] == [("0.0", "step"), ("0.5", "inner")]
     assert "call 0.0 (step) not made: it waits for a decision" in actum("why", "run.json", cwd=tmp_path).stdout
     approved = actum("approve", "run.json", "0.0", cwd=tmp_path)
     assert (approved.returncode, approved.stderr) == (0, "actum: approved 0.0 step\n")
@@ -239,7 +239,7 @@ def test_a_run_never_takes_the_place_of_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "words"),
     [
         (b'{"at": [], "began": [\n{"at": []}\n', "line 1 is not an entry of a run"),
         (b"[]\n", "line 1 is not an entry"),
@@ -247,13 +247,13 @@ def test_a_run_never_takes_the_place_of_another(tmp_path: Path) -> None:
         (b"\xff\xfe\n\n", "line 1 is not an entry"),
     ],
 )
-def test_a_broken_log_is_one_clear_line_and_the_run_stays_as_it_was(tmp_path: Path, log: bytes, said: str) -> None:
+def test_a_broken_log_is_one_clear_line_and_the_run_stays_as_it_was(tmp_path: Path, log: bytes, words: str) -> None:
     path = job(tmp_path)
     assert actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path).returncode == 0
     content = (tmp_path / "run.json").read_bytes()
     (tmp_path / "run.json.log").write_bytes(log)
     resumed = actum("resume", "run.json", cwd=tmp_path)
-    assert (resumed.returncode, said in resumed.stderr, "Traceback" in resumed.stderr) == (2, True, False), (
+    assert (resumed.returncode, words in resumed.stderr, "Traceback" in resumed.stderr) == (2, True, False), (
         resumed.stderr
     )
     assert (tmp_path / "run.json").read_bytes() == content
@@ -394,10 +394,10 @@ def test_a_run_is_forked_before_a_request_with_something_changed(
     assert [tick["at"] for tick in ticks] == [3, 4, 5]
     assert run([], "fork", "runs/one.json", "runs/two.json", "--at", "2", "-i", "mood=glad") == []
     (request, _) = run([steps[1], end], "resume", "runs/two.json", "-q")
-    shown = str(request.messages)
-    assert "glad" in shown
-    assert "first" in shown
-    assert "second" not in shown
+    text = str(request.messages)
+    assert "glad" in text
+    assert "first" in text
+    assert "second" not in text
     listed = actum("runs", cwd=tmp_path).stdout.splitlines()
     assert listed == ['runs/one.json  output "end"', 'runs/two.json  output "end"']
     wrong = actum("fork", "runs/one.json", "runs/three.json", "--at", "9", cwd=tmp_path)
@@ -415,9 +415,9 @@ def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path)
     for more in ([], ["--store", "runs/"]):
         beside = actum("runs", *more, cwd=tmp_path)
         assert (beside.returncode, "waits for " in beside.stdout, "hurt" in beside.stdout) == (2, True, False)
-        (told,) = beside.stderr.splitlines()
-        assert told.startswith("actum: error: a run that can't be read is left out: ")
-        assert ("hurt.json: " in told, "\x1b" in told) == (True, False)
+        (line,) = beside.stderr.splitlines()
+        assert line.startswith("actum: error: a run that can't be read is left out: ")
+        assert ("hurt.json: " in line, "\x1b" in line) == (True, False)
     (tmp_path / "runs/hurt.json").unlink()
     (tmp_path / "runs/held.json.log").write_text('{"at": []}\n')
     assert "has no output yet: `actum resume` continues it" in actum("runs", cwd=tmp_path).stdout
@@ -436,9 +436,9 @@ def test_what_became_of_each_call_that_is_not_done_is_told_as_it_happens_and_aft
     (tmp_path / "idea.json").write_text(json.dumps(whole), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run_command(["run", "idea.json", "--save", "runs/one.json"]) == 1
-    told = {line[9:17].strip() for line in capsys.readouterr().err.splitlines()}
+    states = {line[9:17].strip() for line in capsys.readouterr().err.splitlines()}
     expected = {"0.0": "unusable", "0.1": "failed", "0.2": "unknown", "0.4": "not made"}
-    assert set(expected.values()) < told
+    assert set(expected.values()) < states
     for where in (["runs/one.json"], ["one", "--store", "runs"]):
         assert run_command(["why", *where]) == 0
         lines = [line.split(maxsplit=3) for line in capsys.readouterr().out.splitlines() if line.startswith("call ")]

@@ -165,11 +165,11 @@ def test_what_schemas_refer_to_is_checked_shown_and_kept_with_the_run(tmp_path: 
     lost = actum("check", "main.json", cwd=tmp_path)
     assert (lost.returncode, '{"$ref": "idea:person"}' in lost.stdout) == (2, True)
     assert lost.stdout.splitlines()[1].startswith("main.json:1:")
-    own = {"ACTUM_STORE": "ideas.db"}
-    assert actum("save", "p.json", "idea:person", cwd=tmp_path, **own).returncode == 0
-    assert actum("check", "main.json", cwd=tmp_path, **own).returncode == 0
-    assert '"name"' in actum("show", "main.json", "--schema", cwd=tmp_path, **own).stdout
-    run = actum("run", "main.json", "-q", "--save", "run.json", cwd=tmp_path, **own)
+    environment = {"ACTUM_STORE": "ideas.db"}
+    assert actum("save", "p.json", "idea:person", cwd=tmp_path, **environment).returncode == 0
+    assert actum("check", "main.json", cwd=tmp_path, **environment).returncode == 0
+    assert '"name"' in actum("show", "main.json", "--schema", cwd=tmp_path, **environment).stdout
+    run = actum("run", "main.json", "-q", "--save", "run.json", cwd=tmp_path, **environment)
     assert (run.returncode, json.loads(run.stdout)) == (0, {"one": {"name": "Ana"}})
     kept = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert "idea:" not in json.dumps(kept["schema"]), "a kept run needs no store to go on"

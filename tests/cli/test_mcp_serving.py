@@ -95,8 +95,8 @@ async def test_an_idea_is_served_over_stdio_and_what_it_prints_goes_to_the_log()
         "schema": {"type": "string"},
     }
     written("idea.json", idea)
-    own = [*HOW[1:], "serve", "loud=idea.json", "--stdio", "--store", ":memory:"]
-    async with Client(StdioServerParameters(command=HOW[0], args=own)) as client:
+    arguments = [*HOW[1:], "serve", "loud=idea.json", "--stdio", "--store", ":memory:"]
+    async with Client(StdioServerParameters(command=HOW[0], args=arguments)) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["loud", "answer"]
         assert (await client.call_tool("loud", {"text": "hi"})).structured_content == {"result": "HI"}
     assert text_of(".actum/runs.db") is None

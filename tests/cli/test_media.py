@@ -55,7 +55,7 @@ def test_a_text_that_begins_with_the_sign_stays_a_text(pair: str, message: dict[
 
 
 @pytest.mark.parametrize(
-    ("type", "content", "said"),
+    ("type", "content", "words"),
     [
         ("array", "[1]", None),
         (["object", "null"], "{}", None),
@@ -64,23 +64,23 @@ def test_a_text_that_begins_with_the_sign_stays_a_text(pair: str, message: dict[
     ],
 )
 def test_a_value_that_is_no_text_is_read_from_a_file(
-    type: Any, content: str | None, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    type: Any, content: str | None, words: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if content is not None:
         Path("items.json").write_text(content)
     context = Context([{"type": "input", "schema": {"properties": {"a": {"properties": {"items": {"type": type}}}}}}])
-    if said is None:
+    if words is None:
         assert attached(context, ["a.items=@items.json"]) == ([f"a.items={content}"], [])
         return
-    with pytest.raises(CommandError, match=f"^-i a.items: .*items.json.*{said}"):
+    with pytest.raises(CommandError, match=f"^-i a.items: .*items.json.*{words}"):
         attached(context, ["a.items=@items.json"])
 
 
-@pytest.mark.parametrize(("name", "said"), [("none.png", "can't be read"), ("what", "says what it is")])
-def test_a_file_that_cannot_be_shown_is_a_wrong_command(tmp_path: Path, name: str, said: str) -> None:
+@pytest.mark.parametrize(("name", "words"), [("none.png", "can't be read"), ("what", "says what it is")])
+def test_a_file_that_cannot_be_shown_is_a_wrong_command(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "what").write_bytes(b"?")
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=words):
         attached(Context(), [f"picture=@{tmp_path / name}"])
 
 
@@ -105,9 +105,9 @@ async def test_show_names_it_with_size_and_digest(
     idea = tmp_path / "idea.json"
     idea.write_text(json.dumps({"context": [{"type": "image", "path": picture.name}], "schema": {}}))
     assert await actum_show(str(idea), messages=True) == 0
-    said = capsys.readouterr().out
-    assert f"¶image photo.png\n(image/png, {len(PNG)} bytes, sha256 {DIGEST})" in said
-    assert DATA not in said
+    printed = capsys.readouterr().out
+    assert f"¶image photo.png\n(image/png, {len(PNG)} bytes, sha256 {DIGEST})" in printed
+    assert DATA not in printed
 
 
 @pytest.mark.rule("L6")
@@ -116,9 +116,9 @@ def test_who_approves_is_told_its_size_and_digest(picture: Path, source: dict[st
     call = Call({"_tool": "look"})
     tool = parse_tool({"type": "object"}, "look")
     context = Context([{"type": "image", **source}])
-    said = "\n".join(asked_lines(Asked.about(call, call), tool, context, [picture.parent]))
-    assert f'"size":{len(PNG)},"sha256":"{DIGEST}"' in said
-    assert DATA not in said
+    question = "\n".join(asked_lines(Asked.about(call, call), tool, context, [picture.parent]))
+    assert f'"size":{len(PNG)},"sha256":"{DIGEST}"' in question
+    assert DATA not in question
 
 
 LOOKING = """
@@ -139,11 +139,11 @@ def test_a_kept_run_tells_it_of_what_waits_and_when_it_is_resumed(picture: Path,
     idea = {"config": {"activities": ["own.py"]}, "context": [{"type": "image", **source}, plan], "schema": {}}
     (folder / "idea.json").write_text(json.dumps(idea))
     assert actum("run", "idea.json", "-q", "--approve", "hold", "--save", "run.json", cwd=folder).returncode == 3
-    told = f'"size":{len(PNG)},"sha256":"{DIGEST}"'
+    digested = f'"size":{len(PNG)},"sha256":"{DIGEST}"'
     waits = actum("waiting", "run.json", cwd=folder)
-    assert (waits.returncode, told in waits.stdout, DATA in waits.stdout) == (0, True, False), waits.stderr
+    assert (waits.returncode, digested in waits.stdout, DATA in waits.stdout) == (0, True, False), waits.stderr
     with terminal("resume", "run.json", "--approve", "ask", cwd=folder) as screen:
-        asked = screen.until("[e]dit: ").replace("\r\n", "")
-        assert (told in asked, DATA in asked) == (True, False)
+        question = screen.until("[e]dit: ").replace("\r\n", "")
+        assert (digested in question, DATA in question) == (True, False)
         screen.type("y")
         assert screen.wait() == 0

@@ -110,12 +110,12 @@ def test_a_run_is_replayed_byte_for_byte_with_no_model_and_nothing_carried_out(t
     assert run(ANSWERS, "run", "idea.json", "-q", "--save", "one.json") == 0
     before = (tmp_path / "one.json").read_bytes()
     ran = (tmp_path / "ran.txt").read_text(encoding="utf-8")
-    told = lines("replay", "one.json", cwd=tmp_path)
-    judged = [line for line in told if not line.startswith(" ")]
+    printed = lines("replay", "one.json", cwd=tmp_path)
+    judged = [line for line in printed if not line.startswith(" ")]
     assert [line.split()[0] for line in judged] == ["request"] * 3 + ["output"]
     assert all("same bytes" in line for line in judged)
-    assert sum(line.startswith("  result") for line in told) == 5
-    assert sum(line.startswith("  error") for line in told) == 1
+    assert sum(line.startswith("  result") for line in printed) == 5
+    assert sum(line.startswith("  error") for line in printed) == 1
     assert (tmp_path / "one.json").read_bytes() == before
     assert (tmp_path / "ran.txt").read_text(encoding="utf-8") == ran
 
@@ -127,9 +127,9 @@ def test_a_request_that_comes_out_otherwise_is_said_and_fails(tmp_path: Path, ru
     changed = next(message for message in kept["context"][:second] if "seen" in json.dumps(message.get("state", "")))
     changed["state"] = {"a": "seen otherwise"}
     (tmp_path / "one.json").write_text(json.dumps(kept), encoding="utf-8")
-    told = actum("replay", "one.json", cwd=tmp_path)
-    judged = [line for line in told.stdout.splitlines() if line.startswith("request")]
-    assert told.returncode == 1
+    done = actum("replay", "one.json", cwd=tmp_path)
+    judged = [line for line in done.stdout.splitlines() if line.startswith("request")]
+    assert done.returncode == 1
     assert ["same bytes" in line for line in judged] == [True, False, False]
 
 
@@ -141,8 +141,8 @@ def test_a_run_that_was_cut_and_resumed_is_replayed_whole(tmp_path: Path, run: R
     kept["config"]["limits"] = {"requests": 2}
     (tmp_path / "one.json").write_text(json.dumps(kept), encoding="utf-8")
     assert run(ANSWERS[1:], "resume", "one.json", "-q", "--anew") == 0
-    told = lines("replay", "one.json", cwd=tmp_path)
-    assert sum("same bytes" in line for line in told) == 4
+    printed = lines("replay", "one.json", cwd=tmp_path)
+    assert sum("same bytes" in line for line in printed) == 4
 
 
 def test_what_a_killed_run_asked_is_known_from_its_log(tmp_path: Path, run: Runner) -> None:
@@ -150,27 +150,27 @@ def test_what_a_killed_run_asked_is_known_from_its_log(tmp_path: Path, run: Runn
     assert run([ANSWERS[0], "interrupt"], "run", "idea.json", "-q", "--save", "one.json") == 130
     # As a killed process leaves it: the file as it began, and everything else in the log.
     kept = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
-    ticks, of = kept["meta"]["run"]["ticks"], kept["meta"]["run"]["id"]
+    ticks, run_id = kept["meta"]["run"]["ticks"], kept["meta"]["run"]["id"]
     entries: list[Json] = [{"at": [], "began": kept["context"], "run": "r"}]
     entries += [{"at": [], "tick": {"number": number, **tick}} for number, tick in enumerate(ticks, 1)]
-    kept["meta"]["run"] = {"id": of}
+    kept["meta"]["run"] = {"id": run_id}
     (tmp_path / "one.json").write_text(json.dumps(kept), encoding="utf-8")
     with RunLog(tmp_path / "one.json") as log:
-        log.run = of
+        log.run = run_id
         for entry in entries:
             log(entry)
     assert run(ANSWERS[1:], "resume", "one.json", "-q") == 0
-    one, whole = (Idea.load(tmp_path / name).meta["run"]["ticks"] for name in ("one.json", "whole.json"))
-    assert [tick.get("answer") for tick in one if tick.get("answer")] == [tick["answer"] for tick in whole]
+    resumed, whole = (Idea.load(tmp_path / name).meta["run"]["ticks"] for name in ("one.json", "whole.json"))
+    assert [tick.get("answer") for tick in resumed if tick.get("answer")] == [tick["answer"] for tick in whole]
     assert lines("replay", "one.json", cwd=tmp_path)[-1].startswith("output      same bytes")
 
 
 def test_each_tick_is_a_version_that_can_be_run_again_without_a_model(tmp_path: Path, run: Runner) -> None:
     arguments = ("run", "idea.json", "-q", "--save", "one.json", "--versions", "idea:runs/one", "--store", "s.db")
     assert run(ANSWERS, *arguments) == 0
-    told = lines("log", "idea:runs/one", "--store", "s.db", cwd=tmp_path)
-    assert [line.split()[0] for line in told] == [f"idea:~main/runs/one?1.0.{number}" for number in (3, 2, 1, 0)]
-    assert [line.split("  ")[-1] for line in told] == ["as it ended", "request 3", "request 2", "request 1"]
+    printed = lines("log", "idea:runs/one", "--store", "s.db", cwd=tmp_path)
+    assert [line.split()[0] for line in printed] == [f"idea:~main/runs/one?1.0.{number}" for number in (3, 2, 1, 0)]
+    assert [line.split("  ")[-1] for line in printed] == ["as it ended", "request 3", "request 2", "request 1"]
     lines("export", "idea:runs/one?1.0.2", "third.json", "--store", "s.db", cwd=tmp_path)
     third = json.loads((tmp_path / "third.json").read_text(encoding="utf-8"))
     assert third["solution"] == ANSWERS[2]
@@ -193,8 +193,8 @@ def test_two_runs_stand_side_by_side_and_what_differs_is_marked(tmp_path: Path, 
     changed = [ANSWERS[0], {**ANSWERS[1], "calls": ANSWERS[1]["calls"][:1]}, {**ANSWERS[2], "output": {"mark": 1}}]
     assert run(changed, "run", "idea.json", "-q", "--save", "other.json") == 0
     assert not any(line.startswith("≠") for line in lines("diff", "one.json", "same.json", cwd=tmp_path)[1:])
-    told = lines("diff", "one.json", "other.json", cwd=tmp_path)
-    marked = [line for line in told[1:] if line.startswith("≠")]
+    printed = lines("diff", "one.json", "other.json", cwd=tmp_path)
+    marked = [line for line in printed[1:] if line.startswith("≠")]
     assert any("request 3" in line for line in marked)
     assert any("call" in line and '"x"' in line and line.rstrip().endswith("│") for line in marked)
     assert marked[-1].split("│")[1].strip() == 'output {"mark":1}'
@@ -204,10 +204,10 @@ def test_two_runs_stand_side_by_side_and_what_differs_is_marked(tmp_path: Path, 
 @pytest.mark.rule("X0")
 def test_why_a_value_is_what_it_is(tmp_path: Path, run: Runner) -> None:
     assert run(ANSWERS, "run", "idea.json", "-q", "--save", "one.json") == 0
-    *told, unmade = lines("why", "one.json", cwd=tmp_path)
+    *derived, unmade = lines("why", "one.json", cwd=tmp_path)
     assert unmade.startswith("call 0.2 (lok) not made: tool 'lok': no tool 'lok' is offered")
-    assert told[0].startswith('output = {"mark":0.5,"last":"seen seen seen ana"}  by model, the run, as answer 3')
-    assert [line.strip().split(" = ")[0].split("  (")[0] for line in told] == [
+    assert derived[0].startswith('output = {"mark":0.5,"last":"seen seen seen ana"}  by model, the run, as answer 3')
+    assert [line.strip().split(" = ")[0].split("  (")[0] for line in derived] == [
         "output",
         "call 1.0",
         "†state.b",
@@ -216,7 +216,7 @@ def test_why_a_value_is_what_it_is(tmp_path: Path, run: Runner) -> None:
         "†state.d",
         "†state.b",
     ]
-    assert [line.split("  by ")[1].split(",")[0] for line in told if "  by " in line] == [
+    assert [line.split("  by ")[1].split(",")[0] for line in derived if "  by " in line] == [
         "model",
         "model",
         "code",
@@ -225,7 +225,7 @@ def test_why_a_value_is_what_it_is(tmp_path: Path, run: Runner) -> None:
         "code",
     ]
     listed = json.loads(lines("why", "one.json", "†state.b", "--json", cwd=tmp_path)[0])
-    assert [(one["reference"], one["by"]) for one in listed] == [
+    assert [(step["reference"], step["by"]) for step in listed] == [
         ("†state.b", "code"),
         ("†state.a", "code"),
         ("†input", "given"),

@@ -28,20 +28,22 @@ OF_PROGRAMS = (
 """How errors begin that only a program in Python can meet."""
 
 
-def said() -> Iterator[str]:
+def raised_texts() -> Iterator[str]:
     """The texts of what is raised anywhere in Actum."""
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Assign | ast.Raise | ast.Call):
                 yield from (
-                    one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                    constant.value
+                    for constant in ast.walk(node)
+                    if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
                 )
 
 
 def test_no_error_that_a_command_may_meet_is_spelled_in_python() -> None:
-    texts = {one for one in said() if not one.startswith(OF_PROGRAMS)}
-    assert any(IN_PYTHON.search(one) for one in texts)  # there are some, which are spelled anew
-    assert [one for one in texts if IN_PYTHON.search(spelled(one))] == []
+    texts = {text for text in raised_texts() if not text.startswith(OF_PROGRAMS)}
+    assert any(IN_PYTHON.search(text) for text in texts)  # there are some, which are spelled anew
+    assert [text for text in texts if IN_PYTHON.search(spelled(text))] == []
 
 
 def test_what_a_command_says_names_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,9 +56,9 @@ def test_what_a_command_says_names_its_options(tmp_path: Path, capsys: pytest.Ca
     path.write_text(json.dumps(idea), encoding="utf-8")
     (tmp_path / "desk.py").write_text("def made(): return 1\n", encoding="utf-8")
     assert run_command(["run", str(path), "-q", "--deps", f"{tmp_path / 'desk.py'}:made"]) == 2
-    told = capsys.readouterr().err
-    assert "--deps MODULE:FUNCTION, or NAME=MODULE:FUNCTION" in told
-    assert "Worker(" not in told
+    printed = capsys.readouterr().err
+    assert "--deps MODULE:FUNCTION, or NAME=MODULE:FUNCTION" in printed
+    assert "Worker(" not in printed
     talk: dict[str, Any] = {"context": [], "schema": {"type": "object", "properties": {"answer": {"type": "string"}}}}
     path.write_text(json.dumps(talk), encoding="utf-8")
     (tmp_path / "answers.jsonl").touch()

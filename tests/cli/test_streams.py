@@ -35,8 +35,8 @@ def test_what_the_encoding_does_not_have_is_written_escaped_and_json_stays_the_s
     tmp_path: Path, encoding: str
 ) -> None:
     command = [sys.executable, "-m", "actum", "run", str(speaking(tmp_path))]
-    own = {**os.environ, "PYTHONIOENCODING": encoding}
-    done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, timeout=60, check=False)
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=60, check=False)
     assert (done.returncode, json.loads(done.stdout.decode(encoding))) == (0, WORDS)
     assert "say(" in done.stderr.decode(encoding)
     assert b"Traceback" not in done.stderr
@@ -84,7 +84,7 @@ def test_a_terminal_that_was_closed_approves_nothing(tmp_path: Path, how: str, c
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         (["-i", "m=5"], "-i m: the input has no 'm'; there are n, s"),
         (["-i", "n=5", "-i", "foldr=x"], "did you mean folder?"),
@@ -92,7 +92,7 @@ def test_a_terminal_that_was_closed_approves_nothing(tmp_path: Path, how: str, c
     ],
 )
 def test_a_misspelt_key_of_the_input_is_refused_with_the_nearest(
-    tmp_path: Path, arguments: list[str], said: str
+    tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     properties: dict[str, Any] = {"n": {"type": "integer"}, "s": {"type": "string"}}
     if "m=5" not in arguments:
@@ -102,7 +102,7 @@ def test_a_misspelt_key_of_the_input_is_refused_with_the_nearest(
     path = idea(tmp_path, {"_tool": "double", "n": 1}, context=[{"type": "input", "schema": schema}])
     done = actum("run", str(path), *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert said in done.stderr
+    assert words in done.stderr
 
 
 def test_an_input_that_takes_other_keys_takes_them(tmp_path: Path) -> None:
@@ -138,18 +138,18 @@ def test_a_run_that_waits_ends_with_3(tmp_path: Path) -> None:
 
 
 def test_the_help_lists_every_command_below_what_it_is_about(tmp_path: Path) -> None:
-    shown = actum("--help", cwd=tmp_path).stdout
-    places = [shown.index(title) for title in (f"─ {title}" for title in GROUPS)]
+    printed = actum("--help", cwd=tmp_path).stdout
+    places = [printed.index(title) for title in (f"─ {title}" for title in GROUPS)]
     assert places == sorted(places)
     for title, names in GROUPS.items():
-        panel = shown[shown.index(f"─ {title}") :].partition("╰")[0]
+        panel = printed[printed.index(f"─ {title}") :].partition("╰")[0]
         assert all(f"│ {name} " in panel for name in names)
 
 
 def test_the_help_of_a_command_shows_no_defaults_of_flags(tmp_path: Path) -> None:
-    shown = " ".join(actum("runs", "--help", cwd=tmp_path).stdout.replace("│", " ").split())
-    assert "[default: 100]" in shown
-    assert not any(f"[default: {default}]" in shown for default in ("False", "None", '""'))
+    printed = " ".join(actum("runs", "--help", cwd=tmp_path).stdout.replace("│", " ").split())
+    assert "[default: 100]" in printed
+    assert not any(f"[default: {default}]" in printed for default in ("False", "None", '""'))
 
 
 WAITING = """
@@ -203,10 +203,10 @@ print(result.output, [error.message for error in result.errors])
 
 
 @pytest.mark.rule("L6")
-@pytest.mark.parametrize(("said", "ends"), [("yes", "5 []"), ("too much", "0 [\"tool 'pay': too much\"]")])
-def test_an_approver_that_is_a_plain_function_is_asked_on_a_thread(tmp_path: Path, said: str, ends: str) -> None:
+@pytest.mark.parametrize(("reply", "ends"), [("yes", "5 []"), ("too much", "0 [\"tool 'pay': too much\"]")])
+def test_an_approver_that_is_a_plain_function_is_asked_on_a_thread(tmp_path: Path, reply: str, ends: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ASKING],
-        cwd=tmp_path, input=f"{said}\n", capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, input=f"{reply}\n", capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr, done.stdout) == (0, "", f"pay False\n{ends}\n")

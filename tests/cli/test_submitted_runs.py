@@ -76,8 +76,8 @@ def worker(*options: str) -> Generator[subprocess.Popen[str]]:
 
 def until_over(run: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str, str]:
     code = run_command(["follow", run, *options])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 def submitted(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -112,9 +112,9 @@ def test_a_run_is_submitted_carried_out_and_followed_with_no_set_up(capsys: pyte
     assert capsys.readouterr().out == 'order-7  output "COFFEE"\n'
     entries = [json.loads(line) for line in until_over(run, capsys, "--json")[1].splitlines()]
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
-    told = [json.loads(line) for line in until_over(run, capsys, "--json", "--live")[1].splitlines()]
-    assert [one["text"] for one in told if one.get("event") == "TextDelta"] == ["COFFEE"]
-    assert [one for one in told if "seq" in one] == entries
+    events = [json.loads(line) for line in until_over(run, capsys, "--json", "--live")[1].splitlines()]
+    assert [event["text"] for event in events if event.get("event") == "TextDelta"] == ["COFFEE"]
+    assert [event for event in events if "seq" in event] == entries
 
 
 @pytest.mark.rule("L6")
@@ -218,24 +218,24 @@ def test_a_schedule_is_made_listed_paused_and_removed_and_its_ticks_are_runs(
     pytest.importorskip("croniter")
     every = ["--cron", "0 7 * * *", "--zone", "Europe/Lisbon"]
     assert run_command(["schedule", "daily", "note.json", "-i", "text=coffee", *every, "--missed", "skip"]) == 0
-    told = capsys.readouterr().out
-    assert re.fullmatch(r"daily  0 7 \* \* \* Europe/Lisbon  next \d{4}-\d\d-\d\dT07:00:00\+0\d:00\n", told)
+    row = capsys.readouterr().out
+    assert re.fullmatch(r"daily  0 7 \* \* \* Europe/Lisbon  next \d{4}-\d\d-\d\dT07:00:00\+0\d:00\n", row)
     assert run_command(["schedule", "often", "note.json", "-i", "text=coffee", "--cron", "* * * * * *"]) == 0
     capsys.readouterr()
     with worker():
-        _until(lambda: _of("done", capsys))
+        _until(lambda: _has_run("done", capsys))
     for change in ("--pause", "--go-on", "--remove"):
         assert run_command(["schedule", "often", change]) == 0
         assert run_command(["schedule"]) == 0
         listed = capsys.readouterr().out.splitlines()
-        assert listed[0] == told.strip()
+        assert listed[0] == row.strip()
         expected = {"--pause": "paused", "--go-on": "next 2", "--remove": ""}[change]
         assert len(listed) == 1 + bool(expected)
         assert expected in listed[-1]
     assert "coffee" in Path("noted").read_text()
 
 
-def _of(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
+def _has_run(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
     run_command(["runs", "--store", ".actum/runs.db", "--state", state])
     return "often@" in capsys.readouterr().out
 
@@ -274,17 +274,17 @@ def test_what_is_wrong_with_a_command_is_one_line(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(arguments) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.count("\n") == 1
 
 
 def _ended(run: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     """What following a run says that was just decided on."""
     end = time.monotonic() + PATIENCE
-    while (told := until_over(run, capsys))[0] == 3 and time.monotonic() < end:
+    while (followed := until_over(run, capsys))[0] == 3 and time.monotonic() < end:
         time.sleep(0.05)
-    return told
+    return followed
 
 
 def _until(holds: Any) -> None:

@@ -80,11 +80,11 @@ class Terminal:
 
 
 @contextmanager
-def terminal(*arguments: str, cwd: Path, **own: str) -> Generator[Terminal]:
+def terminal(*arguments: str, cwd: Path, **more: str) -> Generator[Terminal]:
     # Who was started in the background by a shell ignores it, and so would what is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40", **own}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40", **more}
     command = [sys.executable, "-m", "actum", *arguments]
     process = warm.popen(command, streams=(slave, slave, slave), cwd=cwd, env=environment)
     os.close(slave)
@@ -131,10 +131,10 @@ def test_each_call_is_asked_about_with_what_it_would_be_given(tmp_path: Path) ->
     path = idea(tmp_path, *CHAIN, {"_tool": "look"}, output="†calls.1", context=[state])
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
         for _ in range(2):  # two calls are ready at once; their questions come one after the other
-            shown = screen.until("[e]dit: ")
+            question = screen.until("[e]dit: ")
             screen.seen = ""
-            if "Look at the state" in shown:
-                assert '"secret":42' in shown
+            if "Look at the state" in question:
+                assert '"secret":42' in question
             screen.type("yes")
         screen.until("n = 4")
         screen.type("edit")
@@ -157,12 +157,12 @@ def test_who_approves_a_delegated_call_sees_exactly_what_would_cross(tmp_path: P
         tmp_path, {"_tool": "help", "n": 5}, {"_tool": "lone", "n": "†calls.0"}, output="†calls.1", context=context
     )
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
-        shown = screen.until("[e]dit: ")
-        assert "carried out by the delegate helper.json" in shown
-        assert "nothing but:" in shown
-        assert r'{"type":"state","part":"a\u202eb"}' in shown
-        assert "42" not in shown
-        assert "[2J" not in shown.replace(r"\u001b[2J", "")
+        question = screen.until("[e]dit: ")
+        assert "carried out by the delegate helper.json" in question
+        assert "nothing but:" in question
+        assert r'{"type":"state","part":"a\u202eb"}' in question
+        assert "42" not in question
+        assert "[2J" not in question.replace(r"\u001b[2J", "")
         screen.seen = ""
         screen.type("yes")
         assert "sees nothing of the context" in screen.until("[e]dit: ")
@@ -191,10 +191,10 @@ def test_what_is_approved_was_shown_whole_and_no_stray_key_decides(tmp_path: Pat
     state = {"type": "state", **{f"n{number}": number for number in range(500)}, "mallory": 1}
     path = idea(tmp_path, {"_tool": "look"}, output="†calls.0.n5", context=[state])
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
-        asked = screen.until("[v]iew: ")
-        assert "mallory" not in asked
-        assert "characters, SHA-256 " in asked
-        for key, said in (
+        question = screen.until("[v]iew: ")
+        assert "mallory" not in question
+        assert "characters, SHA-256 " in question
+        for key, words in (
             ("y", "v shows it"),
             ("e", "v shows it"),
             ("?", "n denies it"),
@@ -203,7 +203,7 @@ def test_what_is_approved_was_shown_whole_and_no_stray_key_decides(tmp_path: Pat
         ):
             screen.seen = ""
             screen.type(key)
-            screen.until(said)
+            screen.until(words)
             screen.until("[v]iew: ")
         screen.type("v")
         screen.until("mallory")
@@ -227,13 +227,13 @@ def test_a_reason_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("P4")
-@pytest.mark.parametrize(("reply", "code", "shown"), [("y", 0, "8"), ("n not today", 1, "not approved: not today")])
-def test_a_plan_is_shown_and_asked_about_once(tmp_path: Path, reply: str, code: int, shown: str) -> None:
+@pytest.mark.parametrize(("reply", "code", "words"), [("y", 0, "8"), ("n not today", 1, "not approved: not today")])
+def test_a_plan_is_shown_and_asked_about_once(tmp_path: Path, reply: str, code: int, words: str) -> None:
     with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "plan", cwd=tmp_path) as screen:
         assert "← †calls.0 (0 double)" in screen.until("Run this plan?")
         screen.type(reply)
         assert screen.wait() == code
-        assert shown in screen.seen
+        assert words in screen.seen
 
 
 @pytest.mark.rule("P4")
@@ -258,8 +258,8 @@ def test_a_plan_is_priced_and_edited_as_one_thing_before_anything_runs(tmp_path:
     )
     (tmp_path / "edit").write_text(f'#!/bin/sh\nexec {sys.executable} editor.py "$1"\n', encoding="utf-8")
     (tmp_path / "edit").chmod(0o755)
-    own = {"EDITOR": str(tmp_path / "edit"), "VISUAL": ""}
-    with terminal("run", str(path), "--approve", "plan", cwd=tmp_path, **own) as screen:
+    environment = {"EDITOR": str(tmp_path / "edit"), "VISUAL": ""}
+    with terminal("run", str(path), "--approve", "plan", cwd=tmp_path, **environment) as screen:
         priced = screen.until("[e]dit: ")
         assert "5 calls in 2 steps: 2 by code, 1 by the delegate helper.json, 1 by model, 1 by nobody" in priced
         assert "requests to a model: at least 2 of the 50" in priced
@@ -329,12 +329,12 @@ def test_control_c_says_at_once_what_it_waits_for_and_waits_for_it(tmp_path: Pat
 @pytest.mark.parametrize("how", [[], ["--quiet"], ["--save", "run.json"]], ids=str)
 def test_a_second_control_c_ends_at_once_whatever_still_runs(tmp_path: Path, how: list[str]) -> None:
     path = hanging(tmp_path)
-    own = (
+    source = (
         (tmp_path / "own.py")
         .read_text(encoding="utf-8")
         .replace("    while", "    print('hanging', flush=True)\n    while")
     )
-    (tmp_path / "own.py").write_text(own, encoding="utf-8")
+    (tmp_path / "own.py").write_text(source, encoding="utf-8")
     with terminal("run", str(path), *how, cwd=tmp_path) as screen:
         screen.until("hanging")
         screen.process.send_signal(signal.SIGINT)
@@ -374,15 +374,15 @@ def test_the_tree_counts_the_requests_of_delegates_with_tokens_and_cost() -> Non
 def test_the_tree_shows_how_far_a_call_is() -> None:
     tree, call = LiveTree("idea.json"), Call({"_tool": "copy"})
     tree.show(events.CallStarted(call=call))
-    shown: list[str] = []
+    drawn: list[str] = []
     for done, total, message in ((3, 10, "reading\x1b[31m"), (0.5, 1, None), (7, None, None)):
         tree.show(events.CallProgress(call=call, done=done, total=total, message=message))
         out = io.StringIO()
         Console(file=out, width=100).print(tree.drawn())
-        shown.append(out.getvalue())
-    assert "3/10 reading\\u001b[31m" in shown[0]
-    assert "50%" in shown[1]
-    assert shown[2].rstrip().endswith(" 7")
+        drawn.append(out.getvalue())
+    assert "3/10 reading\\u001b[31m" in drawn[0]
+    assert "50%" in drawn[1]
+    assert drawn[2].rstrip().endswith(" 7")
 
 
 def drawn_lines(tree: LiveTree) -> list[str]:
@@ -422,10 +422,10 @@ def test_what_was_asked_stays_on_the_terminal_when_the_tree_goes_on(tmp_path: Pa
     path = idea(tmp_path, *CHAIN, output="†calls.1")
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
         screen.until("[e]dit: ")
-        asked = len(screen.raw)
+        before = len(screen.raw)
         screen.type("n too dear")
         screen.wait()
-    behind = screen.raw[asked:]
+    behind = screen.raw[before:]
     assert "idea.json" in behind
     assert "\x1b[1A" not in behind[: behind.index("idea.json")]  # nothing goes up and wipes the question away
 
@@ -479,8 +479,8 @@ def test_an_eval_shows_its_table_while_it_runs_and_takes_it_away(tmp_path: Path)
     )
     recorded = [{"double": {"n": n}, "gives": 2 * n} for n in (2, 4)]
     cases = [{"name": name, "record": recorded, "expect": end} for name, end in (("first", 8), ("last", 9))]
-    told = {"idea": path.name, "cases": cases, "checks": [{"python": "checks.py:slow"}], "parallel": 1}
-    (tmp_path / "own.eval.json").write_text(json.dumps(told), encoding="utf-8")
+    evaluation = {"idea": path.name, "cases": cases, "checks": [{"python": "checks.py:slow"}], "parallel": 1}
+    (tmp_path / "own.eval.json").write_text(json.dumps(evaluation), encoding="utf-8")
     with terminal("eval", "own.eval.json", "--versions", path.name, cwd=tmp_path) as screen:
         screen.until("1 of 1")
         assert "expect" in screen.seen
@@ -497,8 +497,8 @@ def test_what_came_of_what_keeps_its_indentation_on_a_narrow_terminal(tmp_path: 
     whole = actum("why", "run.json", cwd=tmp_path).stdout
     with terminal("why", "run.json", cwd=tmp_path, COLUMNS="40") as screen:
         assert screen.wait() == 0
-    shown = screen.seen.replace("\r\n", "\n").rstrip("\n").split("\n")
-    assert max(map(len, shown)) <= 40 < max(map(len, whole.splitlines()))
-    assert " ".join(" ".join(shown).split()) == " ".join(whole.split()), "nothing is cut"
-    below = [line for line in shown if line.startswith("  ")]
-    assert len(below) == len(shown) - sum(not line.startswith(" ") for line in whole.splitlines())
+    lines = screen.seen.replace("\r\n", "\n").rstrip("\n").split("\n")
+    assert max(map(len, lines)) <= 40 < max(map(len, whole.splitlines()))
+    assert " ".join(" ".join(lines).split()) == " ".join(whole.split()), "nothing is cut"
+    below = [line for line in lines if line.startswith("  ")]
+    assert len(below) == len(lines) - sum(not line.startswith(" ") for line in whole.splitlines())
