@@ -30,12 +30,12 @@ def begun(path: Path, approve: Any) -> Path:
 
 
 class Approver:
-    """Answers as it was told, on the event loop, in a thread, or from a thread with what is awaited."""
+    """Gives one reply: on the event loop, in a thread, or from a thread by an awaitable."""
 
     def __init__(self, how: str, reply: Any) -> None:
         self.how, self.reply, self.asked = how, reply, 0
 
-    def of(self, agent: Agent) -> Agent:
+    def attached_to(self, agent: Agent) -> Agent:
         def plain(*_: object) -> Any:
             self.asked += 1
             return self.reply
@@ -55,45 +55,47 @@ class Approver:
 async def test_what_is_held_may_still_be_denied_and_is_never_approved(
     tmp_path: Path, how: str, begun_with: str
 ) -> None:
-    made: list[int] = []
+    doubled: list[int] = []
     path = tmp_path / "run.json"
-    await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(made), approve=hold))
+    await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(doubled), approve=hold))
     begun(path, begun_with)
     for reply in (True, {"_tool": "double", "n": 5}, HOLD):
-        one = Approver(how, reply)
-        result = await kept.resume(path, one.of(Agent(None, tools=tools(made))))
-        assert (list(result.waiting), one.asked) == (["approval 0.0"], 1)
+        approver = Approver(how, reply)
+        result = await kept.resume(path, approver.attached_to(Agent(None, tools=tools(doubled))))
+        assert (list(result.waiting), approver.asked) == (["approval 0.0"], 1)
     with pytest.raises(errors.ActumError, match="too dear"):
-        await kept.resume(path, Approver(how, "too dear").of(Agent(None, tools=tools(made))))
-    assert made == []
+        await kept.resume(path, Approver(how, "too dear").attached_to(Agent(None, tools=tools(doubled))))
+    assert doubled == []
 
 
 async def test_an_agent_is_followed_alone_only_where_that_is_said(tmp_path: Path) -> None:
-    made: list[int] = []
-    own = Agent(None, tools=tools(made))
+    doubled: list[int] = []
+    agent = Agent(None, tools=tools(doubled))
     path = tmp_path / "run.json"
-    await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=own.tools, approve=hold), approve="hold")
+    await kept.start(
+        path, idea(*CALLS, output="†calls.1"), Agent(None, tools=agent.tools, approve=hold), approve="hold"
+    )
     kept.approve(path)
-    assert (await kept.resume(path, own)).output is None
-    assert (made, own.approve) == ([2], None)
+    assert (await kept.resume(path, agent)).output is None
+    assert (doubled, agent.approve) == ([2], None)
     with pytest.raises(errors.ActumError, match="no call may run"):
-        await kept.resume(begun(path, "none"), own)
+        await kept.resume(begun(path, "none"), agent)
 
 
 async def test_an_agent_that_resumes_a_kept_idea_keeps_to_what_it_says(tmp_path: Path) -> None:
-    made: list[int] = []
+    doubled: list[int] = []
     path = tmp_path / "run.json"
     await kept.start(
-        path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(made), approve=hold), approve="hold"
+        path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(doubled), approve=hold), approve="hold"
     )
     kept.approve(path)
-    agent = Agent(None, tools=tools(made))
+    agent = Agent(None, tools=tools(doubled))
     result = await agent.resume(Idea.load(path))
-    assert (result.output, made) == (None, [2])
+    assert (result.output, doubled) == (None, [2])
     await kept.start(tmp_path / "none.json", idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(), approve=hold))
     with pytest.raises(errors.ActumError, match="no call may run"):
         await agent.resume(Idea.load(begun(tmp_path / "none.json", "none")))
-    assert made == [2]
+    assert doubled == [2]
 
 
 async def test_a_fork_keeps_who_decides(tmp_path: Path) -> None:
@@ -108,12 +110,12 @@ async def test_a_fork_keeps_who_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "means"),
+    ("approve", "means"),
     [("all", "all"), ("plan", "plan"), ("ask", "ask"), ("none", "none"), ("hold", "hold")]
     + [(other, "hold") for other in ("All", "", "yes", None, False, 0, [], ["all"], {"approve": "all"})],
 )
-def test_what_nobody_can_read_is_held(said: Any, means: str) -> None:
-    assert approve_of(Idea.read(json.dumps({"meta": {"run": {"approve": said}}, "context": []}), "a run")) == means
+def test_what_nobody_can_read_is_held(approve: Any, means: str) -> None:
+    assert approve_of(Idea.read(json.dumps({"meta": {"run": {"approve": approve}}, "context": []}), "a run")) == means
 
 
 def test_where_nothing_is_said_nobody_decides() -> None:

@@ -49,7 +49,7 @@ async def test_a_field_without_a_default_is_required() -> None:
     def look(days: int = Field(ge=1)) -> int:
         return days
 
-    assert [one.schema["required"] for one in tools] == [["days"]]
+    assert [tool.schema["required"] for tool in tools] == [["days"]]
     assert await tools({"_tool": "look", "days": 2}) == 2
     with pytest.raises(errors.InvalidParameters):
         await tools({"_tool": "look"})

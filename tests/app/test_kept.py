@@ -17,18 +17,18 @@ from actum.schema.json import JsonObject as Json
 TOOL: Json = {"properties": {"n": {"type": "integer"}, "_output": {"type": "integer"}}, "required": ["n"]}
 
 
-def tools(made: list[int] | None = None) -> Tools:
-    own = Tools()
-    own.register("double", TOOL)
+def tools(doubled: list[int] | None = None) -> Tools:
+    registry = Tools()
+    registry.register("double", TOOL)
 
-    @own.activity("double")
+    @registry.activity("double")
     async def double(n: int) -> int:
-        if made is not None:
-            made.append(n)
+        if doubled is not None:
+            doubled.append(n)
         return 2 * n
 
     assert callable(double)
-    return own
+    return registry
 
 
 def idea(*calls: Json, output: Any = None, context: list[Json] | None = None) -> Idea:
@@ -41,11 +41,11 @@ CALLS: list[Json] = [{"_tool": "double", "n": 2}, {"_tool": "double", "n": "†c
 
 @pytest.mark.rule("L8")
 async def test_a_run_is_started_kept_listed_and_never_overwritten(tmp_path: Path) -> None:
-    seen: list[events.AnyEvent] = []
+    all_events: list[events.AnyEvent] = []
     agent = Agent(None, tools=tools())
-    result = await kept.start(tmp_path / "one.json", idea(*CALLS, output="†calls.1"), agent, show=seen.append)
+    result = await kept.start(tmp_path / "one.json", idea(*CALLS, output="†calls.1"), agent, show=all_events.append)
     assert result.output == 8
-    assert isinstance(seen[-1], events.RunFinished)
+    assert isinstance(all_events[-1], events.RunFinished)
     (summary,) = kept.listed(tmp_path)
     assert summary == kept.Summary(path=tmp_path / "one.json", state="finished", output=8)
     with pytest.raises(errors.IdeaError, match="already exists: use `actum resume` to continue it"):
@@ -73,11 +73,11 @@ async def test_a_kept_run_knows_what_all_of_it_has_cost_and_who_made_it_also_aft
     agent = Agent(models.Scripted(answers, usage=usage), tools=tools())
     await kept.start(path, idea(context=[{"type": "text", "text": "go"}]), agent, show=crash)
     await kept.resume(crashed, Agent(models.Scripted(answers[2:], usage=usage), tools=tools()))
-    for one in (path, crashed):
-        known = Idea.load(one).meta["run"]
+    for file in (path, crashed):
+        known = Idea.load(file).meta["run"]
         assert (known["usage"]["requests"], known["usage"]["usd"]) == (3, 1.5)
         assert known["makers"] == {"double": "code"}
-        assert inspection.account_of(Idea.load(one), one.name).usage.requests == 3
+        assert inspection.account_of(Idea.load(file), file.name).usage.requests == 3
 
 
 @pytest.mark.rule("L8")
@@ -96,9 +96,9 @@ async def test_decisions_are_made_on_a_run_that_waits_and_it_is_resumed(tmp_path
     async def hold(_call: Call, _tool: Tool, _context: Context) -> Any:
         return HOLD
 
-    made: list[int] = []
+    doubled: list[int] = []
     path = tmp_path / "one.json"
-    await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(made), approve=hold))
+    await kept.start(path, idea(*CALLS, output="†calls.1"), Agent(None, tools=tools(doubled), approve=hold))
     (waits,) = kept.waiting(path)
     assert (kept.listed(tmp_path)[0].state, kept.listed(tmp_path)[0].calls) == ("waiting", (waits,))
     with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '7\.7'; waiting: "):
@@ -106,9 +106,9 @@ async def test_decisions_are_made_on_a_run_that_waits_and_it_is_resumed(tmp_path
     with pytest.raises(errors.IdeaError, match="doesn't take that"):
         kept.approve(path, waits.of, parameters={"n": "x"})
     assert kept.approve(path, waits.of, parameters={"n": 5}) == [waits]
-    assert (kept.waiting(path), kept.listed(tmp_path)[0].state, made) == ([], "unfinished", [])
-    result = await kept.resume(path, lambda own: Agent(None, tools=tools(made)))
-    assert (result.output, made) == (20, [5, 10])
+    assert (kept.waiting(path), kept.listed(tmp_path)[0].state, doubled) == ([], "unfinished", [])
+    result = await kept.resume(path, lambda _: Agent(None, tools=tools(doubled)))
+    assert (result.output, doubled) == (20, [5, 10])
 
 
 @pytest.mark.rule("L6")
@@ -158,27 +158,27 @@ async def test_a_run_is_replayed_asked_about_compared_and_forked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("actum.app.loading.DEFAULT", tools())
-    one = await kept_run(tmp_path, "one.json", ANSWERS)
-    replay = await kept.replay(one)
-    assert (replay.is_same, replay.output, [asked.is_same for asked in replay.requests]) == (True, 2, [True, True])
-    (origin,) = inspection.why(one, "†state.a")
-    assert inspection.why(one, "state.a") == inspection.why(one, "$state.a") == (origin,)
+    first = await kept_run(tmp_path, "one.json", ANSWERS)
+    replay = await kept.replay(first)
+    assert (replay.is_same, replay.output, [request.is_same for request in replay.requests]) == (True, 2, [True, True])
+    (origin,) = inspection.why(first, "†state.a")
+    assert inspection.why(first, "state.a") == inspection.why(first, "$state.a") == (origin,)
     assert (origin.by, origin.value) == ("code", 2)
     same = await kept_run(tmp_path, "same.json", ANSWERS)
     changed = [{"calls": [{"_tool": "double", "n": 3, "_outputPath": "†state.a"}], "output": None}, ANSWERS[1]]
     other = await kept_run(tmp_path, "other.json", changed)
-    texts = [Idea.load(path).text for path in (one, same, other)]
+    texts = [Idea.load(path).text for path in (first, same, other)]
     alike, unlike = inspection.compare(texts[0], texts[1]), inspection.compare(texts[0], texts[2])
     assert isinstance(alike, inspection.Comparison)
     assert isinstance(unlike, inspection.Comparison)
     assert alike.is_same
     differing = [(row.left or row.right) for row in unlike.rows if not row.is_same]
     assert [entry.kind for entry in differing if entry] == ["call", "left", "request", "end"]
-    kept.fork(one, tmp_path / "fork.json", at=2, input={"mood": "glad"})
+    kept.fork(first, tmp_path / "fork.json", at=2, input={"mood": "glad"})
     forked = Idea.load(tmp_path / "fork.json")
     assert (forked.context.data["input"], forked.context.data["state"]) == ({"mood": "glad"}, {"a": 2})
     with pytest.raises(errors.IdeaError, match="made 2 requests: there is no request 3"):
-        kept.fork(one, tmp_path / "more.json", at=3)
+        kept.fork(first, tmp_path / "more.json", at=3)
 
 
 @pytest.mark.rule("X5")
@@ -190,7 +190,7 @@ async def test_a_replay_says_which_request_comes_out_otherwise(tmp_path: Path, m
     written["state"]["a"] = 3
     path.write_text(json.dumps(whole), encoding="utf-8")
     replay = await kept.replay(path)
-    assert ([asked.is_same for asked in replay.requests], replay.is_same_output) == ([True, False], False)
+    assert ([request.is_same for request in replay.requests], replay.is_same_output) == ([True, False], False)
 
 
 @pytest.mark.rule("X3")
@@ -203,27 +203,27 @@ def test_other_ideas_are_compared_by_what_a_change_breaks() -> None:
 
 @pytest.mark.rule("P4")
 def test_a_plan_has_a_price_before_it_runs() -> None:
-    own = tools()
-    own.register("ask", {"_delegate": "helper.json"})
-    own.register("judge", {"properties": {"_output": {}}})
+    registry = tools()
+    registry.register("ask", {"_delegate": "helper.json"})
+    registry.register("judge", {"properties": {"_output": {}}})
     calls = [*CALLS, {"_tool": "ask"}, {"_tool": "judge", "_output": None}, {"_tool": "nobody"}]
     context = idea(*calls).context
-    price = inspection.price(context, offered(context, own), Limits(calls=4))
+    price = inspection.price(context, offered(context, registry), Limits(calls=4))
     assert (price.calls, price.steps, price.requests, price.is_over_calls) == (5, 2, 2, True)
     assert price.makers == {"code": 2, "the delegate helper.json": 1, "model": 1, "nobody": 1}
 
 
 @pytest.mark.rule("D4", "S3")
 async def test_what_a_call_would_see_is_known_before_it_is_made() -> None:
-    own = tools()
-    own.register("help", {"_delegate": "Helper", "_scopes": ["state.part"]})
+    registry = tools()
+    registry.register("help", {"_delegate": "Helper", "_scopes": ["state.part"]})
     helper: Json = {"context": [{"type": "system", "message": "You help."}], "schema": {}}
-    agent = Agent(None, tools=own, delegates={"Helper": helper})
+    agent = Agent(None, tools=registry, delegates={"Helper": helper})
     context = Context([{"type": "state", "part": 7, "password": "x"}, {"type": "text", "text": "private"}])
-    found = await inspection.isolation(agent, context, "help")
-    assert (found.delegate, found.crossing) == ("Helper", ({"type": "state", "part": 7},))
-    assert found.own == ({"type": "system", "message": "You help."},)
-    assert found.hidden == (
+    isolation = await inspection.isolation(agent, context, "help")
+    assert (isolation.delegate, isolation.crossing) == ("Helper", ({"type": "state", "part": 7},))
+    assert isolation.own == ({"type": "system", "message": "You help."},)
+    assert isolation.hidden == (
         inspection.Hidden(kind="state", names=("password",)),
         inspection.Hidden(kind="text", count=1),
     )

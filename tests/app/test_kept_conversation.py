@@ -45,12 +45,12 @@ asyncio.run(main())
 """
 
 
-async def said(talk: kept.KeptConversation, words: str) -> str:
+async def answer_to(talk: kept.KeptConversation, words: str) -> str:
     return "".join([piece async for piece in talk.say(words)])
 
 
 def answering(*answers: Any, **more: Any) -> Agent:
-    return Agent(models.Scripted([{"calls": [], "output": None, **one} for one in answers]), **more)
+    return Agent(models.Scripted([{"calls": [], "output": None, **answer} for answer in answers]), **more)
 
 
 async def test_what_a_killed_process_had_done_is_there_and_not_done_again(tmp_path: Path) -> None:
@@ -58,26 +58,26 @@ async def test_what_a_killed_process_had_done_is_there_and_not_done_again(tmp_pa
         [sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
     )
     assert (killed.returncode, killed.stdout) == (-9, "Hello\n"), killed.stderr
-    made: list[str] = []
+    performed: list[str] = []
     tools = Tools()
 
     @tools.tool(effects="ordered")
     def pay(id: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """Pay."""
-        made.append(id)
+        performed.append(id)
         return id
 
     @tools.tool(effects="ordered")
     def tell(what: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """Tell."""
-        made.append(what)
+        performed.append(what)
         return f"told: {what}"
 
     async with kept.conversation(tmp_path / "talk.json", answering({"output": "Bye"}, tools=tools)) as talk:
         assert [event async for event in talk.stream()]
         assert talk.result is not None
-        assert (talk.result.output, made) == ("told: paid a", ["paid a"])
-        assert await said(talk, "thanks") == "Bye"
+        assert (talk.result.output, performed) == ("told: paid a", ["paid a"])
+        assert await answer_to(talk, "thanks") == "Bye"
     assert (tmp_path / "paid").read_text() == "a"
     kinds = [message["type"] for message in talk.context if message["type"] in ("user", "output")]
     assert kinds == ["user", "output", "user", "output", "user", "output"]
@@ -95,15 +95,15 @@ async def test_calls_wait_in_its_file_and_are_decided_on_between_turns(tmp_path:
     async def held(_call: Call, _tool: Tool, _context: Context) -> Reply:
         return HOLD
 
-    asked = {"calls": [{"_tool": "pay", "id": "a"}], "output": "Done: {†calls.0}"}
-    agent = answering(asked, {"output": "two"}, {"output": "three"}, tools=tools, approve=held)
+    payment = {"calls": [{"_tool": "pay", "id": "a"}], "output": "Done: {†calls.0}"}
+    agent = answering(payment, {"output": "two"}, {"output": "three"}, tools=tools, approve=held)
     async with kept.conversation(path, agent) as talk:
-        assert await said(talk, "pay") == ""
+        assert await answer_to(talk, "pay") == ""
     async with kept.conversation(path, agent) as talk:
-        assert await said(talk, "and?") == "two"
+        assert await answer_to(talk, "and?") == "two"
     kept.approve(path, "0.0")
     async with kept.conversation(path, agent) as talk:
-        assert await said(talk, "now?") == "three"
+        assert await answer_to(talk, "now?") == "three"
     outputs = [message["output"] for message in talk.context if message["type"] == "output"]
     assert outputs == ["two", "Done: paid a", "three"]
     (summary,) = kept.listed(tmp_path)

@@ -48,9 +48,9 @@ async def test_a_kept_run_that_ended_asks_nobody_and_makes_nothing_when_it_is_re
 @pytest.mark.rule("C9")
 async def test_a_fork_makes_the_calls_it_takes_over_under_keys_of_its_own(tmp_path: Path) -> None:
     path, other, handed = tmp_path / "run.json", tmp_path / "fork.json", list[str]()
-    said = [answer({"_tool": "pay"}, {"_tool": "nope"}), answer(output=None), answer(output=None)]
+    answers = [answer({"_tool": "pay"}, {"_tool": "nope"}), answer(output=None), answer(output=None)]
     with KeptRun.begin(path, Idea(context=Context("go")), Context("go")) as run:
-        await run.carry_on(Agent(models.Scripted(said), tools=paying(handed), approve=hold))
+        await run.carry_on(Agent(models.Scripted(answers), tools=paying(handed), approve=hold))
     kept.fork(path, other, at=2)
     for file in (path, other):
         kept.approve(file)
@@ -63,8 +63,8 @@ async def test_a_fork_makes_the_calls_it_takes_over_under_keys_of_its_own(tmp_pa
 @pytest.mark.rule("M4", "L6")
 async def test_a_call_that_waits_can_be_decided_on_behind_later_turns(tmp_path: Path) -> None:
     path, handed = tmp_path / "talk.json", list[str]()
-    said = [answer({"_tool": "pay"}, output="Done: {†calls.0}"), answer(output="two"), answer(output="three")]
-    agent = Agent(models.Scripted(said), tools=paying(handed), approve=hold)
+    answers = [answer({"_tool": "pay"}, output="Done: {†calls.0}"), answer(output="two"), answer(output="three")]
+    agent = Agent(models.Scripted(answers), tools=paying(handed), approve=hold)
     await kept.start(path, Idea(context=Context("a")), agent)
     for words, output in (("b", "two"), ("c", "three")):
         with KeptRun.open(path) as run:
@@ -72,7 +72,7 @@ async def test_a_call_that_waits_can_be_decided_on_behind_later_turns(tmp_path: 
         result = await kept.resume(path, agent)
         assert (result.output, result.waiting) == (output, ["approval 0.0"])
     (summary,) = kept.listed(tmp_path)
-    assert (summary.state, [one.of for one in summary.calls]) == ("waiting", ["0.0"])
+    assert (summary.state, [call.of for call in summary.calls]) == ("waiting", ["0.0"])
     kept.approve(path, "0.0")
     assert (await kept.resume(path, agent)).output == "Done: paid"
     (summary,) = kept.listed(tmp_path)

@@ -37,19 +37,19 @@ OUTPUT = {"ten": 20, "all": [5, 7], "said": "asked"}
 
 
 def tools() -> Tools:
-    own = Tools()
+    registry = Tools()
 
-    @own.activity("take")
+    @registry.activity("take")
     async def take(n: int) -> int:
         return n
 
     assert callable(take)
-    return own
+    return registry
 
 
 def scripted(answers: list[Json], approve: Any = None) -> Agent:
     asker: Json = {"context": [{"type": "plan", "plan": [], "output": "asked"}], "schema": {}}
-    model = models.Scripted([json.loads(json.dumps(one)) for one in answers])
+    model = models.Scripted([json.loads(json.dumps(answer)) for answer in answers])
     return Agent(model, tools=tools(), delegates={"asker": asker}, approve=approve)
 
 
@@ -68,19 +68,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_a_run_with_all_of_them_is_replayed_byte_for_byte(here: Path) -> None:
     replay = await kept.replay(await ran(here, "one.json"))
     assert (replay.error, replay.output) == (None, OUTPUT)
-    assert [one.is_same for one in replay.requests] == [True] * 3
+    assert [request.is_same for request in replay.requests] == [True] * 3
     assert replay.is_same
 
 
 async def test_a_fork_keeps_the_numbers_of_results_and_goes_on_from_them(here: Path) -> None:
-    one = await ran(here, "one.json")
-    kept.fork(one, here / "fork.json", at=3)
+    first = await ran(here, "one.json")
+    kept.fork(first, here / "fork.json", at=3)
     result = await kept.resume(here / "fork.json", scripted(ANSWERS[2:]))
     assert result.output == OUTPUT
     assert (await kept.replay(here / "fork.json")).is_same
-    makers = [Idea.load(path).meta["run"]["makers"] for path in (one, here / "fork.json")]
+    makers = [Idea.load(path).meta["run"]["makers"] for path in (first, here / "fork.json")]
     assert makers[0] == makers[1] != {}
-    kept.fork(one, here / "early.json", at=1, input={"all": [9]})
+    kept.fork(first, here / "early.json", at=1, input={"all": [9]})
     assert (await kept.resume(here / "early.json", scripted(ANSWERS))).output == {
         "ten": 10,
         "all": [9],
@@ -109,25 +109,25 @@ def test_replay_diff_and_why_tell_of_values_skips_expressions_and_filters(
 ) -> None:
     asyncio.run(ran(here, "one.json"))
     assert run_command(["why", "one.json"]) == 0
-    said = capsys.readouterr().out
-    assert "  · all: {[n for n in †results.2 if n]} read †results.2" in said
-    assert "  · kept 2 of 3: " in said
-    assert "call 0.1 = 20  by code, message" in said
-    assert "  · _value: {†calls.0 * 10} read †calls.0" in said
-    assert "  · n: {len([n for n in †input.all if n > 4])} read †input.all" in said
+    printed = capsys.readouterr().out
+    assert "  · all: {[n for n in †results.2 if n]} read †results.2" in printed
+    assert "  · kept 2 of 3: " in printed
+    assert "call 0.1 = 20  by code, message" in printed
+    assert "  · _value: {†calls.0 * 10} read †calls.0" in printed
+    assert "  · n: {len([n for n in †input.all if n > 4])} read †input.all" in printed
     assert run_command(["diff", "one.json", "one.json"]) == 0
     assert "data _value: 20" in capsys.readouterr().out
     assert run_command(["replay", "one.json"]) == 0
-    said = capsys.readouterr().out
-    assert "  result    skipped  of take" in said
-    assert "  result    20  of _value" in said
+    printed = capsys.readouterr().out
+    assert "  result    skipped  of take" in printed
+    assert "  result    20  of _value" in printed
 
 
 async def test_a_call_that_waits_is_listed_with_its_condition_and_what_it_was_made_of(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def hold(made: Any, *_: Any) -> Any:
-        return HOLD if "_when" in made else True
+    async def hold(call: Any, *_: Any) -> Any:
+        return HOLD if "_when" in call else True
 
     answers: list[Json] = json.loads(json.dumps(ANSWERS[:1]))
     answers[0]["calls"][3]["_when"] = "{†calls.0 > 1}"
@@ -145,7 +145,7 @@ async def test_a_call_that_waits_is_listed_with_its_condition_and_what_it_was_ma
     ]
     assert await asyncio.to_thread(run_command, ["waiting", "one.json", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [one["from"] for one in listed] == [{"n": "†calls.1"}, {"n": "{†each + 1}"}]
+    assert [call["from"] for call in listed] == [{"n": "†calls.1"}, {"n": "{†each + 1}"}]
     kept.approve(here / "one.json", "0.3")
     kept.approve(here / "one.json", "0.4.0", parameters={"n": 8})
     assert (await kept.resume(here / "one.json", scripted([]))).output == [20, [8]]

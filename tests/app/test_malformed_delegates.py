@@ -40,6 +40,6 @@ async def test_a_malformed_delegate_of_code_is_told_by_its_name(case: str) -> No
 @pytest.mark.parametrize("case", BAD)
 async def test_a_malformed_file_is_told_by_its_path_and_its_tool(tmp_path: Path, case: str) -> None:
     (tmp_path / "helper.json").write_text(json.dumps({"schema": {}, **BAD[case]}), encoding="utf-8")
-    told = await failure("helper.json", Agent(None, tools=Tools(), roots=[tmp_path]))
-    assert "helper.json" in told
-    assert ("inner" in told) == ("tool" in case)
+    message = await failure("helper.json", Agent(None, tools=Tools(), roots=[tmp_path]))
+    assert "helper.json" in message
+    assert ("inner" in message) == ("tool" in case)

@@ -27,26 +27,28 @@ async def test_a_plan_without_an_output_still_has_null(plan: list[Json]) -> None
     assert (await Agent(None, tools=Tools()).run(context)).output is None
 
 
-@pytest.mark.parametrize(("parts", "code", "said"), [({}, 2, "no model to ask and no plan"), ({"solution": []}, 0, "")])
+@pytest.mark.parametrize(
+    ("parts", "code", "message"), [({}, 2, "no model to ask and no plan"), ({"solution": []}, 0, "")]
+)
 def test_the_command_line_exits_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], parts: Json, code: int, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], parts: Json, code: int, message: str
 ) -> None:
     path = tmp_path / "idea.json"
     path.write_text(json.dumps({"context": [TEXT], "schema": {}, **parts}), encoding="utf-8")
     assert run_command(["run", str(path), "-q"]) == code
     captured = capsys.readouterr()
-    assert (captured.out, said in captured.err) == ("null\n" if code == 0 else "", True)
+    assert (captured.out, message in captured.err) == ("null\n" if code == 0 else "", True)
 
 
 @pytest.mark.rule("X1")
 async def test_a_solution_may_be_the_list_of_its_calls(tmp_path: Path) -> None:
     tools = Tools()
-    made: list[int] = []
+    noted: list[int] = []
 
     @tools.tool
     async def note(n: int) -> None:
         """Note a number."""
-        made.append(n)
+        noted.append(n)
 
     assert callable(note)
     path = tmp_path / "idea.json"
@@ -55,7 +57,7 @@ async def test_a_solution_may_be_the_list_of_its_calls(tmp_path: Path) -> None:
     idea = Idea.load(path)
     assert idea.solution == {"calls": calls}
     await idea.run(Agent(None, tools=tools))
-    assert sorted(made) == [1, 2]
+    assert sorted(noted) == [1, 2]
     path.write_text(json.dumps({"context": [], "solution": 5}), encoding="utf-8")
     with pytest.raises(errors.IdeaError, match="'solution' must be an answer, or the list of its calls"):
         Idea.load(path)

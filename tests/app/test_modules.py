@@ -34,15 +34,15 @@ def nothing_is_left() -> Iterator[None]:
 
 
 @pytest.fixture
-def own() -> str:
+def unique() -> str:
     """Part of a name that no other test has: modules stay loaded."""
     return f"t{uuid.uuid4().hex[:8]}"
 
 
 def shop(folder: Path, name: str, tool: str, code: str = CODE) -> Path:
     """An Idea with a module of its own, whose plan calls one tool."""
-    (own := folder / f"{name}-{tool}").mkdir()
-    (own / "act.py").write_text(code.format(tool=tool, name=name), encoding="utf-8")
+    (home := folder / f"{name}-{tool}").mkdir()
+    (home / "act.py").write_text(code.format(tool=tool, name=name), encoding="utf-8")
     plan = {"calls": [{"_tool": tool, "of": "tea"}], "output": "†calls.0"}
     whole: dict[str, Any] = {
         "context": [],
@@ -50,7 +50,7 @@ def shop(folder: Path, name: str, tool: str, code: str = CODE) -> Path:
         "solution": plan,
         "config": {"activities": ["act.py"]},
     }
-    (path := own / "idea.json").write_text(json.dumps(whole), encoding="utf-8")
+    (path := home / "idea.json").write_text(json.dumps(whole), encoding="utf-8")
     return path
 
 
@@ -58,8 +58,8 @@ async def run(path: Path) -> str:
     return str((await Idea.load(path).run(Agent(None, roots=[path.parent]))).output)
 
 
-async def test_tools_of_one_name_are_each_ideas_own_in_any_order(tmp_path: Path, own: str) -> None:
-    a, b = (shop(tmp_path, name, own) for name in "ab")
+async def test_tools_of_one_name_are_each_ideas_own_in_any_order(tmp_path: Path, unique: str) -> None:
+    a, b = (shop(tmp_path, name, unique) for name in "ab")
     assert [await run(path) for path in (a, b, a, b, b, a)] == [f"tea by {name}" for name in "ababba"]
     for path, name in ((a, "a"), (b, "b"), (a, "a")):
         result = await ready(Idea.load(path), str(path)).agent().run(Idea.load(path).without_model())
@@ -69,47 +69,47 @@ async def test_tools_of_one_name_are_each_ideas_own_in_any_order(tmp_path: Path,
         assert result.output == f"tea by {name}"
 
 
-async def test_an_idea_is_offered_nothing_that_another_has_brought(tmp_path: Path, own: str) -> None:
-    a, b = shop(tmp_path, "a", f"{own}a"), shop(tmp_path, "b", f"{own}b")
+async def test_an_idea_is_offered_nothing_that_another_has_brought(tmp_path: Path, unique: str) -> None:
+    a, b = shop(tmp_path, "a", f"{unique}a"), shop(tmp_path, "b", f"{unique}b")
     await run(a)
     await run(b)
-    for path, tools in ((a, {f"{own}a"}), (b, {f"{own}b"})):
+    for path, tools in ((a, {f"{unique}a"}), (b, {f"{unique}b"})):
         idea = Idea.load(path)
         for agent in (fitted(Agent(None, roots=[path.parent]), idea), ready(idea, str(path)).agent()):
-            assert {tool.name for tool in agent.tools if own in tool.name} == tools
+            assert {tool.name for tool in agent.tools if unique in tool.name} == tools
     with pytest.raises(errors.UnknownTool):
-        await actum.tools({"_tool": f"{own}a", "of": "tea"})
+        await actum.tools({"_tool": f"{unique}a", "of": "tea"})
 
 
-async def test_what_its_user_has_registered_wins(tmp_path: Path, own: str) -> None:
-    path = shop(tmp_path, "a", own)
+async def test_what_its_user_has_registered_wins(tmp_path: Path, unique: str) -> None:
+    path = shop(tmp_path, "a", unique)
     mine = Tools()
 
-    @mine.tool(name=own)
+    @mine.tool(name=unique)
     def ours(of: str) -> str:
         """Say whose it is."""
         return f"{of} by us"
 
-    assert ours.name == own
+    assert ours.name == unique
     assert (await Idea.load(path).run(Agent(None, tools=mine, roots=[path.parent]))).output == "tea by us"
     assert await run(path) == "tea by a"
 
 
 async def test_modules_that_a_module_imports_are_loaded_once_and_for_all(
-    tmp_path: Path, own: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    (tmp_path / f"{own}_shared.py").write_text(CODE.format(tool=f"{own}_both", name="both"), encoding="utf-8")
-    code = f"import {own}_shared\n{CODE}"
-    a, b = (shop(tmp_path, name, own, code) for name in "ab")
+    (tmp_path / f"{unique}_shared.py").write_text(CODE.format(tool=f"{unique}_both", name="both"), encoding="utf-8")
+    code = f"import {unique}_shared\n{CODE}"
+    a, b = (shop(tmp_path, name, unique, code) for name in "ab")
     try:
         assert [await run(path) for path in (a, b, a)] == [f"tea by {name}" for name in "aba"]
-        assert await actum.tools({"_tool": f"{own}_both", "of": "tea"}) == "tea by both"
+        assert await actum.tools({"_tool": f"{unique}_both", "of": "tea"}) == "tea by both"
     finally:
-        actum.tools.withdraw([f"{own}_both"])
+        actum.tools.withdraw([f"{unique}_both"])
 
 
-async def test_a_module_that_fails_leaves_nothing(tmp_path: Path, own: str) -> None:
-    path = shop(tmp_path, "a", own, CODE + "\nraise ValueError('no')\n")
+async def test_a_module_that_fails_leaves_nothing(tmp_path: Path, unique: str) -> None:
+    path = shop(tmp_path, "a", unique, CODE + "\nraise ValueError('no')\n")
     with pytest.raises(errors.IdeaError, match="can't be imported"):
         await run(path)

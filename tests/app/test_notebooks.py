@@ -39,11 +39,11 @@ class Elements(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
-def drawn(shown: Any) -> str:
-    bundle = shown._repr_mimebundle_()
+def drawn(view: Any) -> str:
+    bundle = view._repr_mimebundle_()
     html = bundle["text/html"]
     assert isinstance(html, str)
-    assert sum(len(one.encode()) for one in bundle.values()) <= 50_000
+    assert sum(len(part.encode()) for part in bundle.values()) <= 50_000
     elements = Elements()
     elements.feed(html)
     assert not elements.names & {"script", "img", "iframe", "object", "link", "a"}

@@ -94,8 +94,8 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 
 @pytest.mark.parametrize("name", SLIPS)
 def test_a_slip_says_what_was_meant(name: str) -> None:
-    slip, kind, said = SLIPS[name]
-    with pytest.raises(kind, match=said):
+    slip, kind, message = SLIPS[name]
+    with pytest.raises(kind, match=message):
         slip()
 
 
@@ -106,31 +106,31 @@ async def test_what_is_no_context_asks_nobody(given: Any) -> None:
 
 
 async def test_a_text_among_messages_is_the_users() -> None:
-    said = {"type": "text", "text": "go"}
+    text = {"type": "text", "text": "go"}
     system = {"type": "system", "message": "Be brief."}
     model = Scripted([{"output": 1, "calls": []}], repeat_last=True)
-    of = Agent(model, tools=Tools())
-    await of.run([system, "go"])
-    await Idea(context=[system, "go"], schema={}).run(of)
-    await Idea(context="go", schema={}).run(of)
-    await of.run(Context([system]).extended(["go"]))
-    talk = of.conversation([system, "go"], schema=int)
+    agent = Agent(model, tools=Tools())
+    await agent.run([system, "go"])
+    await Idea(context=[system, "go"], schema={}).run(agent)
+    await Idea(context="go", schema={}).run(agent)
+    await agent.run(Context([system]).extended(["go"]))
+    talk = agent.conversation([system, "go"], schema=int)
     async with talk.stream(["go"]) as turn:
         assert [event async for event in turn]
     assert {request.messages[-1]["content"] for request in model.requests} == {"go"}
-    assert [*Context([system, "go"])] == [*Idea(context=[system, "go"]).context] == [system, said]
+    assert [*Context([system, "go"])] == [*Idea(context=[system, "go"]).context] == [system, text]
     with pytest.raises(errors.IdeaError, match="a message must be an object") as caught:
         Idea.read('{"context": ["go"]}', "idea.json")
     assert caught.value.index == 0
 
 
 def test_an_idea_is_made_of_what_a_run_is_given() -> None:
-    made: Any = Idea
+    make_idea: Any = Idea
     for wrong in (5, [5], [{"type": "sytem"}]):
         with pytest.raises(errors.MessageError):
-            made(context=wrong)
+            make_idea(context=wrong)
     with pytest.raises(errors.IdeaError, match="'config' is an object"):
-        made(context="go", config=Limits())
+        make_idea(context="go", config=Limits())
 
 
 @pytest.mark.parametrize("given", [5, [1], "x", []])
@@ -167,7 +167,7 @@ def test_a_token_that_keeps_no_secret_says_how_one_is_made(token: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Config(retires=3), "Config has no 'retires'; did you mean 'retries'"),  # type: ignore[call-arg]
         (lambda: Config(toolBudget=3), "did you mean 'tool_budget'"),  # type: ignore[call-arg]
@@ -179,8 +179,8 @@ def test_a_token_that_keeps_no_secret_says_how_one_is_made(token: Any) -> None:
         (lambda: Agent(None, deps=cast("Any", 3)), "names the type of what runs are given"),
     ],
 )
-def test_a_field_that_there_is_not_names_the_near_one(make: Callable[[], Any], said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+def test_a_field_that_there_is_not_names_the_near_one(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         make()
     with pytest.raises(errors.IdeaError, match="'config' has no 'retires'; did you mean 'retries'"):
         asyncio.run(Idea(context="go", config={"retires": 1}).run(agent()))
@@ -197,7 +197,7 @@ def price(x: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         ("efects", "did you mean 'effects'"),
         ("timout", "did you mean 'timeout'"),
@@ -207,9 +207,9 @@ def price(x: int) -> int:
         ("zzz", "it has _tool, _activity, .*effects, timeout"),
     ],
 )
-def test_an_option_that_there_is_not_is_a_type_error_with_the_near_one(option: str, said: str) -> None:
+def test_an_option_that_there_is_not_is_a_type_error_with_the_near_one(option: str, message: str) -> None:
     tools: Any = Tools()
-    with pytest.raises(TypeError, match=f"no option '{option}'; {said}"):
+    with pytest.raises(TypeError, match=f"no option '{option}'; {message}"):
         tools.tool(**{option: "none"})
     with pytest.raises(errors.SchemaError, match="'_efects' is not a meta-property; did you mean '_effects'"):
         tools.tool(_efects="none")(pay)
@@ -229,22 +229,22 @@ async def test_a_second_tool_of_one_name_is_refused_and_replaces_it_where_that_i
     for register in registering:
         with pytest.raises(errors.SchemaError, match=r"tool 'pay': .* is registered already.*replace=True"):
             register(False)
-        assert (found := tools.find("pay")) is not None
-        assert found.effects == "ordered"
+        assert (tool := tools.find("pay")) is not None
+        assert tool.effects == "ordered"
         assert await tools({"_tool": "pay", "x": 2}) == 2
     for register, effects in zip(registering, ("none", "none", "some"), strict=True):
         register(True)
-        assert (found := tools.find("pay")) is not None
-        assert found.effects == effects
+        assert (tool := tools.find("pay")) is not None
+        assert tool.effects == effects
         assert await tools({"_tool": "pay", "x": 2}) == -2
 
 
 def test_the_same_is_registered_as_often_as_one_likes() -> None:
     tools, schema = Tools(), {"properties": {"x": {"type": "integer"}}}
     for _ in range(2):
-        made = tools.tool(pay)
+        tool = tools.tool(pay)
         tools.tool(name="other")(pay)
-        tools.tool(made)
+        tools.tool(tool)
         tools.register("latent", schema)
         tools.activity("latent", pay)
     assert [tool.name for tool in tools] == ["pay", "other", "latent"]
@@ -358,11 +358,11 @@ MISTAKEN: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", MISTAKEN)
 def test_a_function_whose_parameters_no_call_could_fill_is_no_tool(name: str) -> None:
-    function, said = MISTAKEN[name]
-    with pytest.raises(errors.SchemaError, match=said):
+    function, message = MISTAKEN[name]
+    with pytest.raises(errors.SchemaError, match=message):
         Tools().tool(function)
     if name in {"method", "args", "position", "builtin"}:
-        with pytest.raises(errors.SchemaError, match=said):
+        with pytest.raises(errors.SchemaError, match=message):
             Tools().activity("one", function)
 
 
@@ -372,23 +372,23 @@ async def test_what_stands_in_for_a_method_is_the_one_of_an_object() -> None:
     tools.tool(Desk.open)
     tools.activity("all", unwrapped)
     tools.register("all", {"properties": {"x": {}, "_output": {}}})
-    assert await tools.all([{"_tool": one, "x": 2} for one in ("look", "open", "all")]) == [2, 2, 2]
+    assert await tools.all([{"_tool": name, "x": 2} for name in ("look", "open", "all")]) == [2, 2, 2]
     with pytest.raises(errors.SchemaError, match="is registered already"):
         tools.tool(Desk().look)  # of another object
-    one = Desk()
-    tools.tool(replace=True)(one.look)
-    tools.tool(one.look)
+    desk = Desk()
+    tools.tool(replace=True)(desk.look)
+    tools.tool(desk.look)
 
 
 async def test_tools_are_a_list_of_functions_too() -> None:
-    made = Tools().tool(effects="ordered", name="sent")(pay)
+    sent = Tools().tool(effects="ordered", name="sent")(pay)
     idea = Idea(context=Context("go"), schema={"type": "integer"})
-    of: Any = Agent(None, tools=[price, made, pay, idea.as_tool("asked")])
-    assert {tool.name: tool.effects for tool in of.tools} == {
+    agent: Any = Agent(None, tools=[price, sent, pay, idea.as_tool("asked")])
+    assert {tool.name: tool.effects for tool in agent.tools} == {
         "price": "some", "sent": "ordered", "pay": "some", "asked": "some"
     }  # fmt: skip
     plan = [{"type": "plan", "plan": [{"_tool": "sent", "x": 2}], "output": "†calls.0"}]
-    assert (await of.run(plan, int)).output == 2
+    assert (await agent.run(plan, int)).output == 2
     given: Any
     for given in (pay, "pay", {"pay": pay}, ["pay"], [5], 5):
         with pytest.raises(errors.SchemaError, match="tools"):
@@ -405,7 +405,7 @@ def test_an_interface_is_no_function() -> None:
 
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ("approve", None),
         (" Approve ", None),
@@ -420,7 +420,7 @@ def test_an_interface_is_no_function() -> None:
         (1, "the approver failed: it returned a int"),
     ],
 )
-async def test_what_an_approver_says_is_never_taken_for_the_opposite(reply: Any, said: str | None) -> None:
+async def test_what_an_approver_says_is_never_taken_for_the_opposite(reply: Any, message: str | None) -> None:
     tools, paid = Tools(), list[int]()
 
     @tools.tool(name="pay")
@@ -434,12 +434,12 @@ async def test_what_an_approver_says_is_never_taken_for_the_opposite(reply: Any,
         return reply
 
     making = tools({"_tool": "pay", "x": 2}, approve=decide)
-    if said is None:
+    if message is None:
         assert await making == 2
     else:
-        with pytest.raises(errors.ApprovalDenied, match=said):
+        with pytest.raises(errors.ApprovalDenied, match=message):
             await making
-    assert paid == ([2] if said is None else [])
+    assert paid == ([2] if message is None else [])
 
 
 @pytest.mark.rule("L6")
@@ -472,9 +472,9 @@ async def test_a_context_that_was_kept_as_json_is_decided_on_as_it_is() -> None:
         return HOLD
 
     plan = [{"type": "plan", "plan": [{"_tool": "pay", "x": 2}], "output": "†calls.0"}]
-    of = Agent(None, tools=[pay], approve=wait)
-    held = json.loads(json.dumps((await of.run(plan, int)).context.messages))
-    assert (await of.run(approvals.decided(held, "0.0", "approve"), int)).output == 2
+    agent = Agent(None, tools=[pay], approve=wait)
+    held = json.loads(json.dumps((await agent.run(plan, int)).context.messages))
+    assert (await agent.run(approvals.decided(held, "0.0", "approve"), int)).output == 2
 
 
 def test_an_idea_is_saved_with_the_schema_of_its_type(tmp_path: Path) -> None:
@@ -483,7 +483,7 @@ def test_an_idea_is_saved_with_the_schema_of_its_type(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("named", "message"),
     [
         ("tool", "Agent has no 'tool'; did you mean 'tools'?"),
         ("deps_type", "did you mean 'deps'?"),
@@ -491,15 +491,15 @@ def test_an_idea_is_saved_with_the_schema_of_its_type(tmp_path: Path) -> None:
         ("output_type", "give the type to run(context, type)"),
     ],
 )
-def test_an_option_of_another_library_says_what_stands_for_it_here(named: str, said: str) -> None:
+def test_an_option_of_another_library_says_what_stands_for_it_here(named: str, message: str) -> None:
     given: dict[str, Any] = {named: None}
-    with pytest.raises(TypeError, match=re.escape(said)):
+    with pytest.raises(TypeError, match=re.escape(message)):
         Agent(None, **given)
     assert [*signature(Agent).parameters][:3] == ["model", "tools", "config"]
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("named", "message"),
     [
         ("tool", "Agent has no 'tool'; write `@tools.tool`"),
         ("run_stream", "agent.stream(…) gives events"),
@@ -508,8 +508,8 @@ def test_an_option_of_another_library_says_what_stands_for_it_here(named: str, s
         ("run_synk", "did you mean 'run_sync'"),
     ],
 )
-def test_a_method_of_another_library_says_what_stands_for_it_here(named: str, said: str) -> None:
-    with pytest.raises(AttributeError, match=re.escape(said)):
+def test_a_method_of_another_library_says_what_stands_for_it_here(named: str, message: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(message)):
         getattr(agent(), named)
     assert not hasattr(agent(), "__setstate__")
 

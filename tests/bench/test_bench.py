@@ -31,7 +31,7 @@ from bench.timeline import Strip, lanes, timeline
 from actum.schema.json import JsonObject as Json
 from bench import first_instruction, report
 
-every_scenario = pytest.mark.parametrize("scenario", ALL, ids=lambda one: one.name)
+every_scenario = pytest.mark.parametrize("scenario", ALL, ids=lambda scenario: scenario.name)
 
 
 async def once(scenario: Scenario, variant: str, latency: Latency = NONE) -> tuple[Any, list[Any], Task]:
@@ -88,8 +88,8 @@ async def _ran(scenario: Scenario) -> Any:
 def test_the_limit_is_the_shortest_of_the_ways_and_each_is_at_least_what_must_be_said(scenario: Scenario) -> None:
     ways = [way(scenario, REALISTIC) for way in (one_answer, in_rounds, in_code)]
     assert limit(scenario, REALISTIC) == min(ways)
-    said = REALISTIC.answer(tokens(compact(derived(scenario).output)))
-    assert all(way >= said - REALISTIC.token for way in ways)
+    answer_seconds = REALISTIC.answer(tokens(compact(derived(scenario).output)))
+    assert all(way >= answer_seconds - REALISTIC.token for way in ways)
     assert limit(scenario, NONE) <= scenario.seconds * len(derived(scenario).rounds)
 
 
@@ -100,7 +100,7 @@ def test_a_call_is_closed_by_the_token_that_holds_its_brace(scenario: Scenario) 
     assert "".join(cut) == text
     for number, closing in enumerate(closings(text)):
         before, up_to = "".join(cut[:closing]), "".join(cut[: closing + 1])
-        opened = [one["_tool"] for one in plan(scenario)["calls"]][: number + 1]
+        opened = [call["_tool"] for call in plan(scenario)["calls"]][: number + 1]
         assert before.count('"_tool"') <= len(opened) <= up_to.count('"_tool"')
         assert "}" in cut[closing]
 
@@ -130,8 +130,8 @@ async def test_the_server_speaks_the_wire_that_openais_sdk_reads(stream: bool) -
     tool: Json = {"type": "function", "function": {"name": "forecast", "parameters": {}}}
     async with Server().running() as server:
         client = openai.AsyncOpenAI(base_url=f"{server.url}/sdk/{scenario.name}/v1", api_key="x")
-        asked: Json = {"model": "m", "messages": [{"role": "user", "content": scenario.job}], "tools": [tool]}
-        answer = await client.chat.completions.create(**asked, stream=stream)
+        request: Json = {"model": "m", "messages": [{"role": "user", "content": scenario.job}], "tools": [tool]}
+        answer = await client.chat.completions.create(**request, stream=stream)
         if stream:
             calls: dict[int, str] = {}
             async for chunk in answer:
@@ -142,20 +142,20 @@ async def test_the_server_speaks_the_wire_that_openais_sdk_reads(stream: bool) -
         else:
             arguments = [call.function.arguments for call in answer.choices[0].message.tool_calls]
         await client.close()
-    assert [json.loads(one) for one in arguments] == [parameters for _, parameters in derived(scenario).rounds[0]]
+    assert [json.loads(text) for text in arguments] == [parameters for _, parameters in derived(scenario).rounds[0]]
 
 
 def test_the_first_instruction_is_told_from_the_token_with_the_brace() -> None:
-    said = {(1, "Oslo"): 1.0, (1, "Rome"): 2.0, (2, "Oslo"): 3.0}
-    assert delays({(1, "Rome"): 2.5, (1, "Oslo"): 1.25}, said) == [0.25, 0.5]
+    closed_at = {(1, "Oslo"): 1.0, (1, "Rome"): 2.0, (2, "Oslo"): 3.0}
+    assert delays({(1, "Rome"): 2.5, (1, "Oslo"): 1.25}, closed_at) == [0.25, 0.5]
     assert [quantile([1.0, 2.0, 3.0, 4.0], share) for share in (0.5, 0.99)] == [3.0, 4.0]
 
 
 @pytest.mark.parametrize("way", first_instruction.WAYS)
 def test_every_call_of_every_stream_begins_by_the_clock_of_a_core_of_its_own(way: str) -> None:
-    found = first_instruction.late(way, users=2, token=0.02)
-    assert len(found) == 2 * 2 * 8  # two users, whose first and last runs don't count, and eight calls in each
-    assert 0 <= found[0] <= found[-1] < 0.3  # none waits for the next token of its answer
+    lags = first_instruction.late(way, users=2, token=0.02)
+    assert len(lags) == 2 * 2 * 8  # two users, whose first and last runs don't count, and eight calls in each
+    assert 0 <= lags[0] <= lags[-1] < 0.3  # none waits for the next token of its answer
 
 
 def test_of_what_was_taken_several_times_each_number_is_the_median() -> None:
@@ -196,10 +196,10 @@ def test_a_goal_is_judged_by_what_was_measured(results: report.Results) -> None:
         systems["actum"]["cpu"]["median"] = 0.0
         systems["actum"]["wall"]["median"] = best["limits"][name]
     best["scheduling"]["ratio"] = best["core"]["import"] = 0.0
-    for one in best["first"].values():
-        one["actum"]["p99"] = 0.001
-    for one in best["scheduling"]["growth"].values():
-        one["ratio"] = 10.0
+    for ways in best["first"].values():
+        ways["actum"]["p99"] = 0.001
+    for growth in best["scheduling"]["growth"].values():
+        growth["ratio"] = 10.0
     assert all(goal.is_met for goal in report.goals(best) if "token" not in goal.promise)
 
 
@@ -212,10 +212,10 @@ def test_a_report_is_made_of_what_was_measured_until_it_was_cut(results: report.
     missing = {*PARTS[count:], *(WITH_FIGURES if "figures" in PARTS[count:] else ())}
     cut = {key: value for key, value in results.items() if key not in missing}
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    made = report.tables(cut)
-    assert "*Not measured.*" in report.filled(page, made)
+    tables = report.tables(cut)
+    assert "*Not measured.*" in report.filled(page, tables)
     whole = report.tables(results)
-    assert {name for name, text in made.items() if text == whole[name]} >= set(PARTS[:count]) & whole.keys()
+    assert {name for name, text in tables.items() if text == whole[name]} >= set(PARTS[:count]) & whole.keys()
     for drawn in report.charts(cut).values():
         ET.fromstring(drawn)
 
@@ -245,7 +245,7 @@ def test_what_was_measured_is_kept_when_it_is_cut(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--quick"], r"make the environments first: python -m bench\.environments actum-core"),
         (["--systems", "actum,actun"], "there is no 'actun'; there are actum, "),
@@ -254,13 +254,13 @@ def test_what_was_measured_is_kept_when_it_is_cut(
     ],
 )
 def test_what_is_missing_is_said_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], said: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     def only_ours(name: str) -> Path | None:
         return Path("python") if name == "actum" else None
 
     monkeypatch.setattr(command, "python_of", only_ours)
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=message):
         measuring(monkeypatch, tmp_path, *arguments)
 
 
@@ -273,8 +273,8 @@ def test_pictures_are_well_formed_whatever_is_written_in_them() -> None:
     name = '<&"> \u202e'
     drawn = chart(name, [Panel(title=name, bars=[Bar(name=name, value=0.0, is_ours=True)], limit=1.0)], str, name)
     strip = Strip(name=name, total=1.0, requests=[(0.0, 0.1, 0.9)], calls=[(name, 0.2, 0.4), (name, 0.3, 0.5)])
-    for one in (drawn, timeline(name, [strip], 0.5, name)):
-        root = ET.fromstring(one)
+    for picture in (drawn, timeline(name, [strip], 0.5, name)):
+        root = ET.fromstring(picture)
         assert name in "".join(root.itertext())
 
 

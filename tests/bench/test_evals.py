@@ -17,9 +17,9 @@ def test_lines_are_those_without_blank_ones_comments_and_docstrings(tmp_path: Pa
         '"""What it is.\n\nMore.\n"""\n\n# why\nA = """x\ny"""\n\n\ndef f() -> None:\n    """Doc."""\n    f()\n'
     )
     assert lines_of(file) == 4
-    told = tmp_path / "one.yaml"
-    told.write_text("# why\na: 1\n\nb: 2\n")
-    assert lines_of(told) == 2
+    yaml_file = tmp_path / "one.yaml"
+    yaml_file.write_text("# why\na: 1\n\nb: 2\n")
+    assert lines_of(yaml_file) == 2
 
 
 def test_the_suite_is_at_most_half_as_long_as_those_of_others() -> None:
@@ -31,6 +31,6 @@ def test_actum_judges_again_for_nothing_and_calls_no_tool_for_another_prompt() -
     root = Path(__file__).parents[2]
     done = warm.run([sys.executable, "-m", "bench.evals.runners.actum"], cwd=root)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["first"], told["again"], told["changed"]) == ([20, 40], [0, 0], [20, 0])
-    assert told["passed"] == told["verdicts"]
+    report = json.loads(done.stdout)
+    assert (report["first"], report["again"], report["changed"]) == ([20, 40], [0, 0], [20, 0])
+    assert report["passed"] == report["verdicts"]

@@ -71,27 +71,27 @@ async def test_a_lane_goes_from_request_to_request_and_ends_with_the_report(pers
     assert code == commands.OK
     assert "| shop | 2 | 2 | 2 |" not in end, "what was solved is not told before all ways are answered"
     assert "| shop | 2 | 2 | 2 |" in (await person.says("report", "mine"))[1]
-    found = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
-    assert {name: found[name] for name in ("solved", "requests", "calls", "references", "expressions", "refused")} == {
+    total = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
+    assert {name: total[name] for name in ("solved", "requests", "calls", "references", "expressions", "refused")} == {
         "solved": 2, "requests": 2, "calls": 3, "references": 1, "expressions": 2, "refused": {}
     }  # fmt: skip
 
 
 async def test_requests_of_several_tasks_are_shown_at_once_and_answered_by_the_tasks_names(person: Person) -> None:
-    code, told = await person.says("turn", "mine", "--tasks", "shop:0-2", "--ahead", "2")
+    code, printed = await person.says("turn", "mine", "--tasks", "shop:0-2", "--ahead", "2")
     assert code == commands.WAITING
-    assert "Refund the lamp." in told
-    assert "Which item is the dearest?" in told
-    assert "tell ann" not in told
-    assert told.count('{"_tool":{"const":"refund"}') == 1, "what was shown before is referred to"
-    assert "The same as in request 1 of shop 0" in told
+    assert "Refund the lamp." in printed
+    assert "Which item is the dearest?" in printed
+    assert "tell ann" not in printed
+    assert printed.count('{"_tool":{"const":"refund"}') == 1, "what was shown before is referred to"
+    assert "The same as in request 1 of shop 0" in printed
     answers = {"shop 1": DESK, "shop 0": "I can't"}
-    code, told = await person.says("turn", "mine", json.dumps(answers), "--ahead", "2")
-    assert (code, "no answer to shop 0" in told) == (commands.WRONG, True)
-    code, told = await person.says("turn", "mine", json.dumps({"shop 1": DESK}), "--ahead", "2")
-    assert (code, "no request of 'shop 1' waits; there wait: shop 0" in told) == (commands.WRONG, True)
-    code, told = await person.says("turn", "mine", json.dumps({"shop 0": REFUND}), "--ahead", "2")
-    assert (code, "tell ann" in told) == (commands.WAITING, True)
+    code, printed = await person.says("turn", "mine", json.dumps(answers), "--ahead", "2")
+    assert (code, "no answer to shop 0" in printed) == (commands.WRONG, True)
+    code, printed = await person.says("turn", "mine", json.dumps({"shop 1": DESK}), "--ahead", "2")
+    assert (code, "no request of 'shop 1' waits; there wait: shop 0" in printed) == (commands.WRONG, True)
+    code, printed = await person.says("turn", "mine", json.dumps({"shop 0": REFUND}), "--ahead", "2")
+    assert (code, "tell ann" in printed) == (commands.WAITING, True)
     code, _ = await person.says("turn", "mine", json.dumps({"shop 2": json.dumps(DESK)}), "--ahead", "2")
     assert code == commands.OK
     assert person.kept("mine")["loops"]["actum"]["worlds"]["all"]["solved"] == 2
@@ -119,23 +119,23 @@ async def test_the_record_of_a_lane_holds_figures_alone_and_its_table_is_made_of
 
 
 async def test_what_was_shown_is_what_is_sent(person: Person) -> None:
-    _, told = await person.says("turn", "mine", "--tasks", "shop:0")
+    _, printed = await person.says("turn", "mine", "--tasks", "shop:0")
     sent = json.loads((person.root / "mine" / "actum" / "shop-0" / "request-1.json").read_text(encoding="utf-8"))
-    assert all(message["content"] in told for message in sent["messages"])
-    shown = told.split("must fit ")[1].split("\n", 1)[1].split("\n\n-- to answer")[0]
-    assert json.loads(shown) == sent["schema"]
+    assert all(message["content"] in printed for message in sent["messages"])
+    schema_text = printed.split("must fit ")[1].split("\n", 1)[1].split("\n\n-- to answer")[0]
+    assert json.loads(schema_text) == sent["schema"]
 
 
 async def test_each_loop_of_a_lane_goes_on_by_itself_and_the_report_puts_them_side_by_side(person: Person) -> None:
     await person.says("turn", "mine", "--tasks", "shop:0")
-    code, told = await person.says("turn", "mine", "--loop", "tools")
+    code, printed = await person.says("turn", "mine", "--loop", "tools")
     assert code == commands.WAITING
-    assert '"tool_calls"' in told
-    assert "must fit" not in told, "the messages state the schema"
+    assert '"tool_calls"' in printed
+    assert "must fit" not in printed, "the messages state the schema"
     two = {"tool_calls": [{"name": "get_orders"}, {"name": "refund", "arguments": {"id": 7}}]}
-    _, told = await person.says("turn", "mine", "--loop", "tools", json.dumps(two))
-    assert "Result of get_orders {}:\n[{" in told
-    assert 'Error of refund {"id":7}:\nrefund can\'t do that' in told
+    _, printed = await person.says("turn", "mine", "--loop", "tools", json.dumps(two))
+    assert "Result of get_orders {}:\n[{" in printed
+    assert 'Error of refund {"id":7}:\nrefund can\'t do that' in printed
     await person.says("turn", "mine", "--loop", "tools", '{"tool_calls":[{"name":"refund","arguments":{"id":1}}]}')
     code, _ = await person.says("turn", "mine", "--loop", "tools", '{"text":"Done."}')
     assert code == commands.OK
@@ -162,22 +162,22 @@ async def test_what_is_no_answer_is_given_back_and_the_request_still_waits(
     person: Person, answer: str, why: str
 ) -> None:
     await person.says("turn", "mine", "--tasks", "shop:1")
-    code, told = await person.says("turn", "mine", "-", given=answer)
+    code, printed = await person.says("turn", "mine", "-", given=answer)
     assert code == commands.WRONG
-    assert why in told
-    assert "Request 1 still waits" in told
-    assert told.count("\n") == 1
+    assert why in printed
+    assert "Request 1 still waits" in printed
+    assert printed.count("\n") == 1
     code, _ = await person.says("turn", "mine", json.dumps(DESK))
     assert code == commands.OK
-    found = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
-    assert (found["requests"], found["malformed"]) == (1, 1)
+    total = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
+    assert (total["requests"], total["malformed"]) == (1, 1)
 
 
 def test_an_answer_to_code_mode_is_a_program_or_a_text_and_one_of_the_user_a_message() -> None:
     def complained(properties: dict[str, Any], answer: str) -> bool:
         schema = {"type": "object", "properties": properties}
-        asked = Exchange(None).ask(ModelRequest(messages=(), schema=schema, mode="prompted"))
-        return complaint("code", asked, answer) is not None
+        request = Exchange(None).ask(ModelRequest(messages=(), schema=schema, mode="prompted"))
+        return complaint("code", request, answer) is not None
 
     code: dict[str, Any] = {"code": {}, "text": {}}
     user: dict[str, Any] = {"message": {}}
@@ -189,8 +189,8 @@ def test_an_answer_to_code_mode_is_a_program_or_a_text_and_one_of_the_user_a_mes
 async def test_answers_that_have_no_request_are_errors(person: Person, tmp_path: Path) -> None:
     assert (await person.says("turn", "mine", "{}"))[1].startswith("there is no lane 'mine' yet")
     await person.says("turn", "mine", "--tasks", "shop:1")
-    code, told = await person.says("turn", "mine", str(tmp_path / "absent.json"))
-    assert (code, "No such file" in told) == (commands.WRONG, True)
+    code, printed = await person.says("turn", "mine", str(tmp_path / "absent.json"))
+    assert (code, "No such file" in printed) == (commands.WRONG, True)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     assert "not UTF-8" in (await person.says("turn", "mine", str(tmp_path / "binary")))[1]
     await person.says("turn", "mine", json.dumps(DESK))
@@ -209,10 +209,10 @@ async def test_answers_that_have_no_request_are_errors(person: Person, tmp_path:
     ],
 )
 async def test_a_wrong_command_says_in_a_line_what_would_be_right(person: Person, words: list[str], why: str) -> None:
-    code, told = await person.says(*words)
+    code, printed = await person.says(*words)
     assert code in (commands.WRONG, commands.FAILED)
-    assert why in told
-    assert told.count("\n") == 1
+    assert why in printed
+    assert printed.count("\n") == 1
 
 
 async def test_a_lane_keeps_its_tasks_and_its_model(person: Person) -> None:
@@ -226,8 +226,8 @@ async def test_two_commands_do_not_work_in_one_lane_and_lanes_do_not_hinder_each
     lane = commands.existing(person.root, "one")
     assert lane is not None
     with lane.locked():
-        code, told = await person.says("turn", "one", json.dumps(REFUND))
-        assert (code, "another command is at work" in told) == (commands.WRONG, True)
+        code, printed = await person.says("turn", "one", json.dumps(REFUND))
+        assert (code, "another command is at work" in printed) == (commands.WRONG, True)
         assert (await person.says("turn", "two", "--tasks", "shop:0"))[0] == commands.WAITING
     assert (await person.says("turn", "one", json.dumps(REFUND)))[0] == commands.OK
 
@@ -239,15 +239,15 @@ async def test_a_lane_that_was_cut_anywhere_goes_on_with_the_answers_it_has(pers
     see = {"calls": [{"_tool": "mail", "to": "ann", "text": "soon"}, {"_tool": "get_orders"}], "output": None}
     (folder / "answer-1.txt").write_text(json.dumps(see), encoding="utf-8")
     (folder / ".request-2.json.part").write_text('{"half', encoding="utf-8")
-    _, told = await person.says("turn", "mine")
-    assert "request 2 of it" in told
+    _, printed = await person.says("turn", "mine")
+    assert "request 2 of it" in printed
     (person.root / "mine" / "actum" / "standing.json").unlink()
     assert "no request" in (await person.says("turn", "mine", "{}"))[1]
-    assert (await person.says("turn", "mine"))[1] == told, "the same request is the same, however often it is made"
+    assert (await person.says("turn", "mine"))[1] == printed, "the same request is the same, however often it is made"
     done: dict[str, Any] = {"calls": [{"_tool": "refund", "id": 1}], "output": "Done."}
     assert (await person.says("turn", "mine", json.dumps(done)))[0] == commands.OK
-    found = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
-    assert (found["solved"], found["requests"], found["calls"]) == (1, 2, 3), "mailed once, in the world that counts"
+    total = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
+    assert (total["solved"], total["requests"], total["calls"]) == (1, 2, 3), "mailed once, in the world that counts"
 
 
 async def test_a_task_whose_first_request_has_become_another_one_begins_anew_and_says_so(person: Person) -> None:
@@ -255,8 +255,8 @@ async def test_a_task_whose_first_request_has_become_another_one_begins_anew_and
     folder = person.root / "mine" / "actum" / "shop-1"
     older = json.loads((folder / "request-1.json").read_text(encoding="utf-8")) | {"key": "of an older Actum"}
     (folder / "request-1.json").write_text(json.dumps(older), encoding="utf-8")
-    _, told = await person.says("turn", "mine")
-    assert "begins anew" in told
+    _, printed = await person.says("turn", "mine")
+    assert "begins anew" in printed
     assert (await person.says("turn", "mine", json.dumps(DESK)))[0] == commands.OK
     assert person.kept("mine")["loops"]["actum"]["worlds"]["all"]["requests"] == 1
 
@@ -273,17 +273,17 @@ ASK_TWICE: dict[str, Any] = {
 
 async def test_the_requests_of_readers_are_asked_one_by_one_and_counted_apart(person: Person) -> None:
     await person.says("turn", "mine", "--tasks", "shop:1")
-    _, told = await person.says("turn", "mine", json.dumps(ASK_TWICE))
-    seen: list[bool] = []
+    _, printed = await person.says("turn", "mine", json.dumps(ASK_TWICE))
+    had_lamp: list[bool] = []
     for _ in range(2):
-        assert "dearest" not in told
-        assert "made in isolation" in told
-        seen.append("lamp" in told)
-        _, told = await person.says("turn", "mine", '{"calls": [], "output": "a desk"}')
-    assert sorted(seen) == [False, True]
-    found = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
-    assert (found["solved"], found["requests"], found["reader_requests"], found["calls"]) == (1, 1, 2, 1)
-    assert found["reader_tokens_in"] > found["reader_tokens_out"] > 0
+        assert "dearest" not in printed
+        assert "made in isolation" in printed
+        had_lamp.append("lamp" in printed)
+        _, printed = await person.says("turn", "mine", '{"calls": [], "output": "a desk"}')
+    assert sorted(had_lamp) == [False, True]
+    total = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
+    assert (total["solved"], total["requests"], total["reader_requests"], total["calls"]) == (1, 1, 2, 1)
+    assert total["reader_tokens_in"] > total["reader_tokens_out"] > 0
 
 
 async def outcome_of(tmp_path: Path, *answers: Any, task: int = 0) -> Any:
@@ -364,16 +364,16 @@ print(json.dumps(answer))
 async def test_a_program_answers_a_lane_by_both_loops(person: Person, tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(PROGRAM, encoding="utf-8")
-    code, told = await person.says("run", f"{sys.executable} {path}", "--lane", "it", "--tasks", "shop:0-1")
+    code, printed = await person.says("run", f"{sys.executable} {path}", "--lane", "it", "--tasks", "shop:0-1")
     assert code == commands.OK
-    assert "Not solved: shop 0." in told
+    assert "Not solved: shop 0." in printed
     report = person.kept("it")
     assert [report["beside"][loop]["all"]["solved"] for loop in ("actum", "tools")] == [1, 1]
     path.unlink()
-    code, told = await person.says("run", f"{sys.executable} {path}", "--lane", "it")
-    assert (code, "finished before" in told) == (commands.OK, True), "nothing was asked again"
-    code, told = await person.says("run", f"{sys.executable} {path}", "--lane", "it", "--anew", "--tasks", "shop:1")
-    assert (code, "ended with exit code 2" in told) == (commands.FAILED, True)
+    code, printed = await person.says("run", f"{sys.executable} {path}", "--lane", "it")
+    assert (code, "finished before" in printed) == (commands.OK, True), "nothing was asked again"
+    code, printed = await person.says("run", f"{sys.executable} {path}", "--lane", "it", "--anew", "--tasks", "shop:1")
+    assert (code, "ended with exit code 2" in printed) == (commands.FAILED, True)
 
 
 async def test_a_model_that_fails_leaves_the_answers_that_it_gave(tmp_path: Path) -> None:
@@ -430,10 +430,10 @@ async def test_the_ordinary_loop_asks_again_for_what_it_cannot_use(tmp_path: Pat
 
 def test_tasks_are_spread_evenly_and_named_once() -> None:
     worlds = {"a": range(40), "b": range(3), "c": range(10)}
-    found = spread(20, worlds)
-    assert [sum(name.world == world for name in found) for world in worlds] == [9, 3, 8]
-    assert len(set(found)) == 20
-    assert [name.number for name in found if name.world == "a"] == [0, 4, 8, 13, 17, 22, 26, 31, 35]
+    names = spread(20, worlds)
+    assert [sum(name.world == world for name in names) for world in worlds] == [9, 3, 8]
+    assert len(set(names)) == 20
+    assert [name.number for name in names if name.world == "a"] == [0, 4, 8, 13, 17, 22, 26, 31, 35]
     assert len(spread(1000, worlds)) == 53
     drawn = spread(20, worlds, seed=35)
     assert [sum(name.world == world for name in drawn) for world in worlds] == [9, 3, 8]

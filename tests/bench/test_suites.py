@@ -52,14 +52,14 @@ def test_a_text_that_begins_as_a_reference_stays_a_text() -> None:
 
 
 def test_arguments_are_told_apart_by_who_has_brought_and_who_has_written_them() -> None:
-    found = counted([CUSTOMER, ORDER, REFUND], "Refund #200", ['{"order": "#200"}'])
-    assert (found.given, found.brought, found.wrote, found.only_there) == (7, 4, 2, 2)
+    counts = counted([CUSTOMER, ORDER, REFUND], "Refund #200", ['{"order": "#200"}'])
+    assert (counts.given, counts.brought, counts.wrote, counts.only_there) == (7, 4, 2, 2)
     again = counted([CUSTOMER, ORDER, REFUND], "Refund the last order", [])
     assert (again.wrote, again.only_there) == (0, 4)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "code"),
     [
         ({"id": "†calls.0.orders[1]"}, "id=r0['orders'][1]"),
         ({"id": '†calls.0["odd key"]'}, "id=r0['odd key']"),
@@ -70,9 +70,9 @@ def test_arguments_are_told_apart_by_who_has_brought_and_who_has_written_them() 
         ({"from": "USD", "to": "EUR"}, "to='EUR', **{'from': 'USD'}"),
     ],
 )
-def test_a_program_says_the_same_as_a_plan(parameters: dict[str, Any], said: str) -> None:
+def test_a_program_says_the_same_as_a_plan(parameters: dict[str, Any], code: str) -> None:
     plan = Plan("shop", 0, [{"_tool": "a"}, {"_tool": "b", "z": "†calls.0.z", **parameters}], "Done.")
-    assert program(plan, rounds(plan.calls)).splitlines()[1] == f"r1 = await b(z=r0['z'], {said})"
+    assert program(plan, rounds(plan.calls)).splitlines()[1] == f"r1 = await b(z=r0['z'], {code})"
 
 
 def test_ordered_calls_follow_each_other_in_rounds() -> None:
@@ -94,16 +94,16 @@ async def test_the_answers_of_a_suite_are_carried_out_in_each_way_and_what_is_no
     monkeypatch.setattr(gold, "WAYS", ("actum", "tools"))
     worlds = Worlds({"shop": [0, 1]}, shop.opening, shop.opening, lambda name: PLANS[name.number])
     out = io.StringIO()
-    found = await gold.measured(worlds, [Name("shop", 0), Name("shop", 1)], out)
-    row = found.rows["shop"]
+    results = await gold.measured(worlds, [Name("shop", 0), Name("shop", 1)], out)
+    row = results.rows["shop"]
     assert (row.tasks, row.calls) == (2, 3)
     assert row.solved == {"actum": 1, "tools": 1}
     assert row.requests == {"actum": 2, "tools": 5}
     assert row.bytes["tools"] > 0
-    assert list(found.unsolved) == ["shop 1"]
+    assert list(results.unsolved) == ["shop 1"]
     assert "shop 1, actum" in out.getvalue()
-    assert gold.unexpected(found, {}) == [f"shop 1, {way}: {why}" for way, why in found.unsolved["shop 1"].items()]
-    assert gold.unexpected(found, {"unsolved": {"shop 1": {"actum": "", "tools": ""}}}) == []
+    assert gold.unexpected(results, {}) == [f"shop 1, {way}: {why}" for way, why in results.unsolved["shop 1"].items()]
+    assert gold.unexpected(results, {"unsolved": {"shop 1": {"actum": "", "tools": ""}}}) == []
 
 
 class Talking(shop.Shop):
@@ -162,14 +162,14 @@ def outcome(way: Any, task: int, *, solved: bool) -> Outcome:
 
 
 def test_a_lane_is_an_eval_whose_cells_are_the_ways() -> None:
-    found = judged(
+    report = judged(
         {
             "actum": [outcome("actum", task, solved=task != 2) for task in range(3)],
             "tools": [outcome("tools", task, solved=task == 0) for task in range(3)],
         }
     )
-    assert str(found.named("actum").rate(SOLVED)) == "2 of 3"
-    compared = found.compare("actum", "tools")[SOLVED]
+    assert str(report.named("actum").rate(SOLVED)) == "2 of 3"
+    compared = report.compare("actum", "tools")[SOLVED]
     assert (compared.better, compared.worse, compared.became_worse) == (0, 1, ("shop 1",))
 
 

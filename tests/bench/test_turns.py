@@ -6,10 +6,10 @@ from bench.turns import PAGE, measured
 
 
 async def test_a_turn_is_one_request_and_cheaper_than_the_peers_loop() -> None:
-    found = await measured()
-    ours, unknown, peer = found.values()
+    figures = await measured()
+    ours, unknown, peer = figures.values()
     assert (ours.requests, unknown.requests, peer.requests) == (10, 10, 20)
     assert max(ours.prompt, unknown.prompt) < peer.prompt
     assert max(ours.usd, unknown.usd) < peer.usd
     page = PAGE.read_text(encoding="utf-8")
-    assert [name for name in found if f"\n| {name} | {found[name].requests} | " not in page] == []
+    assert [name for name in figures if f"\n| {name} | {figures[name].requests} | " not in page] == []

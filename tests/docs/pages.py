@@ -36,8 +36,8 @@ def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
     return [
-        Block(found[1], found[2] or "", found[3], text.count("\n", 0, found.start()) + 2)
-        for found in _BLOCK.finditer(text)
+        Block(match[1], match[2] or "", match[3], text.count("\n", 0, match.start()) + 2)
+        for match in _BLOCK.finditer(text)
     ]
 
 
@@ -51,8 +51,8 @@ def commands(block: Block) -> Iterator[Command]:
 
 def written() -> list[Path]:
     """Every page that people write, the README first, whose blocks are run: those of Russian pages are the same."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [page for page in found if not {REFERENCE, ROOT / "docs" / "ru"} & {*page.parents}]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in pages if not {REFERENCE, ROOT / "docs" / "ru"} & {*page.parents}]
 
 
 def grows(page: Path) -> bool:

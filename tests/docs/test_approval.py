@@ -28,8 +28,8 @@ def result(*stages: list[str], ended: bool = True, told: bool = True, **more: st
 
 
 def test_actum_comes_to_what_was_captured_of_it() -> None:
-    made = compare.captured("actum", Path(sys.executable))
-    assert made["cases"] == SYSTEMS["actum"]["cases"]
+    capture = compare.captured("actum", Path(sys.executable))
+    assert capture["cases"] == SYSTEMS["actum"]["cases"]
 
 
 def test_the_page_is_what_the_program_makes_of_what_was_captured() -> None:
@@ -51,14 +51,14 @@ def requirements(path: Path) -> set[str]:
     """The lines of a requirements file and of those that it names."""
     lines = path.read_text(encoding="utf-8").splitlines()
     named = [line.removeprefix("-r ") for line in lines if line.startswith("-r ")]
-    return set(lines).union(*(requirements(path.parent / one) for one in named))
+    return set(lines).union(*(requirements(path.parent / name) for name in named))
 
 
 def test_the_prose_is_about_these_outcomes() -> None:
     others: dict[str, dict[str, str]] = {}
     for name, system in SYSTEMS.items():
-        made = {case: compare.outcome(CASES[case], one) for case, one in system["cases"].items()}
-        others[name] = {case: one for case, one in made.items() if one != "as expected"}
+        outcomes = {case: compare.outcome(CASES[case], result) for case, result in system["cases"].items()}
+        others[name] = {case: outcome for case, outcome in outcomes.items() if outcome != "as expected"}
     lost, twice, no = "**loses** `send ana`", "**runs too often** `note ana`", "can't be expressed"
     assert len(CASES) == 20
     assert others == {
@@ -69,7 +69,7 @@ def test_the_prose_is_about_these_outcomes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "got", "expected"),
+    ("name", "recorded", "expected"),
     [
         ("beside", result(["look ana"], ["send ana"]), "as expected"),
         ("beside", result(["look ana"], ["look ana", "send ana"]), "**runs too often** `look ana`"),
@@ -83,8 +83,8 @@ def test_the_prose_is_about_these_outcomes() -> None:
         ("inside", {"cannot": "it has no such tool"}, "can't be expressed"),
     ],
 )
-def test_an_outcome_is_counted(name: str, got: Mapping[str, Any], expected: str) -> None:
-    assert compare.outcome(CASES[name], got) == expected
+def test_an_outcome_is_counted(name: str, recorded: Mapping[str, Any], expected: str) -> None:
+    assert compare.outcome(CASES[name], recorded) == expected
 
 
 def test_a_missing_environment_is_said_in_one_line_and_changes_nothing(

@@ -30,8 +30,8 @@ def test_a_peers_program_prints_what_ours_does(page: Path, tmp_path: Path) -> No
         [python, theirs[-1].title], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
     )
     (ours,) = [block.text for block in blocks(page) if block.language == "python"]
-    said = [line.split("#> ", 1)[1] for line in ours.splitlines() if "#> " in line]
-    assert done.stdout.splitlines()[-1:] == [_with_their_requests(said[-1])], done.stderr
+    printed = [line.split("#> ", 1)[1] for line in ours.splitlines() if "#> " in line]
+    assert done.stdout.splitlines()[-1:] == [_with_their_requests(printed[-1])], done.stderr
 
 
 def _with_their_requests(line: str) -> str:

@@ -58,5 +58,7 @@ def test_what_it_says_beside_is_what_its_sources_say() -> None:
 def test_every_figure_stands_on_the_page_of_results(name: str) -> None:
     text = re.sub(r"```.*?```|\]\([^)]*\)|`[^`]*`", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL)
     figures = set(_FIGURE.findall(text)) - _ELSEWHERE[name]
-    absent = sorted(one for one in figures if not re.search(rf"(?<![\d.,]){re.escape(one)}(?![\d]|[.,]\d)", RESULTS))
+    absent = sorted(
+        figure for figure in figures if not re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)", RESULTS)
+    )
     assert absent == [], f"{name} says {absent}, which docs/results.md doesn't"

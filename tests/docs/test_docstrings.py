@@ -29,54 +29,54 @@ def _inner(member: Any) -> Any:
 
 
 def _names(module: ModuleType) -> list[str]:
-    own = [name for name, one in vars(module).items() if getattr(one, "__module__", None) == module.__name__]
-    return getattr(module, "__all__", None) or [name for name in own if name[:1] != "_"]
+    names = [name for name, member in vars(module).items() if getattr(member, "__module__", None) == module.__name__]
+    return getattr(module, "__all__", None) or [name for name in names if name[:1] != "_"]
 
 
 def public() -> dict[str, Any]:
     """Every module, class and function that is reached from `actum`, with what its classes inherit."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
 
-    def visit(name: str, one: Any) -> None:
-        if any(one is other for other in found.values()):
+    def visit(name: str, value: Any) -> None:
+        if any(value is other for other in by_name.values()):
             return
-        if isinstance(one, ModuleType):
-            found[name] = one
-            for member in _names(one):
-                visit(f"{name}.{member}", getattr(one, member))
-        elif inspect.isclass(one):
-            for base in one.__mro__:
+        if isinstance(value, ModuleType):
+            by_name[name] = value
+            for member in _names(value):
+                visit(f"{name}.{member}", getattr(value, member))
+        elif inspect.isclass(value):
+            for base in value.__mro__:
                 if base.__module__.startswith("actum"):
-                    found[name if base is one else f"{base.__module__}.{base.__qualname__}"] = base
+                    by_name[name if base is value else f"{base.__module__}.{base.__qualname__}"] = base
                     for key, member in vars(base).items():
                         if (key[:1] != "_" or key == "__call__") and inspect.isfunction(_inner(member)):
-                            found[f"{base.__qualname__}.{key}"] = _inner(member)
-        elif inspect.isfunction(one):
-            found[name] = one
+                            by_name[f"{base.__qualname__}.{key}"] = _inner(member)
+        elif inspect.isfunction(value):
+            by_name[name] = value
 
     visit("actum", actum)
-    return found
+    return by_name
 
 
 PUBLIC = public()
 
 
-def _documented(one: Any) -> Iterator[tuple[Callable[..., Any], str]]:
+def _documented(value: Any) -> Iterator[tuple[Callable[..., Any], str]]:
     """A function with its words; a class is documented as what is called to make one.
 
     What the ways to run share is said once, by their class; what is of a conversation, by the conversation's.
     """
-    if inspect.isclass(one):
-        if "__init__" in vars(one) and "__dataclass_fields__" not in vars(one):
-            yield vars(one)["__init__"], one.__doc__ or ""
-    elif inspect.isfunction(one):
-        shared = (actum.Agent, actum.Conversation) if vars(actum.Agent).get(one.__name__) is one else ()
-        yield one, "\n".join(other.__doc__ or "" for other in (one, *shared))
+    if inspect.isclass(value):
+        if "__init__" in vars(value) and "__dataclass_fields__" not in vars(value):
+            yield vars(value)["__init__"], value.__doc__ or ""
+    elif inspect.isfunction(value):
+        shared = (actum.Agent, actum.Conversation) if vars(actum.Agent).get(value.__name__) is value else ()
+        yield value, "\n".join(other.__doc__ or "" for other in (value, *shared))
 
 
 def test_help_of_an_agent_is_of_its_public_names() -> None:
-    own = {name for name, one in vars(actum.Agent).items() if name[:1] != "_" and inspect.isfunction(one)}
-    assert own == {
+    names = {name for name, value in vars(actum.Agent).items() if name[:1] != "_" and inspect.isfunction(value)}
+    assert names == {
         *(
             "compose",
             "conversation",
@@ -94,26 +94,26 @@ def test_help_of_an_agent_is_of_its_public_names() -> None:
 
 
 def test_help_of_an_agent_fits_a_screen() -> None:
-    told = pydoc.plain(pydoc.render_doc(actum.Agent))
-    assert len(told.splitlines()) <= 60
-    assert "__" not in told, "public names only"
+    text = pydoc.plain(pydoc.render_doc(actum.Agent))
+    assert len(text.splitlines()) <= 60
+    assert "__" not in text, "public names only"
     assert issubclass(type("Own", (actum.Agent, Hashable), {}), actum.Agent), "it goes with abstract classes"
 
 
 def test_no_docstring_that_users_see_cites_a_rule() -> None:
-    asides = [(name, aside) for name, one in PUBLIC.items() for aside in _ASIDE.findall(one.__doc__ or "")]
+    asides = [(name, aside) for name, value in PUBLIC.items() for aside in _ASIDE.findall(value.__doc__ or "")]
     assert [name for name, aside in asides if rules().keys() & re.findall(r"\w+", aside)] == []
 
 
 def test_every_parameter_of_three_or_more_is_named() -> None:
     unnamed: list[str] = []
-    for name, one in PUBLIC.items():
-        for function, words in _documented(one):
-            taken = [
+    for name, value in PUBLIC.items():
+        for function, words in _documented(value):
+            parameters = [
                 key for key in inspect.signature(function).parameters if key not in {"self", "cls"} and key[0] != "_"
             ]
-            if len(taken) > _FEW:
-                unnamed += [f"{name}: {key}" for key in taken if not re.search(rf"\b{key}\b", words)]
+            if len(parameters) > _FEW:
+                unnamed += [f"{name}: {key}" for key in parameters if not re.search(rf"\b{key}\b", words)]
     assert unnamed == []
 
 

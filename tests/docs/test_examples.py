@@ -64,7 +64,9 @@ def test_the_blocks_of_a_page_do_what_they_say_one_after_the_other(
             carried_out(commands(block), capsys)
 
 
-@pytest.mark.parametrize("block", [one for one in CONSOLE if "$ actum" in one.text], ids=lambda block: block.text[2:40])
+@pytest.mark.parametrize(
+    "block", [block for block in CONSOLE if "$ actum" in block.text], ids=lambda block: block.text[2:40]
+)
 def test_the_commands_of_a_block_do_what_they_say_one_after_the_other(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
@@ -93,9 +95,9 @@ def test_the_two_commands_are_those_that_ci_runs() -> None:
         if block.language == "console"
         for command in commands(block)
     ]
-    made = [command for command in readme if command.startswith("make")]
-    assert made == ["make demo", "make test"]
-    assert set(made) <= set(steps)
+    make_commands = [command for command in readme if command.startswith("make")]
+    assert make_commands == ["make demo", "make test"]
+    assert set(make_commands) <= set(steps)
 
 
 def test_no_command_is_left_out() -> None:

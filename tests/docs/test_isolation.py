@@ -30,7 +30,9 @@ with pytest.MonkeyPatch.context() as patch:
 SETTINGS: list[Any] = settings.SETTINGS
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.id)
 every_setting_of_actum = pytest.mark.parametrize(
-    "setting", spread([one for one in SETTINGS if one.system == "actum"], least=1), ids=lambda setting: setting.id
+    "setting",
+    spread([setting for setting in SETTINGS if setting.system == "actum"], least=1),
+    ids=lambda setting: setting.id,
 )
 
 
@@ -43,11 +45,11 @@ def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, one in value.items():  # pyright: ignore[reportUnknownVariableType] -- JSON
-            yield from (key, *strings(one))
+        for key, part in value.items():  # pyright: ignore[reportUnknownVariableType] -- JSON
+            yield from (key, *strings(part))
     elif isinstance(value, list):
-        for one in value:  # pyright: ignore[reportUnknownVariableType] -- JSON
-            yield from strings(one)
+        for part in value:  # pyright: ignore[reportUnknownVariableType] -- JSON
+            yield from strings(part)
 
 
 def occurs(secret: str, body: dict[str, Any]) -> bool:
@@ -112,9 +114,9 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
 @every_setting_of_actum
 @pytest.mark.usefixtures("forked")
 def test_actum_sends_what_was_captured_of_it(setting: Any) -> None:
-    made = capture.captured(setting, Path(sys.executable))
+    captured = capture.captured(setting, Path(sys.executable))
     kept = committed(setting)
-    assert capture.file_text({**made, "versions": kept["versions"]}) == capture.file_text(kept)
+    assert capture.file_text({**captured, "versions": kept["versions"]}) == capture.file_text(kept)
 
 
 async def test_a_delegate_can_not_call_a_tool_of_the_registry() -> None:
@@ -141,8 +143,8 @@ async def test_a_delegate_can_not_call_a_tool_of_the_registry() -> None:
 
 
 def test_random_ids_and_times_are_written_alike_and_told_apart() -> None:
-    one, other = "0b9e3f52-7a4e-4c3b-9d3f-2f6a1c5e8d70", "5d41402abc4b2a76b9719d911017c592"
-    assert capture.normal({"a": one, "b": [f"x {other}"], "c": one, "at": "2026-01-02T03:04:05.6Z"}) == {
+    first, second = "0b9e3f52-7a4e-4c3b-9d3f-2f6a1c5e8d70", "5d41402abc4b2a76b9719d911017c592"
+    assert capture.normal({"a": first, "b": [f"x {second}"], "c": first, "at": "2026-01-02T03:04:05.6Z"}) == {
         "a": "ID-0",
         "b": ["x ID-1"],
         "c": "ID-0",
@@ -162,7 +164,7 @@ def test_a_missing_environment_is_said_in_one_line_and_changes_nothing(
 
 @thorough
 def test_a_run_that_comes_to_something_else_is_no_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    (setting,) = [one for one in SETTINGS if one.id == "actum-parameter"]
+    (setting,) = [setting for setting in SETTINGS if setting.id == "actum-parameter"]
     monkeypatch.setattr(capture, "TRANSLATION", "something else")
     with pytest.raises(capture.CaptureFailed, match="actum-parameter: the program did not come to the translation"):
         capture.captured(setting, Path(sys.executable))

@@ -57,16 +57,20 @@ def test_the_map_of_the_tests_names_every_folder_and_nothing_else() -> None:
 
 def test_no_page_installs_from_where_nothing_is_published_yet() -> None:
     pages = [*PAGES, ROOT / "deploy" / "Dockerfile"]
-    told = [(page.name, one) for page in pages for one in re.findall(r"pip install ['\"]?(actum\S*)", page.read_text())]
-    assert told == []
+    installs = [
+        (page.name, package)
+        for page in pages
+        for package in re.findall(r"pip install ['\"]?(actum\S*)", page.read_text())
+    ]
+    assert installs == []
 
 
 def test_the_page_of_security_says_of_every_command_what_it_may_do() -> None:
     table = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("## What a command may do")[2]
-    told = [
-        one
+    commands = [
+        command
         for line in table.splitlines()
         if line.startswith("| `")
-        for one in re.findall(r"`(\w+)", line.split("|")[1])
+        for command in re.findall(r"`(\w+)", line.split("|")[1])
     ]
-    assert sorted({*told}) == sorted(name for names in GROUPS.values() for name in names)
+    assert sorted({*commands}) == sorted(name for names in GROUPS.values() for name in names)

@@ -62,8 +62,8 @@ def test_the_recipes_make_what_they_say(tmp_path: Path) -> None:
         begin = re.search(rf"^{table}\b.*\{{\n", before, re.MULTILINE)
         assert begin is not None, table
         path.write_text(f"{before[: begin.end()]}{code}{before[begin.end() :]}", encoding="utf-8")
-    own = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
-    made = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=own, capture_output=True, text=True, check=False
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
+    process = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert made.returncode == 0, made.stderr
+    assert process.returncode == 0, process.stderr

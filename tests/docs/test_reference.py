@@ -28,23 +28,23 @@ reference, staging = modules
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, str]:
+def pages() -> dict[str, str]:
     return reference.written()
 
 
-def test_every_page_of_the_reference_is_what_the_code_says(made: dict[str, str]) -> None:
-    assert reference.stale(made) == [], "make reference"
+def test_every_page_of_the_reference_is_what_the_code_says(pages: dict[str, str]) -> None:
+    assert reference.stale(pages) == [], "make reference"
 
 
 @pytest.mark.parametrize("page", ["api.md", "modules.md", "types.md", "errors.md", "events.md"])
-def test_each_parameter_is_an_item_of_its_own(page: str, made: dict[str, str]) -> None:
-    assert re.findall(r"^- +\w+: .*|^- {2,}.*", made[page], re.MULTILINE) == []
+def test_each_parameter_is_an_item_of_its_own(page: str, pages: dict[str, str]) -> None:
+    assert re.findall(r"^- +\w+: .*|^- {2,}.*", pages[page], re.MULTILINE) == []
 
 
 @pytest.mark.parametrize("page", ["api.md", "modules.md", "types.md", "errors.md", "events.md"])
-def test_every_name_that_has_a_heading_is_imported_by_it(page: str, made: dict[str, str]) -> None:
+def test_every_name_that_has_a_heading_is_imported_by_it(page: str, pages: dict[str, str]) -> None:
     module, names = {"errors.md": "actum.errors", "events.md": "actum.events"}.get(page, "actum"), 0
-    for mark, name in re.findall(r"^(##+) (`?[\w.]+`?(?:\(\))?)$", made[page], re.MULTILINE):
+    for mark, name in re.findall(r"^(##+) (`?[\w.]+`?(?:\(\))?)$", pages[page], re.MULTILINE):
         if name[:1] == "`":
             module = name.strip("`")
             importlib.import_module(module)
@@ -54,34 +54,36 @@ def test_every_name_that_has_a_heading_is_imported_by_it(page: str, made: dict[s
     assert names > 10
 
 
-def test_every_public_name_has_a_heading_and_every_type_of_a_signature_an_entry(made: dict[str, str]) -> None:
-    headings = {page: set(re.findall(r"^#+ `?([\w.]+)", text, re.MULTILINE)) for page, text in made.items()}
+def test_every_public_name_has_a_heading_and_every_type_of_a_signature_an_entry(pages: dict[str, str]) -> None:
+    headings = {page: set(re.findall(r"^#+ `?([\w.]+)", text, re.MULTILINE)) for page, text in pages.items()}
     values = {name: getattr(actum, name) for name in actum.__all__}
-    names = {name for name, one in values.items() if not isinstance(one, ModuleType)}
+    names = {name for name, value in values.items() if not isinstance(value, ModuleType)}
     assert names - headings["api.md"] == set()
     for name, module in values.items():
         if isinstance(module, ModuleType):
             page = f"{name}.md" if name in {"errors", "events"} else "modules.md"
-            told = headings[page] | set(re.findall(r"^\[`(\w+)`\]\(api\.md#", made[page], re.MULTILINE))
-            assert page != "modules.md" or f"actum.{name}" in told
-            assert {*getattr(module, "__all__", ())} - told == set(), name
-    every = {name.rpartition(".")[2] for found in headings.values() for name in found}
-    blocks = re.findall(r"```py\n(.*?)```", made["api.md"], re.DOTALL)
+            listed = headings[page] | set(re.findall(r"^\[`(\w+)`\]\(api\.md#", pages[page], re.MULTILINE))
+            assert page != "modules.md" or f"actum.{name}" in listed
+            assert {*getattr(module, "__all__", ())} - listed == set(), name
+    every = {name.rpartition(".")[2] for page_headings in headings.values() for name in page_headings}
+    blocks = re.findall(r"```py\n(.*?)```", pages["api.md"], re.DOTALL)
     types = {
-        one for text in blocks for one in re.findall(r"\b[A-Z][A-Za-z]+\b", re.sub(r"'[^']*'|\"[^\"]*\"", "", text))
+        type_name
+        for text in blocks
+        for type_name in re.findall(r"\b[A-Z][A-Za-z]+\b", re.sub(r"'[^']*'|\"[^\"]*\"", "", text))
     }
     assert types - every - {*dir(builtins), *dir(typing), *dir(abc)} == FOREIGN
 
 
-def test_a_page_that_is_changed_by_hand_or_left_over_is_found(made: dict[str, str], tmp_path: Path) -> None:
-    for name, text in made.items():
+def test_a_page_that_is_changed_by_hand_or_left_over_is_found(pages: dict[str, str], tmp_path: Path) -> None:
+    for name, text in pages.items():
         (tmp_path / name).write_text(text + ("x" if name == "tools.md" else ""), encoding="utf-8")
     (tmp_path / "gone.md").write_text("", encoding="utf-8")
-    assert reference.stale(made, tmp_path) == ["gone.md", "tools.md"]
+    assert reference.stale(pages, tmp_path) == ["gone.md", "tools.md"]
 
 
-def test_no_page_shows_an_address_of_memory_or_a_path_of_this_machine(made: dict[str, str]) -> None:
-    for name, text in made.items():
+def test_no_page_shows_an_address_of_memory_or_a_path_of_this_machine(pages: dict[str, str]) -> None:
+    for name, text in pages.items():
         assert re.findall(r"0x[0-9a-f]{6,}|<factory>|" + re.escape(str(ROOT)), text) == [], name
 
 

@@ -33,8 +33,8 @@ def tables(text: str) -> list[int]:
 
 def paragraphs(text: str) -> list[str]:
     """What is said, without blocks, code, links' targets and names that are the same in every language."""
-    told = re.sub(r"`[^`]+`|Acts of Emergence", "", FENCED.sub("", text))
-    parts = re.split(r"\n\s*\n|\n(?=[-|#*])", re.sub(r"\]\([^)]*\)", "]", told))
+    prose = re.sub(r"`[^`]+`|Acts of Emergence", "", FENCED.sub("", text))
+    parts = re.split(r"\n\s*\n|\n(?=[-|#*])", re.sub(r"\]\([^)]*\)", "]", prose))
     return [part for part in parts if re.search(r"[A-Za-zА-я]{3}", part)]
 
 
@@ -89,8 +89,8 @@ def test_both_protocols_have_the_same_rules_with_the_same_names_of_code() -> Non
     plus = [re.findall(r"^\*\*[A-Z]\d+ \+\*\*", text, re.MULTILINE) for text in texts("protocol.md")]
     assert plus[0] == plus[1]
     for number, rule in english.items():
-        names = [set(re.findall(r"(?<![\w])_[a-z]\w+|\b[A-Z][A-Za-z]+Error\b|\b[A-Z]\d+\b|Config\(\w+", one))
-                 for one in (rule, russian[number])]  # fmt: skip
+        names = [set(re.findall(r"(?<![\w])_[a-z]\w+|\b[A-Z][A-Za-z]+Error\b|\b[A-Z]\d+\b|Config\(\w+", text))
+                 for text in (rule, russian[number])]  # fmt: skip
         assert names[0] == names[1], number
 
 

@@ -13,15 +13,15 @@ ROWS = dict(re.findall(r"^\| ([^|]+?) \| (`[^|]+) \|$", HOLDS, re.MULTILINE))
 
 def test_each_promise_has_its_tests() -> None:
     trust = SECURITY.partition("## What a command may do")[0]
-    whom = re.findall(r"^\| \*\*(.+?)\*\*.*\| (?!–)[^|]+\|$", trust, re.MULTILINE)
+    parties = re.findall(r"^\| \*\*(.+?)\*\*.*\| (?!–)[^|]+\|$", trust, re.MULTILINE)
     bullets = re.findall(r"^- \*\*(.+?)\*\*", SECURITY, re.MULTILINE)
-    assert len(whom) > 6
+    assert len(parties) > 6
     assert len(bullets) > 4
-    assert [*ROWS] == [*whom, *bullets, "What errors tell"]
+    assert [*ROWS] == [*parties, *bullets, "What errors tell"]
 
 
 def test_the_tests_that_are_named_are_there() -> None:
-    named = [one for row in ROWS.values() for one in re.findall(r"`(\S+?)::(\w+)`", row)]
+    named = [test for row in ROWS.values() for test in re.findall(r"`(\S+?)::(\w+)`", row)]
     assert len(named) >= len(ROWS)
     for path, name in named:
         assert re.search(rf"^(async )?def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), name

@@ -205,8 +205,8 @@ def test_a_package_is_measured_as_it_was_at_a_commit(tiny: Path, tmp_path: Path)
 
 
 def test_the_page_on_the_design_shows_what_is_measured(tiny: Path) -> None:
-    shown = cells((ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("<!-- shape: ")[2])
-    assert [*shown][1:] == [*cells(shape(tiny).stdout)][1:]
+    figures = cells((ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("<!-- shape: ")[2])
+    assert [*figures][1:] == [*cells(shape(tiny).stdout)][1:]
 
 
 def test_a_measure_over_its_budget_is_named_and_ends_it(tiny: Path, tmp_path: Path) -> None:
@@ -229,7 +229,9 @@ def test_actum_keeps_its_budgets() -> None:
 
 def test_no_line_of_a_page_a_style_or_a_script_is_longer_than_one_of_python() -> None:
     folders = (ROOT / "src" / "actum", ROOT / "docs" / "site", ROOT / "interop")
-    files = [one for at in folders for one in at.rglob("*.*") if one.suffix in {".html", ".css", ".js", ".mjs"}]
+    files = [
+        path for folder in folders for path in folder.rglob("*.*") if path.suffix in {".html", ".css", ".js", ".mjs"}
+    ]
     assert len(files) > 20
     lines = [(file, *line) for file in files for line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1)]
     assert [f"{file.relative_to(ROOT)}:{number}" for file, number, line in lines if len(line) > 120] == []

@@ -57,8 +57,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with launched() as one:
-        yield one
+    with launched() as browser:
+        yield browser
 
 
 @pytest.mark.timeout(300)  # the longest page of the reference has some thousand nodes
@@ -69,6 +69,6 @@ def test_axe_finds_nothing_on_a_page_and_it_fits_its_screen(
     assert AXE.is_file(), "axe-core is missing"
     path = page.removesuffix("index.md").removesuffix(".md")
     assert (site[0] / path / "index.html").is_file()
-    with opened(browser, f"{site[1]}/{path}", **WORLDS[world]) as shown:
-        assert violations(shown) == []
-        assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    with opened(browser, f"{site[1]}/{path}", **WORLDS[world]) as view:
+        assert violations(view) == []
+        assert view.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -35,11 +35,11 @@ def exactly(context: list[Json]) -> str:
 @pytest.mark.rule("S2", "S4")
 async def test_a_scope_says_which_of_two_users_is_meant() -> None:
     tools = Tools()
-    got: list[Any] = []
+    sent: list[Any] = []
 
     @tools.activity("sendMessage")
     async def send(call: Any, tool: Any, context: Any) -> str:
-        got.append((call["recipientId"], call["message"], list(context), tool.name))
+        sent.append((call["recipientId"], call["message"], list(context), tool.name))
         return "sent"
 
     assert callable(send)
@@ -65,7 +65,7 @@ async def test_a_scope_says_which_of_two_users_is_meant() -> None:
     agent = Agent(models.Scripted([{"calls": [call], "output": "†calls.0", "meta": {}}]), tools=tools)
     result = await agent.run(AMBIGUOUS)
     assert result.output == "sent"
-    assert got == [("user_B", "Добро пожаловать, Борис!", AMBIGUOUS[1:], "sendMessage")]
+    assert sent == [("user_B", "Добро пожаловать, Борис!", AMBIGUOUS[1:], "sendMessage")]
 
 
 @pytest.mark.rule("A2", "A3", "S4")
@@ -144,9 +144,9 @@ async def test_each_translator_sees_the_state_of_its_instance() -> None:
         {"_tool": "translate", "_delegate": "translatorDelegate", "_instance": "①", "_scopes": ["state"]},
         {"_tool": "translate", "_delegate": "translatorDelegate", "_instance": "②", "_scopes": ["state"]},
     ]
-    said: Json = {"calls": [], "output": "Hello", "meta": {}}
+    greeting: Json = {"calls": [], "output": "Hello", "meta": {}}
     agent = Agent(
-        models.Scripted([{"calls": calls, "output": "†calls.0", "meta": {}}, said, said]),
+        models.Scripted([{"calls": calls, "output": "†calls.0", "meta": {}}, greeting, greeting]),
         tools=tools,
         delegates={
             "translatorDelegate": {
@@ -173,11 +173,11 @@ DYNAMIC: Json = {"_scopes": {"type": "array", "items": {"enum": ["state", "input
 @pytest.mark.rule("S2", "T8")
 def test_a_static_scope_is_not_the_models_to_write_and_a_dynamic_one_is_offered_as_it_is_printed() -> None:
     tools = Tools()
-    for name, said in (("fixed", STATIC), ("open", DYNAMIC)):
-        tools.register(name, {"type": "object", "properties": {**said, "_output": {"type": "string"}}})
+    for name, scopes in (("fixed", STATIC), ("open", DYNAMIC)):
+        tools.register(name, {"type": "object", "properties": {**scopes, "_output": {"type": "string"}}})
     agent = Agent(models.Scripted([]), tools=tools)
     offered = agent.compose(AMBIGUOUS)["properties"]["calls"]["items"]["anyOf"]
-    fixed, chosen = (one["properties"] for one in offered[:2])
+    fixed, chosen = (offer["properties"] for offer in offered[:2])
     assert "_scopes" not in fixed
     assert chosen["_scopes"] == DYNAMIC["_scopes"]
 
@@ -202,8 +202,8 @@ async def test_the_translators_solution_as_it_is_printed_is_carried_out() -> Non
     tools = Tools()
     tools.register("translate", {"type": "object", "properties": {"_output": {"type": "string"}}})
     calls: list[Json] = [
-        {"_tool": "translate", "_delegate": "translatorDelegate", "_instance": one, "_scopes": ["state"]}
-        for one in ("①", "②")
+        {"_tool": "translate", "_delegate": "translatorDelegate", "_instance": instance, "_scopes": ["state"]}
+        for instance in ("①", "②")
     ]
     parent: list[Json] = [
         {"type": "state", "_instance": "①", "text": "Привет"},
@@ -214,10 +214,10 @@ async def test_the_translators_solution_as_it_is_printed_is_carried_out() -> Non
     translator: Json = {"context": [{"type": "system", "message": "Ты — переводчик."}], "schema": {"type": "string"}}
     agent = Agent(model, tools=tools, delegates={"translatorDelegate": translator})
     result = await agent.run([*parent, {"type": "plan", "plan": calls}])
-    said = [[message["content"] for message in request.messages] for request in model.requests[:2]]
-    assert ["Привет" in str(one) for one in said] == [True, False]
-    assert ["Bonjour" in str(one) for one in said] == [False, True]
-    assert [(one.place, one.state, one.value) for one in result.calls] == [
+    contents = [[message["content"] for message in request.messages] for request in model.requests[:2]]
+    assert ["Привет" in str(texts) for texts in contents] == [True, False]
+    assert ["Bonjour" in str(texts) for texts in contents] == [False, True]
+    assert [(call.place, call.state, call.value) for call in result.calls] == [
         ("0.0", "done", "Hello"),
         ("0.1", "done", "Hello"),
     ]

@@ -121,8 +121,8 @@ ANSWERS: dict[str, tuple[Json, int]] = {
 async def test_the_three_answers_are_valid(which: str) -> None:
     first, requests = ANSWERS[which]
     last: Json = {"meta": {"path": "greeting", "version": "1.2"}, "calls": [], "output": {"summary": "готово"}}
-    one = agent(first, last, tools=_with_greeting())
-    result = await one.run(CONTEXT, OUTPUT)
+    greeter = agent(first, last, tools=_with_greeting())
+    result = await greeter.run(CONTEXT, OUTPUT)
     assert result.output == {"summary": "готово"}
     assert result.solutions[0].meta == META
     assert list(result.solutions[0].calls) == first["calls"]

@@ -53,11 +53,11 @@ def references(value: Any) -> Iterator[str]:
     if isinstance(value, str) and value.startswith("†"):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():  # pyright: ignore[reportUnknownVariableType] -- JSON
-            yield from references(one)
+        for part in value.values():  # pyright: ignore[reportUnknownVariableType] -- JSON
+            yield from references(part)
     elif isinstance(value, list):
-        for one in value:  # pyright: ignore[reportUnknownVariableType] -- JSON
-            yield from references(one)
+        for part in value:  # pyright: ignore[reportUnknownVariableType] -- JSON
+            yield from references(part)
 
 
 def written(svg: ElementTree.Element, x: float = 0, y: float = 0) -> Iterator[tuple[str, float, float, float, float]]:
@@ -85,7 +85,9 @@ def test_every_call_of_the_plan_reads_only_what_calls_before_it_write() -> None:
         numbered = [int(match[1]) for match in map(re.compile(r"†calls\.(\d+)").match, read) if match]
         assert [number for number in numbered if number >= index] == []
         named = [path for path in read if not path.startswith("†calls.")]
-        assert [path for path in named if not any(path == one or path.startswith(f"{one}.") for one in paths)] == []
+        assert [
+            path for path in named if not any(path == earlier or path.startswith(f"{earlier}.") for earlier in paths)
+        ] == []
         paths.append(call.get("_outputPath", "†"))
 
 
@@ -102,7 +104,9 @@ def test_the_plan_fans_out_and_in() -> None:
     depth: dict[str, int] = {"†input.folder": 0, "†input.out": 0}
     for index, call in enumerate(plan()):
         sources = list(references({key: value for key, value in call.items() if key != "_outputPath"}))
-        level = 1 + max(level for path, level in depth.items() for one in sources if f"{one}.".startswith(f"{path}."))
+        level = 1 + max(
+            level for path, level in depth.items() for source in sources if f"{source}.".startswith(f"{path}.")
+        )
         depth[f"†calls.{index}"] = depth[call.get("_outputPath", f"†calls.{index}")] = level
     levels = Counter(level for path, level in depth.items() if path.startswith("†calls."))
     assert levels == {1: 1, 2: 1, 3: 4, 4: 1, 5: 2, 6: 4, 7: 1}
@@ -147,13 +151,13 @@ async def test_all_text_of_the_chart_stands_inside_it_and_none_on_another(tmp_pa
     lines = list(written(svg))
     width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
     assert [line for line in lines if line[1] < 0 or line[2] < 0 or line[3] > width or line[4] > height] == []
-    pairs = ((one, other) for index, one in enumerate(lines) for other in lines[:index])
+    pairs = ((line, other) for index, line in enumerate(lines) for other in lines[:index])
     assert [pair for pair in pairs if _overlap(*pair)] == []
 
 
-def _overlap(one: tuple[str, float, float, float, float], other: tuple[str, float, float, float, float]) -> bool:
-    across = min(one[3], other[3]) - max(one[1], other[1])
-    return across > 0.5 and min(one[4], other[4]) - max(one[2], other[2]) > 0.5
+def _overlap(box: tuple[str, float, float, float, float], other: tuple[str, float, float, float, float]) -> bool:
+    across = min(box[3], other[3]) - max(box[1], other[1])
+    return across > 0.5 and min(box[4], other[4]) - max(box[2], other[2]) > 0.5
 
 
 async def test_a_hostile_file_name_is_only_a_name(tmp_path: Path) -> None:
@@ -188,7 +192,7 @@ async def test_what_is_no_text_is_left_out_and_named_with_the_reason(tmp_path: P
         "pipe": "not a regular file",
         "short.txt": "fewer than 20 words",
     }
-    assert {one["name"]: one["why"] for one in result.context.state["shelf"]["skipped"]} == reasons
+    assert {entry["name"]: entry["why"] for entry in result.context.state["shelf"]["skipped"]} == reasons
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert [name for name, why in reasons.items() if f"{name}: {drawing.safe(why)}" not in page] == []
 
@@ -237,7 +241,7 @@ def test_a_folder_is_looked_for_here_and_then_beside_the_example(
 
 def test_more_texts_than_can_be_shown_are_named_as_left_out(tmp_path: Path) -> None:
     folder = shelf(tmp_path / "shelf", {f"{number:02}.txt": PLAIN for number in range(26)})
-    assert [one["name"] for one in shelves.shelf_of(str(folder), tmp_path)["skipped"]] == ["24.txt", "25.txt"]
+    assert [entry["name"] for entry in shelves.shelf_of(str(folder), tmp_path)["skipped"]] == ["24.txt", "25.txt"]
 
 
 # The measures
@@ -308,11 +312,11 @@ def test_the_tree_joins_the_nearest_first_and_puts_like_beside_like() -> None:
 
 def test_points_in_a_plane_are_found_again_from_their_distances() -> None:
     points = [(0.0, 0.0), (3.0, 0.0), (0.0, 4.0), (5.0, 5.0)]
-    matrix = [[math.dist(one, other) for other in points] for one in points]
+    matrix = [[math.dist(point, other) for other in points] for point in points]
     places = placing.places_of({"names": ["a", "b", "c", "d"], "matrix": matrix})
     again = list(places["points"].values())
     assert places["fit"] == 1
-    assert [[math.dist(one, other) for other in again] for one in again] == [
+    assert [[math.dist(point, other) for other in again] for point in again] == [
         pytest.approx(row, abs=1e-3) for row in matrix
     ]
 
@@ -333,7 +337,7 @@ def test_findings_name_a_family() -> None:
     names = ["a", "b", "c", "d", "e"]
     matrix = [[0.0 if i == j else 1.0 if max(i, j) < 3 else 4.0 for j in range(5)] for i in range(5)]
     texts = {name: f"{PLAIN} {name}" for name in names}
-    found = findings.findings_from(
+    statements = findings.findings_from(
         {"names": names, "matrix": matrix},
         grouping.tree_of({"names": names, "matrix": matrix}),
         delta.profiles_of(texts, 10),
@@ -341,7 +345,8 @@ def test_findings_name_a_family() -> None:
         {name: sentences.sentences_in(text) for name, text in texts.items()},
     )
     assert (
-        found[0] == "“a”, “b” and “c” are one family: about 1.00 apart, where two texts here are 3.10 apart on average."
+        statements[0]
+        == "“a”, “b” and “c” are one family: about 1.00 apart, where two texts here are 3.10 apart on average."
     )
 
 
@@ -352,8 +357,8 @@ def test_a_label_keeps_clear_of_the_others_and_inside_the_frame() -> None:
     spots = [(50.0 + 3 * index, 100.0) for index in range(4)]
     frame = labels.Frame(width=300, height=200, spots=spots, radius=4, lines=[])
     placed = labels.labels_for(["one long name"] * 4, frame, width=90, size=12, lines=1)
-    assert all(one.overlap(other) == 0 for index, one in enumerate(placed) for other in placed[:index])
-    assert all(0 < one.left < one.left + one.width < 300 for one in placed)
+    assert all(label.overlap(other) == 0 for index, label in enumerate(placed) for other in placed[:index])
+    assert all(0 < label.left < label.left + label.width < 300 for label in placed)
 
 
 def test_text_is_cut_to_the_width_it_is_given() -> None:
@@ -372,4 +377,4 @@ def test_what_xml_cannot_hold_is_replaced() -> None:
 def test_like_texts_get_like_colours() -> None:
     assert drawing.hues([]) == [drawing.colour(22)]
     assert len(set(drawing.hues([0.0, 0.0, 0.0]))) == 4
-    assert all(re.fullmatch("#[0-9a-f]{6}", one) for one in drawing.hues([0.1, 2.0, 0.1]))
+    assert all(re.fullmatch("#[0-9a-f]{6}", hue) for hue in drawing.hues([0.1, 2.0, 0.1]))

@@ -54,8 +54,8 @@ async def test_a_ticket_that_gives_orders_reaches_one_delegate_without_tools() -
     script: Any = pictures.example("triage")
     model = script.played()
     await script.begin(model)
-    shown = [request for request in model.requests if "IGNORE ALL RULES" in request.messages[-1]["content"]]
-    planner, *sorting = shown
+    requests = [request for request in model.requests if "IGNORE ALL RULES" in request.messages[-1]["content"]]
+    planner, *sorting = requests
     assert "refund" in planner.schema_text
     assert [set(request.schema["properties"]) - {"output"} for request in sorting] == [{"calls"}]
     assert all("_tool" not in request.schema_text and "Flo" not in str(request.messages) for request in sorting)
@@ -88,7 +88,8 @@ async def test_the_chat_shows_the_model_the_document_and_the_picture(capsys: Any
     model: models.Scripted = script.played()
     talk = await script.main(model)
     media = [
-        [one["media"].get("media_type") for one in request.messages if "media" in one] for request in model.requests
+        [message["media"].get("media_type") for message in request.messages if "media" in message]
+        for request in model.requests
     ]
     assert media == [["application/pdf"], ["application/pdf", "image/png"], ["application/pdf", "image/png"]]
     assert "2 customers wait for it: Eli, Flo." in capsys.readouterr().out
@@ -98,5 +99,5 @@ async def test_the_chat_shows_the_model_the_document_and_the_picture(capsys: Any
 
 async def test_the_desk_that_learns_asks_its_model_for_letters_only() -> None:
     script: Any = pictures.example("learning")
-    found = await script.main(days=18)
-    assert [(round(requests * 10), hits) for requests, hits in found] == [(28, 0), (4, 8), *[(1, 9)] * 15, (10, 9)]
+    figures = await script.main(days=18)
+    assert [(round(requests * 10), hits) for requests, hits in figures] == [(28, 0), (4, 8), *[(1, 9)] * 15, (10, 9)]

@@ -33,9 +33,9 @@ form, harmony, melody, parts = (
 
 
 def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
     command = [sys.executable, "-m", "actum", *arguments]
-    return warm.run(command, cwd=cwd, env=own, timeout=100)
+    return warm.run(command, cwd=cwd, env=environment, timeout=100)
 
 
 def spectrum(mono: Any) -> tuple[Any, Any]:
@@ -44,7 +44,7 @@ def spectrum(mono: Any) -> tuple[Any, Any]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+def produced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     """The record as a user makes it, and the events of the run."""
     folder = tmp_path_factory.mktemp("music")
     run = actum("run", str(MUSIC / "producer.json"), "--json", cwd=folder)
@@ -53,9 +53,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str,
 
 
 @pytest.mark.rule("D10", "P3")
-def test_a_record_comes_out_that_is_worth_listening_to(made: tuple[Path, list[dict[str, Any]]]) -> None:
-    folder, seen = made
-    output = seen[-1]["result"]["output"]
+def test_a_record_comes_out_that_is_worth_listening_to(produced: tuple[Path, list[dict[str, Any]]]) -> None:
+    folder, all_events = produced
+    output = all_events[-1]["result"]["output"]
     stereo = files.read(folder / output["record"])
     assert stereo.shape[0] == 2
     assert 35 < stereo.shape[1] / tones.RATE < 50
@@ -73,16 +73,16 @@ def test_a_record_comes_out_that_is_worth_listening_to(made: tuple[Path, list[di
     assert strength[(frequencies > 100) & (frequencies < 1000)].mean() > 5 * strength[frequencies > 6000].mean()
 
 
-def test_the_picture_shows_the_sections(made: tuple[Path, list[dict[str, Any]]]) -> None:
-    folder, seen = made
-    picture = (folder / seen[-1]["result"]["output"]["picture"]).read_text(encoding="utf-8")
+def test_the_picture_shows_the_sections(produced: tuple[Path, list[dict[str, Any]]]) -> None:
+    folder, all_events = produced
+    picture = (folder / all_events[-1]["result"]["output"]["picture"]).read_text(encoding="utf-8")
     assert all(f">{name}<" in picture for name in ("intro", "verse", "chorus", "outro"))
     assert picture == (MUSIC / "waveform.svg").read_text(encoding="utf-8"), "the README shows what the run draws"
 
 
 @pytest.mark.rule("D10")
-def test_three_levels_run_nested_and_in_parallel(made: tuple[Path, list[dict[str, Any]]]) -> None:
-    _, seen = made
+def test_three_levels_run_nested_and_in_parallel(produced: tuple[Path, list[dict[str, Any]]]) -> None:
+    _, all_events = produced
     order = [
         (
             event["event"],
@@ -90,33 +90,33 @@ def test_three_levels_run_nested_and_in_parallel(made: tuple[Path, list[dict[str
             event["call"]["_tool"],
             event["call"].get("name") or event["call"].get("sound"),
         )
-        for event in seen
+        for event in all_events
         if event["event"] in {"CallStarted", "CallFinished"}
     ]
     started = [
         order.index(("CallStarted", 0, tool, sound)) for tool, sound in (("compose", None), ("makeSound", "rain"))
     ]
     assert max(started) < order.index(("CallFinished", 0, "compose", None))
-    deep = [event for event in seen if event["event"] == "CallStarted" and event["call"]["_tool"] == "synthesize"]
+    deep = [event for event in all_events if event["event"] == "CallStarted" and event["call"]["_tool"] == "synthesize"]
     assert sorted(event["depth"] for event in deep) == [1, 1, 2, 2, 2, 2, 2]
-    first_end = next(i for i, one in enumerate(order) if one[:3] == ("CallFinished", 2, "synthesize"))
-    begun = [one for one in order[:first_end] if one[:3] == ("CallStarted", 2, "synthesize")]
+    first_end = next(i for i, step in enumerate(order) if step[:3] == ("CallFinished", 2, "synthesize"))
+    begun = [step for step in order[:first_end] if step[:3] == ("CallStarted", 2, "synthesize")]
     assert len(begun) > 1, "parts of the song are rendered side by side"
 
 
 @pytest.mark.rule("S3", "D4")
-def test_nobody_but_the_producer_sees_the_contract(made: tuple[Path, list[dict[str, Any]]]) -> None:
-    _, seen = made
-    inner = [event for event in seen if event["depth"] > 0 or event["event"] == "CallStarted"]
+def test_nobody_but_the_producer_sees_the_contract(produced: tuple[Path, list[dict[str, Any]]]) -> None:
+    _, all_events = produced
+    inner = [event for event in all_events if event["depth"] > 0 or event["event"] == "CallStarted"]
     assert len(inner) > 20
     assert "contract" not in json.dumps(inner)
     # Without times, whose digits are any.
-    told = re.sub(r'"(at|_date)": ("[^"]*"|[\d.]+)', "", json.dumps([event for event in inner if event["depth"] > 0]))
-    assert '"_call"' in told
-    assert "12000" not in told
+    text = re.sub(r'"(at|_date)": ("[^"]*"|[\d.]+)', "", json.dumps([event for event in inner if event["depth"] > 0]))
+    assert '"_call"' in text
+    assert "12000" not in text
     crossed = {
         event["call"]["_tool"]: event["crossed"]
-        for event in seen
+        for event in all_events
         if event["event"] == "CallStarted" and not event["depth"]
     }
     assert crossed["compose"] == [{"type": "state", "brief": {"mood": "a sad ballad for a rainy night", "key": "A"}}]
@@ -125,14 +125,14 @@ def test_nobody_but_the_producer_sees_the_contract(made: tuple[Path, list[dict[s
 
 def test_the_producer_sees_black_boxes() -> None:
     idea = Idea.load(MUSIC / "producer.json")
-    told = json.dumps([Agent(None, tools=Tools(), roots=[MUSIC]).compose(idea.context, idea.schema), idea.context[3]])
-    assert "compose" in told
-    assert "makeSound" in told
-    own = {
-        name for one in ("composer", "sound-designer") for name in Idea.load(MUSIC / f"{one}.json").context[2]["tool"]
+    prompt = json.dumps([Agent(None, tools=Tools(), roots=[MUSIC]).compose(idea.context, idea.schema), idea.context[3]])
+    assert "compose" in prompt
+    assert "makeSound" in prompt
+    hidden = {
+        name for stem in ("composer", "sound-designer") for name in Idea.load(MUSIC / f"{stem}.json").context[2]["tool"]
     }
-    assert {"planForm", "synthesize"} <= own
-    assert [name for name in own - {"makeSound"} if name in told] == []
+    assert {"planForm", "synthesize"} <= hidden
+    assert [name for name in hidden - {"makeSound"} if name in prompt] == []
 
 
 @pytest.mark.rule("D6", "D8")
@@ -150,8 +150,8 @@ def test_a_model_adapts_what_callers_give_to_what_the_sound_designer_takes(
     assert json.loads(run.stdout)["file"] == file
     assert files.read(tmp_path / file).shape[0] == 2
     idea = Idea.load(MUSIC / f"{caller}.json")
-    shown = json.dumps(Agent(None, tools=Tools(), roots=[MUSIC]).compose(idea.context, idea.schema))
-    takes = [one in shown for one in ('"sound"', '"notes"', '"folder"')]
+    prompt = json.dumps(Agent(None, tools=Tools(), roots=[MUSIC]).compose(idea.context, idea.schema))
+    takes = [name in prompt for name in ('"sound"', '"notes"', '"folder"')]
     assert takes == [caller != "film"] * 3  # upfront, the caller's own model is shown them
 
 
@@ -178,12 +178,12 @@ def test_the_recording_of_answers_makes_another_record(tmp_path: Path) -> None:
         "run", str(MUSIC / "producer.json"), "--model", f"replay:{MUSIC / 'answers.jsonl'}", "--json", cwd=tmp_path
     )
     assert run.returncode == 0, run.stderr
-    seen = [json.loads(line) for line in run.stdout.splitlines()]
-    requests = [event for event in seen if event["event"] == events.RequestStarted.__name__]
+    all_events = [json.loads(line) for line in run.stdout.splitlines()]
+    requests = [event for event in all_events if event["event"] == events.RequestStarted.__name__]
     assert [event["depth"] for event in requests].count(0) == 1
     assert len(requests) == 7
     assert all("contract" not in json.dumps(event) for event in requests if event["depth"])
-    stereo = files.read(tmp_path / seen[-1]["result"]["output"]["record"])
+    stereo = files.read(tmp_path / all_events[-1]["result"]["output"]["record"])
     assert 35 < stereo.shape[1] / tones.RATE < 50
 
 
@@ -197,8 +197,8 @@ def test_the_recording_is_what_the_written_answers_make(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(MUSIC)], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
     )
     assert run.returncode == 0, run.stderr
-    made = (tmp_path / "made.jsonl").read_text(encoding="utf-8")
-    assert made == before, "make it anew with: python examples/music/record.py"
+    recording = (tmp_path / "made.jsonl").read_text(encoding="utf-8")
+    assert recording == before, "make it anew with: python examples/music/record.py"
 
 
 def test_a_note_sounds_at_its_pitch() -> None:

@@ -20,7 +20,9 @@ def test_a_notebook_draws_what_its_cells_come_to(tmp_path: Path, monkeypatch: py
     notebook = nbformat.read(FILE, as_version=4)
     nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
     cells: list[Any] = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    drawn = [[one.data["text/html"] for one in cell.outputs if "text/html" in one.get("data", {})] for cell in cells]
+    drawn = [
+        [output.data["text/html"] for output in cell.outputs if "text/html" in output.get("data", {})] for cell in cells
+    ]
     tools, plan, result, stream = drawn
     assert "find_orders" in tools[0]
     assert "<svg" in plan[0]

@@ -38,14 +38,14 @@ def judged(call: Json, *, is_authored: bool = False) -> Job:
 
 def test_a_call_is_entered_with_what_it_reads_and_writes() -> None:
     job = judged({"_tool": "writes", "to": "†calls.0.name", "_outputPath": "†state.a *> †state.b", "_instance": "①"})
-    assert [str(one) for one in job.node.expressions] == ["†calls.0.name"]
-    assert [str(one) for one in job.node.writes] == ["†state.a", "†state.b"]
+    assert [str(reference) for reference in job.node.expressions] == ["†calls.0.name"]
+    assert [str(path) for path in job.node.writes] == ["†state.a", "†state.b"]
     assert (job.node.instance, str(job.place), job.of) == ("①", "0.0", "0.0")
 
 
 def test_scopes_are_reads_of_code_and_delegates_alone() -> None:
     job = judged({"_tool": "scoped", "_scopes": ["state"]})
-    assert [str(one) for one in job.node.scopes] == ["†state"]
+    assert [str(scope) for scope in job.node.scopes] == ["†state"]
     assert judged({"_tool": "plain", "to": "x"}).node.scopes == ()
 
 
@@ -55,7 +55,7 @@ def test_references_beside_the_parameters_are_put_in_their_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("call", "error", "message"),
     [
         ({}, errors.UnknownTool, "a call names its tool in '_tool'; what only computes is in '_value'"),
         ({"_tool": "plein"}, errors.UnknownTool, "tool 'plein': no tool 'plein' is offered; near it: plain"),
@@ -266,12 +266,12 @@ def test_references_beside_the_parameters_are_put_in_their_places() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_with_a_call_by_itself_is_said(call: Json, error: type[errors.CallError], said: str) -> None:
+def test_what_is_wrong_with_a_call_by_itself_is_said(call: Json, error: type[errors.CallError], message: str) -> None:
     with pytest.raises(error) as raised:
         judged(call)
-    assert raised.value.message == said
+    assert raised.value.message == message
     place = f"at {raised.value.path}: "
-    assert (place in said) == (raised.value.path is not None)
+    assert (place in message) == (raised.value.path is not None)
 
 
 @pytest.mark.rule("S9")

@@ -19,20 +19,20 @@ def spent(budget: Budget) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("limits", "kept", "asked", "said"),
+    ("limits", "kept", "count", "message"),
     [
         ({"requests": 2}, 0, 2, "the run has made its 2 requests without an output"),
         ({"requests": 2}, 1, 1, "of the run's 2 requests only the last is left, for its output"),
         ({"requests": 0}, 1, 0, "the run has made its 0 requests without an output"),
     ],
 )
-def test_a_request_is_refused_at_the_bound(limits: dict[str, Any], kept: int, asked: int, said: str) -> None:
+def test_a_request_is_refused_at_the_bound(limits: dict[str, Any], kept: int, count: int, message: str) -> None:
     budget = Budget(Limits(**limits))
-    for _ in range(asked):
+    for _ in range(count):
         budget.ask(reserved=kept)
     with pytest.raises(errors.LimitExceeded) as caught:
         budget.ask(reserved=kept)
-    assert (str(caught.value), caught.value.limit, budget.requests) == (said, "requests", asked)
+    assert (str(caught.value), caught.value.limit, budget.requests) == (message, "requests", count)
 
 
 def test_a_call_is_refused_at_the_bound() -> None:
@@ -47,19 +47,19 @@ def test_a_call_is_refused_at_the_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "cost", "said", "limit"),
+    ("limits", "cost", "message", "limit"),
     [
         ({"tokens": 10}, Usage(requests=1, input_tokens=7, output_tokens=3), "10 of 10 tokens are spent", "tokens"),
         ({"usd": 0.5}, Usage(requests=1, usd=0.5), "0.5000 of 0.5000 USD are spent", "usd"),
     ],
 )
-def test_what_is_spent_lets_nobody_ask(limits: dict[str, Any], cost: Usage, said: str, limit: str) -> None:
+def test_what_is_spent_lets_nobody_ask(limits: dict[str, Any], cost: Usage, message: str, limit: str) -> None:
     budget = Budget(Limits(**limits))
     budget.ask()
     budget.pay(cost)
     with pytest.raises(errors.LimitExceeded) as caught:
         budget.ask()
-    assert (str(caught.value), caught.value.limit) == (said, limit)
+    assert (str(caught.value), caught.value.limit) == (message, limit)
     below = Budget(Limits(**{limit: getattr(budget, limit) * 1.5 if limit == "usd" else 11}))
     below.pay(cost)
     below.ask()
@@ -73,8 +73,8 @@ def test_values_are_counted_before_they_are_made_and_past_the_bound_nothing_goes
     for size in (1, 0):
         with pytest.raises(errors.LimitExceeded) as caught:
             budget.take(size)
-        said = "the values of the run would be more than 1,000 bytes, written out"
-        assert (str(caught.value), caught.value.limit) == (said, "bytes")
+        message = "the values of the run would be more than 1,000 bytes, written out"
+        assert (str(caught.value), caught.value.limit) == (message, "bytes")
     with pytest.raises(errors.LimitExceeded):
         budget.check()
     assert budget.bytes == 1_001
@@ -92,12 +92,12 @@ def test_a_run_whose_time_is_over_has_passed_it_for_good() -> None:
 
 def test_what_a_part_has_spent_elsewhere_is_counted_but_for_its_time() -> None:
     budget = Budget(Limits(requests=10, calls=10, tokens=100, usd=2, bytes=1_000, depth=3))
-    own = Usage(requests=2, input_tokens=5, output_tokens=5, usd=0.25)
-    part = Spent(requests=2, calls=3, bytes=40, seconds=1e6, usage=own, tokens=12, usd=0.5)
+    usage = Usage(requests=2, input_tokens=5, output_tokens=5, usd=0.25)
+    part = Spent(requests=2, calls=3, bytes=40, seconds=1e6, usage=usage, tokens=12, usd=0.5)
     for _ in range(2):
         budget.charge(part)
     assert spent(budget) == {"requests": 4, "calls": 6, "bytes": 80, "tokens": 24, "usd": 1.0}
-    assert budget.usage == own + own
+    assert budget.usage == usage + usage
     left = budget.left
     assert (left.requests, left.calls, left.tokens, left.usd, left.bytes) == (6, 4, 76, 1.0, 920)
     assert (left.depth, left.seconds) == (3, None)
@@ -115,7 +115,7 @@ def test_more_is_known_of_a_cost_by_its_usage_or_by_what_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requests", "made", "told"),
+    ("requests", "before", "notices"),
     [
         (None, 5, []),
         (1, 0, ["This is the only request: answer `output` now; it may refer to the calls."]),
@@ -124,10 +124,12 @@ def test_more_is_known_of_a_cost_by_its_usage_or_by_what_is_told() -> None:
         (3, 0, []),
     ],
 )
-def test_what_the_model_is_told_of_the_requests_that_are_left(requests: int | None, made: int, told: list[str]) -> None:
+def test_what_the_model_is_told_of_the_requests_that_are_left(
+    requests: int | None, before: int, notices: list[str]
+) -> None:
     budget = Budget(Limits(requests=requests))
-    assert list(budget.notices(made)) == told
-    assert budget.is_last(made) == (len(told) == 1 and "are left" not in told[0])
+    assert list(budget.notices(before)) == notices
+    assert budget.is_last(before) == (len(notices) == 1 and "are left" not in notices[0])
 
 
 def test_a_model_whose_price_is_not_known_is_named_where_money_is_limited() -> None:
@@ -151,8 +153,8 @@ def test_a_model_whose_price_is_not_known_is_named_where_money_is_limited() -> N
 
 
 def test_what_has_been_spent_is_read_from_json_as_it_was_written() -> None:
-    told = {"requests": 2, "calls": 3, "bytes": 4, "seconds": 1.5, "tokens": 6, "usd": 0.5, "usage": {"requests": 2}}
-    assert Spent.of(told) == Spent(
+    written = {"requests": 2, "calls": 3, "bytes": 4, "seconds": 1.5, "tokens": 6, "usd": 0.5, "usage": {"requests": 2}}
+    assert Spent.of(written) == Spent(
         requests=2, calls=3, bytes=4, seconds=1.5, tokens=6, usd=0.5, usage=Usage(requests=2)
     )
     odd: dict[str, Any] = {
@@ -165,5 +167,5 @@ def test_what_has_been_spent_is_read_from_json_as_it_was_written() -> None:
         "usage": 5,
     }
     assert Spent.of(odd) == Spent()
-    budget = Budget.resume(Limits(), Spent.of(told))
+    budget = Budget.resume(Limits(), Spent.of(written))
     assert spent(budget) == {"requests": 2, "calls": 3, "bytes": 4, "tokens": 6, "usd": 0.5}

@@ -122,7 +122,7 @@ def test_an_entry_says_of_which_run_it_is(at: Any, wrong: str) -> None:
         recover_context([{"at": at, **BEGAN.to_dict()}])
 
 
-def told(*entries: Entry, at: tuple[str, ...] = ()) -> list[Json]:
+def lines(*entries: Entry, at: tuple[str, ...] = ()) -> list[Json]:
     return [{"at": list(at), **entry.to_dict()} for entry in entries]
 
 
@@ -138,36 +138,36 @@ MARKS: Json = {"_of": "0", "_run": "r", "_by": "model"}
 
 CUT: list[tuple[list[Json], list[Json]]] = [
     ([], []),
-    (told(BEGAN), [TEXT]),
-    (told(BEGAN, *ARRIVED), [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS}]),
-    (told(BEGAN, ARRIVED[0], Appended(LEFT)), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}, LEFT]),
-    (told(BEGAN, ARRIVED[0], Appended(LEFT), Closed(0)), [TEXT, LEFT]),
+    (lines(BEGAN), [TEXT]),
+    (lines(BEGAN, *ARRIVED), [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS}]),
+    (lines(BEGAN, ARRIVED[0], Appended(LEFT)), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}, LEFT]),
+    (lines(BEGAN, ARRIVED[0], Appended(LEFT), Closed(0)), [TEXT, LEFT]),
     (
-        told(BEGAN, ARRIVED[0], OutputArrived(answer=0, start=1, output="†calls.0")),
+        lines(BEGAN, ARRIVED[0], OutputArrived(answer=0, start=1, output="†calls.0")),
         [TEXT, {"type": "plan", "plan": [CALL], "output": "†calls.0", **MARKS}],
     ),
-    (told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={})), [TEXT]),
+    (lines(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={})), [TEXT]),
     (
-        told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})),
+        lines(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})),
         [TEXT, {"type": "plan", "plan": [CALL], "_of": "1", "_run": "r", "_by": "model", "_places": {"0": "0.0"}}],
     ),
-    (told(BEGAN, Appended(LEFT), BEGAN), [TEXT]),
+    (lines(BEGAN, Appended(LEFT), BEGAN), [TEXT]),
     (
-        told(BEGAN, ARRIVED[0], KEPT, Arrived(answer=1, start=1, index=0, call=CALL, place=Place(0, 0))),
+        lines(BEGAN, ARRIVED[0], KEPT, Arrived(answer=1, start=1, index=0, call=CALL, place=Place(0, 0))),
         [TEXT, {"type": "plan", "plan": [CALL], **MARKS, "_of": "1", "_places": {"0": "0.0"}}],
     ),
     (
-        told(BEGAN, ARRIVED[0], KEPT, Arrived(answer=1, start=1, index=0, call=THEN), AGAIN),
+        lines(BEGAN, ARRIVED[0], KEPT, Arrived(answer=1, start=1, index=0, call=THEN), AGAIN),
         [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS, "_of": "1", "_places": {"1": "0.0"}}],
     ),
     (
-        told(BEGAN, ARRIVED[0], FAILED_ENTRY, KEPT, AGAIN),
+        lines(BEGAN, ARRIVED[0], FAILED_ENTRY, KEPT, AGAIN),
         [TEXT, {"type": "plan", "plan": [CALL], **MARKS, "_of": "1"}, FAILED],
     ),
-    (told(BEGAN, ARRIVED[0], FAILED_ENTRY, KEPT), [TEXT, FAILED]),
-    (told(BEGAN, ARRIVED[0], FAILED_ENTRY), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}]),
+    (lines(BEGAN, ARRIVED[0], FAILED_ENTRY, KEPT), [TEXT, FAILED]),
+    (lines(BEGAN, ARRIVED[0], FAILED_ENTRY), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}]),
     (
-        told(BEGAN, ARRIVED[0], FAILED_ENTRY, Appended(FAILED), Closed(0)),
+        lines(BEGAN, ARRIVED[0], FAILED_ENTRY, Appended(FAILED), Closed(0)),
         [TEXT, FAILED],
     ),
 ]
@@ -179,16 +179,16 @@ def test_a_log_that_was_cut_is_the_context_it_had_reached(entries: list[Json], c
 
 
 def test_a_delegate_under_way_is_suspended_unless_its_call_is_done() -> None:
-    inner = told(Began(context=[TEXT], run="i", call=CALL), at=("0.0",))
-    outer = told(BEGAN, ARRIVED[0])
+    inner = lines(Began(context=[TEXT], run="i", call=CALL), at=("0.0",))
+    outer = lines(BEGAN, ARRIVED[0])
     suspended = {"type": "suspended", "of": "0.0", "call": CALL, "context": [TEXT]}
     assert recover_context([*outer, *inner])[-1] == suspended
-    assert suspended not in recover_context([*outer, *inner, *told(Appended(LEFT))])
+    assert suspended not in recover_context([*outer, *inner, *lines(Appended(LEFT))])
 
 
 def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^the run at the top has not begun$"):
-        recover_context(told(Appended(TEXT)))
+        recover_context(lines(Appended(TEXT)))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
 )
 def test_an_entry_that_does_not_fit_what_was_told_is_refused(entry: Entry, wrong: str) -> None:
     with pytest.raises((ValueError, errors.MessageError), match=rf"^{re.escape(wrong)}$"):
-        recover_context(told(BEGAN, entry))
+        recover_context(lines(BEGAN, entry))
 
 
 PLAN: Json = {"type": "plan", "plan": [CALL], **MARKS}
@@ -263,7 +263,7 @@ def test_what_a_call_has_left_without_a_mark_is_refused(left: Json, wrong: str) 
 def test_what_an_author_says_before_a_plan_needs_no_mark() -> None:
     given: list[Json] = [{"type": "state", "x": 1, "_call": CALL}, {"type": "error", "call": CALL, "error": "it broke"}]
     marks = Marks.of([*given, UNMARKED, {"type": "error", "call": {"_tool": "other"}, "error": "it broke"}])
-    assert ([one.number for one in marks.plans], dict(marks.left), marks.next_answer) == ([0], {}, 1)
+    assert ([plan.number for plan in marks.plans], dict(marks.left), marks.next_answer) == ([0], {}, 1)
 
 
 @pytest.mark.rule("P2")
@@ -288,10 +288,10 @@ def test_a_recorder_has_all_that_a_record_offers() -> None:
         def __call__(self, entry: Json) -> None: ...
 
     record: Any = Record()
-    own = Recorder.of(record)
-    assert (own.settled, own.lease, own.gate, own.post, own.spread, own.run) == (
+    recorder = Recorder.of(record)
+    assert (recorder.settled, recorder.lease, recorder.gate, recorder.post, recorder.spread, recorder.run) == (
         *("settled", 3, "gate", "post", "spread"), "run")  # fmt: skip
-    below = own.below(Place(1, 2), CALL)
+    below = recorder.below(Place(1, 2), CALL)
     assert (below.at, below.call, below.run) == (("1.2",), CALL, "run/1.2")
     assert (below.settled, below.lease, below.gate, below.post, below.spread) == ("settled", 3, "gate", None, "spread")
     assert Recorder.of(None).below(Place(0, 0), CALL).run == ""
@@ -330,7 +330,7 @@ async def test_each_request_of_a_run_is_let_in_and_its_calls_are_keyed_by_it() -
     assert look.name == "look"
     tools.register("ask", {"_delegate": "one", "_output": {}})
     reads = {"_tool": "read", "of": "x", "ask": "y", "as": "text"}
-    own = Agent(
+    agent = Agent(
         models.Scripted(
             [
                 {"calls": [{"_tool": "look"}, {"_tool": "ask"}, reads], "output": ["†calls.0", "†calls.1", "†calls.2"]},
@@ -341,7 +341,7 @@ async def test_each_request_of_a_run_is_let_in_and_its_calls_are_keyed_by_it() -
         delegates={"one": {"context": [{"type": "text", "text": "say"}], "schema": {"type": "string"}}},
     )
     record = Gated()
-    async with own.stream("go", record=record) as run:
+    async with agent.stream("go", record=record) as run:
         async for _ in run:
             pass
     assert run.result.output == [1, "told", "told"]

@@ -65,19 +65,19 @@ ASK = Tools().register("ask", {"_delegate": "d", "properties": {"of": {}}})
 def test_of_an_error_inside_only_the_kind_crosses_and_of_an_item_the_words(
     error: Json, of_delegate: tuple[type[errors.ActumError], str], of_item: tuple[type[errors.ActumError], str]
 ) -> None:
-    for is_item, (kind, said) in ((False, of_delegate), (True, of_item)):
-        found = failure_of(error, ASK, is_item=is_item)
-        assert (type(found), found.message) == (kind, said)
-        assert getattr(found, "limit", None) == error.get("data", {}).get("limit")
+    for is_item, (kind, message) in ((False, of_delegate), (True, of_item)):
+        failure = failure_of(error, ASK, is_item=is_item)
+        assert (type(failure), failure.message) == (kind, message)
+        assert getattr(failure, "limit", None) == error.get("data", {}).get("limit")
 
 
 @pytest.mark.rule("C15")
 @pytest.mark.parametrize(
-    ("told", "outcome"), [("unknown", "unknown"), ("unusable", "unusable"), ("nonsense", "failed")]
+    ("reported", "outcome"), [("unknown", "unknown"), ("unusable", "unusable"), ("nonsense", "failed")]
 )
-def test_what_nobody_knows_of_a_plan_of_its_own_nobody_knows_of_its_call(told: str, outcome: str) -> None:
+def test_what_nobody_knows_of_a_plan_of_its_own_nobody_knows_of_its_call(reported: str, outcome: str) -> None:
     cause = {"code": "activity", "message": "no"}
-    error: Json = {"code": "plan_failed", "message": "x", "data": {"cause": cause, "outcome": told}}
+    error: Json = {"code": "plan_failed", "message": "x", "data": {"cause": cause, "outcome": reported}}
     assert failure_of(error, ASK, is_item=True).outcome == outcome
 
 
@@ -86,10 +86,10 @@ def test_what_nobody_knows_of_a_plan_of_its_own_nobody_knows_of_its_call(told: s
 @pytest.mark.parametrize("is_foreign", [True, False])
 def test_what_bounds_a_delegate_is_the_same_from_json(roots: list[Path] | None, *, is_foreign: bool) -> None:
     origin = Context((), origin="/here/own.json")
-    found = SavedRequest(context=origin, config={"tools": ["t"]}, is_foreign=is_foreign, roots=roots)
-    own = Ancestor("d", found, {"t": True, "u": False})
-    again = Ancestor.of(json.loads(json.dumps(own.to_dict())))
-    assert again.to_dict() == own.to_dict()
+    request = SavedRequest(context=origin, config={"tools": ["t"]}, is_foreign=is_foreign, roots=roots)
+    ancestor = Ancestor("d", request, {"t": True, "u": False})
+    again = Ancestor.of(json.loads(json.dumps(ancestor.to_dict())))
+    assert again.to_dict() == ancestor.to_dict()
     assert (again.name, again.tools, again.request.context.origin) == ("d", {"t": True, "u": False}, "/here/own.json")
     assert (again.request.config, again.request.is_foreign) == ({"tools": ["t"]}, is_foreign)
     assert (None if again.request.roots is None else list(again.request.roots)) == roots
@@ -99,9 +99,9 @@ def test_what_bounds_a_delegate_is_the_same_from_json(roots: list[Path] | None, 
 def test_a_call_for_an_item_is_a_plan_of_it_alone_and_its_values_are_no_references() -> None:
     registry = Tools()
     tool = registry.register("ask", {"_delegate": "d", "properties": {"of": {}}})
-    made = Call({"_tool": "ask", "of": "†state.x", "_delegate": "d", "_outputPath": "†state.y"})
+    call = Call({"_tool": "ask", "of": "†state.x", "_delegate": "d", "_outputPath": "†state.y"})
     scoped = Context([{"type": "state", "x": 1}, {"type": "data", "kind": "item", "data": 2}])
-    messages: list[Any] = list(context_of_item(made, tool, scoped, ["state"], registry))
+    messages: list[Any] = list(context_of_item(call, tool, scoped, ["state"], registry))
     assert messages[:2] == list(scoped)
     data, plan, approval = messages[2:]
     assert data == {"type": "data", "kind": "item1", "data": {"of": "†state.x"}}
@@ -112,7 +112,7 @@ def test_a_call_for_an_item_is_a_plan_of_it_alone_and_its_values_are_no_referenc
         "0.0",
         "approve",
     )
-    other: list[Any] = list(context_of_item(made, tool, Context(()), (), Tools()))
+    other: list[Any] = list(context_of_item(call, tool, Context(()), (), Tools()))
     assert other[0] == {"type": "tool", "tool": {"ask": dict(tool.schema)}}
     assert other[1]["kind"] == "item"
     assert "_scopes" not in other[2]["plan"][0]

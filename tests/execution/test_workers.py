@@ -93,10 +93,10 @@ async def test_a_piece_that_is_added_at_the_end_of_another_is_taken_by_the_same_
 
 @pytest.mark.parametrize("waits", [0, 1])
 async def test_context_variables_are_those_of_the_run_for_every_piece(waits: int) -> None:
-    seen: list[str] = []
+    marks: list[str] = []
 
     async def work(piece: int) -> int:
-        seen.append(MARK.get())
+        marks.append(MARK.get())
         MARK.set(f"piece {piece}")
         for _ in range(waits):
             await asyncio.sleep(0)
@@ -104,16 +104,16 @@ async def test_context_variables_are_those_of_the_run_for_every_piece(waits: int
 
     token = MARK.set("run")
     await carried(work, 20)
-    assert seen == ["run"] * 20
+    assert marks == ["run"] * 20
     assert MARK.get() == "run"
     MARK.reset(token)
 
 
 async def test_what_a_piece_makes_ready_does_not_get_its_context_variables() -> None:
-    seen: list[str] = []
+    marks: list[str] = []
 
     async def carry(piece: int) -> int:
-        seen.append(MARK.get())
+        marks.append(MARK.get())
         MARK.set(f"piece {piece}")
         return piece
 
@@ -121,22 +121,22 @@ async def test_what_a_piece_makes_ready_does_not_get_its_context_variables() -> 
         workers: Workers[int, int] = Workers(carry, lambda _, done: workers.add(done + 1) if done < 9 else None)
         workers.bind(tasks)
         workers.add(0)
-    assert seen == ["none"] * 10
+    assert marks == ["none"] * 10
 
 
 async def test_a_variable_that_is_changed_in_place_of_another_value_that_is_equal_is_not_handed_on() -> None:
     shared: ContextVar[list[str]] = ContextVar("shared")
-    own: list[str] = []
-    seen: list[bool] = []
+    value: list[str] = []
+    is_same: list[bool] = []
 
     async def work(piece: int) -> int:
-        seen.append(shared.get() is own)
+        is_same.append(shared.get() is value)
         shared.set([])
         return piece
 
-    shared.set(own)
+    shared.set(value)
     await carried(work, 5)
-    assert seen == [True] * 5
+    assert is_same == [True] * 5
 
 
 @pytest.mark.parametrize("heeds", [True, False], ids=["heeding it", "not heeding it"])
@@ -197,4 +197,6 @@ async def test_what_ends_a_task_otherwise_ends_the_crew() -> None:
     with pytest.raises(BaseExceptionGroup) as raised:
         await carried(work, 10)
     assert begun == [0, 1, 2, 3]
-    assert [type(one) for one in raised.value.exceptions] == [Broken], "those that had not begun have nothing to say"
+    assert [type(error) for error in raised.value.exceptions] == [Broken], (
+        "those that had not begun have nothing to say"
+    )

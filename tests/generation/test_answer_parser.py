@@ -32,11 +32,11 @@ PROSE = st.text("ab .:,]\n`", max_size=12)
 def read(text: str, cuts: list[int]) -> list[Element | Member]:
     parser = AnswerParser()
     marks = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
-    found: list[Element | Member] = []
+    parts: list[Element | Member] = []
     for start, end in pairwise(marks):
-        found += parser.feed(text[start:end])
+        parts += parser.feed(text[start:end])
     parser.finish()
-    return found
+    return parts
 
 
 @pytest.mark.rule("L1", "L3")
@@ -64,9 +64,9 @@ def test_what_is_read_is_what_reading_it_whole_gives(
 ) -> None:
     answer = {"calls": calls, "output": output, "meta": meta, "thoughts": {"calls": [1]}}
     whole = json.dumps({key: answer[key] for key in order}, ensure_ascii=ascii, indent=indent)
-    found = read(f"{before}{whole}{after}", cuts)
-    assert [json.loads(part.text) for part in found if isinstance(part, Element)] == calls
-    assert {part.name: json.loads(part.text) for part in found if isinstance(part, Member)} == {
+    parts = read(f"{before}{whole}{after}", cuts)
+    assert [json.loads(part.text) for part in parts if isinstance(part, Element)] == calls
+    assert {part.name: json.loads(part.text) for part in parts if isinstance(part, Member)} == {
         "output": output,
         "meta": meta,
     }
@@ -77,10 +77,10 @@ def test_what_is_read_is_what_reading_it_whole_gives(
 def test_a_call_is_there_at_the_very_character_that_closes_it(calls: list[dict[str, Any]]) -> None:
     texts = [json.dumps(call) for call in calls]
     text = '{"calls":[' + ",".join(texts) + "]"
-    ends = [text.index("[") + sum(len(one) + 1 for one in texts[: n + 1]) for n in range(len(texts))]
+    ends = [text.index("[") + sum(len(call_text) + 1 for call_text in texts[: n + 1]) for n in range(len(texts))]
     parser = AnswerParser()
-    seen = [index for index, char in enumerate(text) for part in parser.feed(char) if isinstance(part, Element)]
-    assert seen == [end - 1 for end in ends]
+    closed_at = [index for index, char in enumerate(text) for part in parser.feed(char) if isinstance(part, Element)]
+    assert closed_at == [end - 1 for end in ends]
 
 
 @pytest.mark.rule("L1")

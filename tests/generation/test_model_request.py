@@ -38,9 +38,9 @@ def test_what_is_done_to_its_schema_is_its_own_and_is_sent() -> None:
 def test_it_can_be_replaced_copied_and_pickled(read: bool) -> None:
     request = of_text()
     assert not read or request.schema == SCHEMA
-    for made in (replace(request, mode="loose"), copy.deepcopy(request), pickle.loads(pickle.dumps(request))):
-        assert made == request
-        assert made.schema_text == TEXT
+    for copied in (replace(request, mode="loose"), copy.deepcopy(request), pickle.loads(pickle.dumps(request))):
+        assert copied == request
+        assert copied.schema_text == TEXT
     assert replace(request, schema={}).schema_text == "{}"
 
 

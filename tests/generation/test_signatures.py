@@ -54,7 +54,7 @@ def shop() -> Tools:
 async def words(tools: Tools, output: Any, **config: Any) -> str:
     model = models.Scripted([{"calls": [], "output": None}], dialect=GRAMMAR, repeat_last=True)
     rendered = Agent(model, tools=tools, config=Config(**config)).render("hi", output)
-    return "\n".join(one["content"] for one in rendered if one["role"] == "system")
+    return "\n".join(message["content"] for message in rendered if message["role"] == "system")
 
 
 @pytest.mark.rule("T13", "T10")
@@ -83,12 +83,12 @@ async def test_what_may_be_said_of_a_call_stands_where_the_decoder_takes_it() ->
             tools.register(f"t{number}", {"properties": {"n": {"type": "integer"}}, "required": ["n"]})
             tools.activity(f"t{number}", lambda: [1])
     flow = "_each?: [text|num]|text, _when?, _else?"
-    told = await words(few, int, readers=False)
-    assert "\nt0(n: int) -> any\n" in told
-    assert f"\nor {{_then: true}}\nor {{_value?, _expect?}}\nor {{_tool, {flow}, …}}\n" in told
-    told = await words(many, int, readers=False)
-    assert "\nt0(n: int) -> any\n" in told
-    assert f"\nor {{{flow}, _call: a call}}\nor {{_then: true}}\nor {{_value?, _expect?}}\n" in told
+    text = await words(few, int, readers=False)
+    assert "\nt0(n: int) -> any\n" in text
+    assert f"\nor {{_then: true}}\nor {{_value?, _expect?}}\nor {{_tool, {flow}, …}}\n" in text
+    text = await words(many, int, readers=False)
+    assert "\nt0(n: int) -> any\n" in text
+    assert f"\nor {{{flow}, _call: a call}}\nor {{_then: true}}\nor {{_value?, _expect?}}\n" in text
 
 
 @pytest.mark.rule("T9")
@@ -112,6 +112,6 @@ async def test_a_path_is_told_as_one_and_names_that_are_taken_get_another() -> N
 
     tools.register("write", {"properties": {"_output": {"type": "string"}, "_outputPath": {"pattern": "^†"}}})
     assert callable(keep)
-    told = await words(tools, int, flow=False)
-    assert "write(_output" in told
-    assert "_outputPath?: †…" in told
+    text = await words(tools, int, flow=False)
+    assert "write(_output" in text
+    assert "_outputPath?: †…" in text

@@ -23,15 +23,15 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 def test_pieces_put_together_are_the_strings(value: Any, cuts: list[int], ascii: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii, indent=indent)
     marks = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
-    reader, found, ended = StringReader(), dict[Any, str](), list[Any]()
+    reader, by_path, ended = StringReader(), dict[Any, str](), list[Any]()
     for start, end in pairwise(marks):
         for piece in reader.feed(text[start:end]):
             assert piece.path not in ended
-            found[piece.path] = found.get(piece.path, "") + piece.text
+            by_path[piece.path] = by_path.get(piece.path, "") + piece.text
             if piece.is_last:
                 ended.append(piece.path)
     expected = dict(strings_in(value))
-    assert (found, ended) == (expected, list(expected))
+    assert (by_path, ended) == (expected, list(expected))
 
 
 def test_what_is_not_json_is_passed_over() -> None:

@@ -86,10 +86,10 @@ def _model(seed: int, picked: random.Random) -> ScriptedAnswer:
 
     def reply(request: models.ModelRequest) -> AsyncIterator[str]:
         nonlocal last
-        shown = json.dumps([message["content"] for message in request.messages], ensure_ascii=False)
-        text = last if "was not usable" in shown else ""
+        prompt = json.dumps([message["content"] for message in request.messages], ensure_ascii=False)
+        text = last if "was not usable" in prompt else ""
         if not text:
-            text = last = json.dumps(_answer(seed, shown), ensure_ascii=False)
+            text = last = json.dumps(_answer(seed, prompt), ensure_ascii=False)
             if picked.random() < 0.5:
                 text = text[: -picked.randrange(1, 12)]
         return _deltas(text, picked)
@@ -97,16 +97,16 @@ def _model(seed: int, picked: random.Random) -> ScriptedAnswer:
     return reply
 
 
-def _answer(seed: int, shown: str) -> Json:
+def _answer(seed: int, prompt: str) -> Json:
     """What is left to be charged, in a form that depends on nothing else."""
-    left = [n for n in range(NUMBERS) if n not in charged(shown)]
+    left = [n for n in range(NUMBERS) if n not in charged(prompt)]
     if not left:
         return {"calls": [], "output": "end", "meta": {}}
-    own = random.Random(f"{seed} {left}")
-    note = str(shown.count("busy"))  # the same calls again would be no progress (L4)
-    calls = own.choice(_FORMS)(left)
+    generator = random.Random(f"{seed} {left}")
+    note = str(prompt.count("busy"))  # the same calls again would be no progress (L4)
+    calls = generator.choice(_FORMS)(left)
     calls = [call if "note" in call or call.get("_tool") != "charge" else {**call, "note": note} for call in calls]
-    return {"calls": calls, "output": own.choice([None, "end"]), "meta": {}}
+    return {"calls": calls, "output": generator.choice([None, "end"]), "meta": {}}
 
 
 async def _deltas(text: str, picked: random.Random) -> AsyncIterator[str]:
@@ -117,7 +117,7 @@ async def _deltas(text: str, picked: random.Random) -> AsyncIterator[str]:
         yield text[start : start + size]
 
 
-def _one(n: int, **more: Any) -> Json:
+def _call(n: int, **more: Any) -> Json:
     return {"_tool": "charge", "n": n, **more}
 
 
@@ -128,16 +128,19 @@ def _each(left: list[int], **more: Any) -> Json:
 _FORMS: list[Callable[[list[int]], list[Json]]] = [
     lambda left: [_each(left)],
     lambda left: [_each(left, _outputPath="†state.x")],
-    lambda left: [_one(n) for n in left],
-    lambda left: [_each(left[:2]), *map(_one, left[2:])],
+    lambda left: [_call(n) for n in left],
+    lambda left: [_each(left[:2]), *map(_call, left[2:])],
     # Each refers to the next one, and the first to the last: known of a corrected answer only at its end.
-    lambda left: [*(_one(n, note=f"†calls.{at}") for at, n in enumerate(left[:-1], 1)), _one(left[-1])],
-    lambda left: [*(_one(n, note=f"†calls.{len(left) - 1}") for n in left[:-1][:1]), *map(_one, left[len(left) > 1 :])],
+    lambda left: [*(_call(n, note=f"†calls.{at}") for at, n in enumerate(left[:-1], 1)), _call(left[-1])],
     lambda left: [
-        _one(left[0]),
+        *(_call(n, note=f"†calls.{len(left) - 1}") for n in left[:-1][:1]),
+        *map(_call, left[len(left) > 1 :]),
+    ],
+    lambda left: [
+        _call(left[0]),
         {"_then": True},
         {"_value": "†calls.0"},
-        *(_one(n, note="†calls.2") for n in left[1:]),
+        *(_call(n, note="†calls.2") for n in left[1:]),
     ],
     lambda left: [{"_tool": "inner", "ns": left}],
 ]

@@ -47,9 +47,9 @@ def deep_tools() -> Tools:
     return tools
 
 
-def killed_run(path: Path, said: str) -> None:
+def killed_run(path: Path, text: str) -> None:
     """What a run leaves that is killed before its end is in its file: that file as it began, and a log."""
-    idea = Idea(context=Context([{"type": "text", "text": said}]), schema={})
-    model = models.Scripted([{"calls": KILLED, "output": None, "meta": {}}, {"calls": [], "output": said, "meta": {}}])
+    idea = Idea(context=Context([{"type": "text", "text": text}]), schema={})
+    model = models.Scripted([{"calls": KILLED, "output": None, "meta": {}}, {"calls": [], "output": text, "meta": {}}])
     with KeptRun.begin(path, idea, idea.context) as run:
         asyncio.run(drained(Agent(model, tools=deep_tools()).stream(idea.context, record=run.log)))

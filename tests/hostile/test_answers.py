@@ -95,15 +95,15 @@ def test_a_huge_string_costs_its_size() -> None:
 def test_memory_is_that_of_the_largest_call_not_of_the_answer() -> None:
     from actum.generation.answer_parser import AnswerParser
 
-    one = '{"_tool":"size","text":"' + "x" * 10_000 + '"},'
+    call = '{"_tool":"size","text":"' + "x" * 10_000 + '"},'
     parser = AnswerParser()
     list(parser.feed('{"calls":['))
     tracemalloc.start()
     for _ in range(1_000):
-        list(parser.feed(one))
+        list(parser.feed(call))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 20 * len(one)
+    assert peak < 20 * len(call)
 
 
 def test_a_hundred_thousand_calls_are_judged_one_by_one() -> None:

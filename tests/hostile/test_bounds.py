@@ -35,15 +35,15 @@ def running(tools: Tools, *answers: Any, limits: Limits | None = None, context: 
 
 @pytest.fixture
 def tools() -> Tools:
-    own = Tools()
+    registry = Tools()
 
-    @own.tool
+    @registry.tool
     async def same(value: Any) -> Any:
         """Give back."""
         return value
 
     assert same.name == "same"
-    return own
+    return registry
 
 
 @pytest.mark.rule("L5")
@@ -51,9 +51,9 @@ def tools() -> Tools:
 def test_what_is_small_to_say_and_large_to_hold_ends_at_the_limit_with_what_was_done(name: str) -> None:
     command = [sys.executable, bombs.__file__, name, str(BYTES)]
     ended = warm.run(command, cwd=Path(__file__).parent, timeout=110)
-    told = json.loads(ended.stdout or json.dumps({"ended": ended.stderr[-500:], "peak": 0}))
-    assert told["ended"] == {"limit": "bytes", "partial": True}
-    assert told["peak"] < 700
+    report = json.loads(ended.stdout or json.dumps({"ended": ended.stderr[-500:], "peak": 0}))
+    assert report["ended"] == {"limit": "bytes", "partial": True}
+    assert report["peak"] < 700
 
 
 @pytest.mark.rule("L5")

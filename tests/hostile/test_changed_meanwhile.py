@@ -37,9 +37,9 @@ def agent_of(module: Path, delegates: Path | None = None, schema: Any = None) ->
 async def held(file: Path, agent: Agent, context: Any = None) -> str:
     """Begin a run that is kept in a file, and approve its call; the call's place."""
     result = await kept.start(file, Idea(context=context or PLAN, schema=str), agent)
-    (asked,) = pending(result.context)
-    kept.approve(file, asked.of)
-    return asked.of
+    (call,) = pending(result.context)
+    kept.approve(file, call.of)
+    return call.of
 
 
 @pytest.mark.rule("L6")
@@ -55,13 +55,13 @@ async def held(file: Path, agent: Agent, context: Any = None) -> str:
 async def test_a_tool_that_has_changed_since_its_call_was_approved(after: str, is_asked: bool, tmp_path: Path) -> None:
     module, file = tmp_path / "shop.py", tmp_path / "run.json"
     module.write_text(code("fine"))
-    of = await held(file, agent_of(module))
+    place = await held(file, agent_of(module))
     module.write_text(after)
     result = await kept.resume(file, agent_of(module))
     assert result.output == (None if is_asked else "fine")
-    assert [one.of for one in pending(result.context)] == ([of] if is_asked else [])
+    assert [call.of for call in pending(result.context)] == ([place] if is_asked else [])
     if is_asked:
-        kept.approve(file, of)
+        kept.approve(file, place)
         done = await kept.resume(file, agent_of(module))
         assert done.output == ("other" if "other" in after else "fine")
 
@@ -73,13 +73,13 @@ def helper(says: str) -> str:
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize("is_changed", [False, True])
 async def test_a_delegate_that_has_changed_since_its_call_was_approved(is_changed: bool, tmp_path: Path) -> None:
-    file, own = tmp_path / "run.json", tmp_path / "helper.json"
-    own.write_text(helper("fine"))
-    of = await held(file, agent_of(own, tmp_path))
-    own.write_text(helper("other" if is_changed else "fine"))
-    result = await kept.resume(file, agent_of(own, tmp_path))
+    file, delegate = tmp_path / "run.json", tmp_path / "helper.json"
+    delegate.write_text(helper("fine"))
+    place = await held(file, agent_of(delegate, tmp_path))
+    delegate.write_text(helper("other" if is_changed else "fine"))
+    result = await kept.resume(file, agent_of(delegate, tmp_path))
     assert result.output == (None if is_changed else "fine")
-    assert [one.of for one in pending(result.context)] == ([of] if is_changed else [])
+    assert [call.of for call in pending(result.context)] == ([place] if is_changed else [])
 
 
 @pytest.mark.rule("L6")
@@ -89,8 +89,8 @@ async def test_an_idea_whose_file_has_changed_goes_on_as_it_was_approved(tmp_pat
     idea.write_text(json.dumps({"context": PLAN, "schema": {"type": "string"}}))
     agent = agent_of(module)
     result = await kept.start(file, Idea.load(idea), agent)
-    (asked,) = pending(result.context)
-    kept.approve(file, asked.of)
+    (call,) = pending(result.context)
+    kept.approve(file, call.of)
     other = [*PLAN[:1], {"type": "plan", "plan": [{"_tool": "go"}], "output": "replaced"}]
     idea.write_text(json.dumps({"context": other, "schema": {"type": "string"}}))
     assert (await kept.resume(file, agent)).output == "fine"

@@ -98,8 +98,8 @@ NO_IDEA = ["broken.json", "latin.json", "no-idea.json", "deep.json"]
 @pytest.mark.rule("D12")
 @pytest.mark.parametrize(
     ("reference", "kind"),
-    [(one, errors.DelegateForbidden) for one in [*LEADS_OUT, *ELSEWHERE, *NOT_READ]]
-    + [(one, errors.DelegateError) for one in [*NOT_THERE, *NO_IDEA]],
+    [(reference, errors.DelegateForbidden) for reference in [*LEADS_OUT, *ELSEWHERE, *NOT_READ]]
+    + [(reference, errors.DelegateError) for reference in [*NOT_THERE, *NO_IDEA]],
 )
 async def test_a_path_that_leads_out_of_the_roots_is_never_read(
     tree: Path, reference: str, kind: type[errors.ActumError]
@@ -122,12 +122,12 @@ async def test_a_path_inside_the_roots_is_read_also_through_a_link_that_stays_in
 
 @pytest.mark.rule("D12")
 async def test_whether_something_stands_outside_can_not_be_told(tree: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     for name in ("secret", "absent"):
         with plan_fails(errors.DelegateForbidden) as caught:
             await Agent(None, tools=Tools(), roots=[tree]).run(asking(f"../{name}.json"))
-        said.append(caught.value.message.replace(name, "…"))
-    assert said[0] == said[1]
+        messages.append(caught.value.message.replace(name, "…"))
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.rule("D12")
@@ -142,18 +142,18 @@ async def test_without_roots_no_file_is_read(tree: Path, monkeypatch: pytest.Mon
 def test_a_link_that_is_slipped_in_after_the_check_is_not_followed(tree: Path) -> None:
     from actum.sources.roots import locate, read_below
 
-    found = locate("inner/ok.json", [tree], [tree])
-    assert b"ok" in read_below(found, [tree], 1000)
-    found.unlink()
-    found.symlink_to(tree.parent / "secret.json")
+    path = locate("inner/ok.json", [tree], [tree])
+    assert b"ok" in read_below(path, [tree], 1000)
+    path.unlink()
+    path.symlink_to(tree.parent / "secret.json")
     with pytest.raises(errors.DelegateError):
-        read_below(found, [tree], 1000)
-    found.unlink()
+        read_below(path, [tree], 1000)
+    path.unlink()
     (tree / "inner").rmdir()
     (tree / "inner").symlink_to(tree.parent)
     (tree.parent / "ok.json").write_text("SECRET")
     with pytest.raises(errors.DelegateError):
-        read_below(found, [tree], 1000)
+        read_below(path, [tree], 1000)
 
 
 # From outside
@@ -183,10 +183,12 @@ class Local:
         self.ran: list[str] = []
         self.tools = Tools()
         for name in ("readFile", "sendMail"):
-            self.tools.tool(self._made(name), name=name) if False else self.tools.activity(name, self._made(name))
+            self.tools.tool(self._activity(name), name=name) if False else self.tools.activity(
+                name, self._activity(name)
+            )
             self.tools.register(name, {"properties": {"x": {}, "_output": TEXT}})
 
-    def _made(self, name: str) -> Any:
+    def _activity(self, name: str) -> Any:
         async def run() -> str:
             self.ran.append(name)
             return "SECRET"
@@ -232,31 +234,36 @@ async def test_a_fetched_delegate_reaches_no_activity_by_giving_its_tool_the_nam
 
 @pytest.mark.rule("D12")
 async def test_nor_by_an_anonymous_delegate_of_its_own_nor_by_the_config() -> None:
-    own = tool(readFile={"_delegate": "anonymous", "properties": {"_output": TEXT}})
-    for delegate in (page(own, plan({"_tool": "readFile"}, output="†calls.0")), page(config={"tools": ["readFile"]})):
+    declaration = tool(readFile={"_delegate": "anonymous", "properties": {"_output": TEXT}})
+    for delegate in (
+        page(declaration, plan({"_tool": "readFile"}, output="†calls.0")),
+        page(config={"tools": ["readFile"]}),
+    ):
         local = Local()
         with plan_fails(errors.DelegateError):
             await Agent(None, tools=local.tools, fetcher=Web(page=delegate)).run(asking(URL))
         assert local.ran == []
     model = models.Scripted([answer({"_tool": "readFile"}), answer(output="latent")])
-    of = Agent(model, tools=local.tools, fetcher=Web(page=page(own, plan({"_tool": "readFile"}, output="†calls.0"))))
-    assert (await of.run(asking(URL))).output == "latent"
+    agent = Agent(
+        model, tools=local.tools, fetcher=Web(page=page(declaration, plan({"_tool": "readFile"}, output="†calls.0")))
+    )
+    assert (await agent.run(asking(URL))).output == "latent"
     assert local.ran == []
 
 
 @pytest.mark.rule("D12")
 async def test_what_is_granted_by_name_can_be_used_and_nothing_beside() -> None:
     local = Local()
-    one = page(
+    granted = page(
         tool(look={"_activity": "readFile", "properties": {"_output": TEXT}}),
         plan({"_tool": "look"}, output="†calls.0"),
     )
-    of = Agent(None, tools=local.tools, fetcher=Web(page=one), config=Config(grants=["readFile"]))
-    assert (await of.run(asking(URL))).output == "SECRET"
-    two = page(tool(look={"_activity": "sendMail"}), plan({"_tool": "look"}, output="†calls.0"))
-    of = Agent(None, tools=local.tools, fetcher=Web(page=two), config=Config(grants=["readFile"]))
+    agent = Agent(None, tools=local.tools, fetcher=Web(page=granted), config=Config(grants=["readFile"]))
+    assert (await agent.run(asking(URL))).output == "SECRET"
+    ungranted = page(tool(look={"_activity": "sendMail"}), plan({"_tool": "look"}, output="†calls.0"))
+    agent = Agent(None, tools=local.tools, fetcher=Web(page=ungranted), config=Config(grants=["readFile"]))
     with plan_fails(errors.DelegateForbidden):
-        await of.run(asking(URL))
+        await agent.run(asking(URL))
     assert local.ran == ["readFile"]
 
 
@@ -267,9 +274,9 @@ async def test_what_is_granted_by_name_can_be_used_and_nothing_beside() -> None:
 )
 async def test_a_fetched_delegate_reaches_no_file_and_no_registered_delegate(tree: Path, reference: str) -> None:
     web = Web(page=page(tool(on={"_delegate": reference}), plan({"_tool": "on"}, output="†calls.0")))
-    of = Agent(None, tools=Tools(), roots=[tree], delegates={"registered": ECHO}, fetcher=web)
+    agent = Agent(None, tools=Tools(), roots=[tree], delegates={"registered": ECHO}, fetcher=web)
     with plan_fails(errors.DelegateError) as caught:
-        await of.run(asking(URL))
+        await agent.run(asking(URL))
     assert "SECRET" not in caught.value.message
     assert all(url.startswith("https://example.com/") for url in web.asked)
 
@@ -300,8 +307,8 @@ async def test_a_fetched_config_widens_nothing() -> None:
     }
     local = Local()
     model = models.Scripted([answer({"_tool": "go"}, output="†calls.0"), answer(output="inner")])
-    of = Agent(model, tools=local.tools, fetcher=Web(page=page(config=config)))
-    result = await of.run(asking(URL)[:1])
+    agent = Agent(model, tools=local.tools, fetcher=Web(page=page(config=config)))
+    result = await agent.run(asking(URL)[:1])
     assert result.output == "inner"
     assert dict(model.requests[1].settings) == {}
     web = Web(page=page(tool(x={"_activity": "readFile"}), config=config))
@@ -321,8 +328,8 @@ async def test_a_fetched_config_that_names_a_model_or_modules_is_refused_unless_
     with plan_fails(errors.DelegateForbidden, match=f"asks for '{name}', which is not granted"):
         await Agent(None, tools=Tools(), fetcher=web).run(asking(URL))
     if "activities" in config:
-        of = Agent(None, tools=Tools(), fetcher=web, config=Config(grants=["os"]))
-        assert (await of.run(asking(URL))).output == "inner"
+        agent = Agent(None, tools=Tools(), fetcher=web, config=Config(grants=["os"]))
+        assert (await agent.run(asking(URL))).output == "inner"
 
 
 @pytest.mark.rule("D12", "D11")
@@ -386,11 +393,11 @@ async def test_a_fan_out_in_every_delegate_ends_at_the_budget() -> None:
     count = trials(1_000, least=100)
     many = [{"_tool": "again"}] * count
     bomb = page(tool(again={"_delegate": "bomb"}), plan(*many, output="†calls.0"))
-    of = Agent(None, tools=Tools(), delegates={"bomb": bomb}, limits=Limits(calls=5 * count))
+    agent = Agent(None, tools=Tools(), delegates={"bomb": bomb}, limits=Limits(calls=5 * count))
     started: list[int] = []
 
     async def run_it() -> None:
-        async with of.stream([tool(again={"_delegate": "bomb"}), plan(*many, output="†calls.0")]) as run:
+        async with agent.stream([tool(again={"_delegate": "bomb"}), plan(*many, output="†calls.0")]) as run:
             async for event in run:
                 started.append(event.depth) if isinstance(event, events.CallStarted) else None
 
@@ -430,7 +437,7 @@ async def test_a_cancelled_bomb_leaves_nothing_behind() -> None:
 async def test_a_delegate_that_names_its_parents_paths_finds_nothing_there() -> None:
     tools = Tools()
     tools.register("say", {"properties": {"what": {}, "_output": {}}})
-    own = page(tool(say={"properties": {"what": {}, "_output": {}}}))
+    delegate = page(tool(say={"properties": {"what": {}, "_output": {}}}))
     model = models.Scripted(
         [
             answer({"_tool": "go"}, output="†calls.0"),
@@ -440,8 +447,8 @@ async def test_a_delegate_that_names_its_parents_paths_finds_nothing_there() -> 
         ]
     )
     parent = [{"type": "state", "password": "PARENT"}, {"type": "input", "card": "PARENT"}, *asking("d")[:1]]
-    of = Agent(model, tools=Tools(), delegates={"d": own})
-    result = await of.run(parent)
+    agent = Agent(model, tools=Tools(), delegates={"d": delegate})
+    result = await agent.run(parent)
     assert result.output == "nothing found"
     assert "PARENT" not in json.dumps([request.messages for request in model.requests[1:]])
 
@@ -482,8 +489,8 @@ async def test_a_model_that_widens_its_scopes_or_names_its_own_delegate_runs_not
     parent = [{"type": "state", "article": "A", "password": "PARENT"}, *asking("d", _scopes=scopes)[:1]]
     model = models.Scripted([answer({"_tool": "go", **written}), answer(output="sorry")])
     web = Web()
-    of = Agent(model, tools=Local().tools, delegates={"d": page(), "d2": page()}, fetcher=web)
-    async with of.stream(parent) as run:
+    agent = Agent(model, tools=Local().tools, delegates={"d": page(), "d2": page()}, fetcher=web)
+    async with agent.stream(parent) as run:
         started = [event async for event in run if isinstance(event, events.CallStarted)]
     assert started == []
     assert len(run.result.errors) == 1

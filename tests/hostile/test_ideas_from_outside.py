@@ -61,15 +61,15 @@ class Pages(Fetcher):
 def asking(page: str, random: Random, **meta: Any) -> Agent:
     tools = Tools()
     tools.register("go", {"properties": {"text": {}, "_output": {}}, "_delegate": URL, **meta})
-    said: list[Json] = [{"calls": [{"_tool": "go", "text": 1}], "output": "†calls.0"}, {"calls": [], "output": 1}]
-    model = Chunked(random, [json.dumps(one) for one in said])
+    answers: list[Json] = [{"calls": [{"_tool": "go", "text": 1}], "output": "†calls.0"}, {"calls": [], "output": 1}]
+    model = Chunked(random, [json.dumps(answer) for answer in answers])
     return Agent(model, tools=tools, fetcher=Pages(page), limits=Limits(requests=5, calls=50), config=Config(retries=0))
 
 
-def check_silent(found: errors.ActumError) -> None:
-    check_told(found)
-    assert SECRET not in found.message
-    assert "T0KEN" not in found.message
+def check_silent(error: errors.ActumError) -> None:
+    check_told(error)
+    assert SECRET not in error.message
+    assert "T0KEN" not in error.message
 
 
 async def test_a_changed_idea_fails_its_call_and_never_its_callers_run() -> None:
@@ -150,9 +150,9 @@ async def test_resolved_upfront_it_is_an_error_of_the_delegate_and_quotes_nothin
 @pytest.mark.parametrize("meta", [{}, {"_resolution": "upfront"}], ids=["called", "upfront"])
 async def test_no_error_tells_the_query_of_a_url(page: str, meta: Json) -> None:
     outcome = await ended(asking(page, Random(0), **meta).run("go"))
-    found = outcome.errors if isinstance(outcome, Result) else [outcome]
-    assert found
-    for error in found:
+    failures = outcome.errors if isinstance(outcome, Result) else [outcome]
+    assert failures
+    for error in failures:
         check_silent(error)
 
 
@@ -181,12 +181,12 @@ async def test_what_a_run_tells_of_a_url_holds_nothing_that_may_be_secret(url: s
                 model = models.Scripted([first, {"calls": [], "output": 1}], repeat_last=True)
                 agent = Agent(model, tools=tools, fetcher=Pages(json.dumps(idea)))
                 outcome = await ended(agent.run("go"))
-                found = outcome.errors if isinstance(outcome, Result) else [outcome]
-                for error in found:
+                failures = outcome.errors if isinstance(outcome, Result) else [outcome]
+                for error in failures:
                     assert "T0KEN" not in error.message, name
                     assert "T0KEN" not in json.dumps(error.to_dict()), name
-                shown = json.dumps([request.messages for request in model.requests])
-                assert "T0KEN" not in shown, name
+                prompts = json.dumps([request.messages for request in model.requests])
+                assert "T0KEN" not in prompts, name
 
 
 async def test_an_idea_that_its_user_names_by_url_tells_no_query(monkeypatch: pytest.MonkeyPatch) -> None:

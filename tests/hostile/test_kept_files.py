@@ -172,7 +172,7 @@ def test_a_run_is_kept_in_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     with pytest.raises(errors.IdeaError, match="kept in a regular file"):
         kept.waiting(tmp_path / "pipe.json")
-    assert [one.path.name for one in kept.listed(tmp_path)] == ["r.json"]
+    assert [summary.path.name for summary in kept.listed(tmp_path)] == ["r.json"]
     (tmp_path / "link.json").symlink_to(tmp_path / "r.json")
     result = asyncio.run(kept.resume(tmp_path / "link.json", Agent(None, tools=deep_tools())))
     assert result.output == "old", "its log is beside the file, not beside the link"

@@ -60,10 +60,10 @@ async def check_cut(seed: int, log: Log, at: int, turn: int) -> Log:
     fails = fails_of(seed) - Counter(n for what, n in before if what == "failed")
     after: Log = []
     output = await run_of(seed, recover_context(entries_of(before)), fails, after, turn)
-    made = Counter(n for what, n in after if what == "made")
+    counts = Counter(n for what, n in after if what == "made")
     assert output == "end"
-    assert not set(made) & known(before), f"made again although recorded, cut {at} of {seed}"
-    assert max(made.values(), default=0) < 2, f"made twice, cut {at} of {seed}"
+    assert not set(counts) & known(before), f"made again although recorded, cut {at} of {seed}"
+    assert max(counts.values(), default=0) < 2, f"made twice, cut {at} of {seed}"
     return after
 
 
@@ -97,8 +97,8 @@ def killed_at(folder: Path, way: str, seed: int, event: int) -> tuple[Log, bool]
     for line in (folder / "ran.txt").read_text(encoding="utf-8").splitlines():
         what, number = line.split()
         log.append((what, int(number)))
-    told = (folder / ("run.json.log" if way == "kept" else "entries.jsonl")).read_bytes().splitlines()
-    log += [("entry", entry) for entry in map(json.loads, told) if "log" not in entry and not is_note(entry)]
+    lines = (folder / ("run.json.log" if way == "kept" else "entries.jsonl")).read_bytes().splitlines()
+    log += [("entry", entry) for entry in map(json.loads, lines) if "log" not in entry and not is_note(entry)]
     return log, done.returncode == -9
 
 
@@ -120,9 +120,9 @@ def test_a_run_that_is_killed_makes_nothing_again_that_is_recorded(tmp_path: Pat
         else:
             entries = entries_of(before)
             output = asyncio.run(run_of(seed, recover_context(entries) if entries else "go", fails, after, 1))
-        made = Counter(n for what, n in after if what == "made")
-        assert (output, set(made) & known(before)) == ("end", set())
-        assert max(made.values(), default=0) < 2
+        counts = Counter(n for what, n in after if what == "made")
+        assert (output, set(counts) & known(before)) == ("end", set())
+        assert max(counts.values(), default=0) < 2
 
 
 # Damaged at every byte
@@ -182,8 +182,8 @@ def left_by(folder: Path, name: str) -> tuple[bytes, bytes]:
 def test_a_file_that_was_damaged_in_any_byte_is_never_an_untyped_error(tmp_path: Path, name: str, part: int) -> None:
     path = tmp_path / "r.json"
     whole, picked = left_by(tmp_path, name)[0], random.Random(f"{name} {part}")
-    own = range(part, len(whole), PARTS)
-    for at in picked.sample(own, trials(len(own), least=10)):
+    places = range(part, len(whole), PARTS)
+    for at in picked.sample(places, trials(len(places), least=10)):
         path.write_bytes(whole[:at] + bytes([picked.randrange(256)]) + whole[at + 1 :])
         use(path)
         path.with_name("r.json.log").unlink(missing_ok=True)
@@ -259,9 +259,9 @@ USES: list[Callable[[Path], Any]] = [
 ]
 
 
-def write_odd(path: Path, told: bytes, picked: random.Random) -> None:
+def write_odd(path: Path, written: bytes, picked: random.Random) -> None:
     """Write the log of a run with one odd entry, sealed as a run seals it."""
-    lines = [json.loads(line) for line in told.splitlines()[1:]]
+    lines = [json.loads(line) for line in written.splitlines()[1:]]
     entries = [{key: value for key, value in line.items() if key != "crc"} for line in lines]
     at = picked.randrange(len(entries))
     entries[at] = made_odd(entries[at], picked)

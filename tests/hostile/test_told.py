@@ -33,7 +33,7 @@ STEERING = "\x1b]0;title\x07\x1b[2J\u202egnp\u2066\x9b31m\x7f\r"
 
 
 def is_steering(text: str) -> bool:
-    return any(not one.isprintable() and one != "\n" for one in text)
+    return any(not char.isprintable() and char != "\n" for char in text)
 
 
 # References and texts that Python takes for more than they are
@@ -53,9 +53,9 @@ async def test_a_reference_that_no_number_or_text_is_in_is_an_error_of_its_call(
         return value
 
     assert callable(same)
-    said: Json = {"calls": [{"_tool": "same", "value": 1}, {"_tool": "same", "value": reference}], "output": 1}
+    answer: Json = {"calls": [{"_tool": "same", "value": 1}, {"_tool": "same", "value": reference}], "output": 1}
     done: Json = {"calls": [], "output": 2}
-    result = await Agent(models.Scripted([said, done]), tools=tools).run([{"type": "state", "x": 1}])
+    result = await Agent(models.Scripted([answer, done]), tools=tools).run([{"type": "state", "x": 1}])
     (error,) = result.errors
     assert isinstance(error, errors.CallError)
     check_told(error)
@@ -67,8 +67,8 @@ async def test_a_reference_that_no_number_or_text_is_in_is_an_error_of_its_call(
         model = models.Scripted([{"output": 1} | first, done, done])
         try:
             await Agent(model, tools=tools).run([{"type": "state", "x": 1}])
-        except errors.ActumError as found:
-            check_told(found)
+        except errors.ActumError as raised:
+            check_told(raised)
 
 
 TAGGED = [
@@ -148,15 +148,15 @@ def test_nothing_that_a_run_shows_steers_the_terminal(
     with renderer:
         renderer.show(CallStarted(call=call, place=place, delegate=STEERING, crossed=({"type": STEERING},)))
         renderer.show(CallFailed(call=call, place=place, error=error))
-    told = "".join(capsys.readouterr())
-    assert "gnp" in told
-    assert not is_steering(told)
+    printed = "".join(capsys.readouterr())
+    assert "gnp" in printed
+    assert not is_steering(printed)
 
 
 COMMANDS = [["run"], ["check"], ["check", "--json"], ["show"], ["show", "--graph", "mermaid"], ["call", STEERING]]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: " ".join(one)[:20])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words)[:20])
 def test_nothing_that_a_command_prints_steers_the_terminal(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,9 +177,9 @@ def test_nothing_that_a_command_prints_steers_the_terminal(
     for idea in ideas:
         Path("x.json").write_text(json.dumps(idea))
         run_command([*command, *(["--idea"] if command[0] == "call" else []), "x.json"])
-        told = "".join(capsys.readouterr())
-        assert told
-        assert not is_steering(told), repr(told)
+        printed = "".join(capsys.readouterr())
+        assert printed
+        assert not is_steering(printed), repr(printed)
 
 
 def test_the_error_of_a_tool_is_one_line_that_steers_nothing(
@@ -193,9 +193,9 @@ def test_the_error_of_a_tool_is_one_line_that_steers_nothing(
     plan = {"type": "plan", "plan": [{"_tool": "fails_badly"}], "output": "†calls.0"}
     Path("x.json").write_text(json.dumps({"context": [plan], "config": {"activities": ["fails.py"]}}))
     assert run_command(["run", "x.json"]) == 1
-    told = capsys.readouterr().err
-    assert not is_steering(told)
-    assert not any(line.startswith("done") for line in told.splitlines())
+    printed = capsys.readouterr().err
+    assert not is_steering(printed)
+    assert not any(line.startswith("done") for line in printed.splitlines())
 
 
 # What wasn't offered
@@ -221,15 +221,15 @@ async def test_what_was_not_offered_is_refused_of_a_model_and_taken_of_a_plan(el
         return value
 
     assert callable(same)
-    said = {"calls": [element, {"_tool": "same", "value": 1}], "output": 3}
-    model = models.Scripted([said, {"calls": [], "output": 4}])
+    answer = {"calls": [element, {"_tool": "same", "value": 1}], "output": 3}
+    model = models.Scripted([answer, {"calls": [], "output": 4}])
     result = await Agent(model, tools=tools, config=Config(flow=False)).run("go")
     assert result.output == 4, "the output is withheld"
     assert [error.code for error in result.errors] == ["invalid_parameters"]
     assert "isn't offered" in result.errors[0].message
-    plan = {"type": "plan", "plan": said["calls"], "output": 3}
+    plan = {"type": "plan", "plan": answer["calls"], "output": 3}
     assert (await Agent(None, tools=tools, config=Config(flow=False)).run([plan])).output == 3
-    offering = models.Scripted([said])
+    offering = models.Scripted([answer])
     assert (await Agent(offering, tools=tools).run("go")).output == 3
 
 
@@ -239,11 +239,11 @@ _OF_CALLER: contextvars.ContextVar[str] = contextvars.ContextVar("_OF_CALLER", d
 
 
 async def test_a_run_beside_a_loop_sees_the_variables_of_its_caller() -> None:
-    async def seen() -> str:
+    async def variable() -> str:
         return _OF_CALLER.get()
 
     _OF_CALLER.set("kept")
-    assert blocking(seen()) == "kept"
+    assert blocking(variable()) == "kept"
 
 
 async def test_an_error_of_a_run_beside_a_loop_is_its_callers() -> None:

@@ -85,10 +85,10 @@ def test_what_only_looks_runs_no_code_wherever_it_lies(
     named = module(here / f"named_module_{number}.py", f"look_named_{number}")
     by_user = module(here.parent / "user.py", f"look_user_{number}")
     monkeypatch.setattr(sys, "path", [str(here), *sys.path])
-    for one in ("own.py", "../beside.py", str(beside), named.stem, "link.py"):
+    for name in ("own.py", "../beside.py", str(beside), named.stem, "link.py"):
         (here / "link.py").unlink(missing_ok=True)
         (here / "link.py").symlink_to(beside)
-        path = idea(here / "idea.json", one)
+        path = idea(here / "idea.json", name)
         run_command([*command, str(path), *([str(path)] if command == ["diff"] else [])])
         if command != ["diff"]:
             run_command([*command, str(path), "--activities", str(by_user)])
@@ -98,18 +98,18 @@ def test_what_only_looks_runs_no_code_wherever_it_lies(
 async def test_replay_takes_the_pinned_tools_of_a_run_and_runs_none(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = module(here / "kept_acts.py", "kept_double")
+    acts = module(here / "kept_acts.py", "kept_double")
     path = idea(here / "idea.json", "kept_acts.py", context=a_call("kept_double"))
     assert (await kept.start(here / "run.json", Idea.load(path))).output == 8
     unknown = await kept.replay(here / "run.json")
     assert [line.partition(": ")[2].partition(",")[0] for line in unknown.left_out] == ["not pinned"]
     assert await asyncio.to_thread(run_command, ["pin", "kept_acts.py"]) == 0
     capsys.readouterr()
-    own.with_suffix(".ran").unlink()
+    acts.with_suffix(".ran").unlink()
     replayed = await kept.replay(here / "run.json")
     assert replayed.is_same
     assert replayed.left_out == ()
-    assert not has_run(own)
+    assert not has_run(acts)
     assert capsys.readouterr().err == ""
 
 
@@ -131,10 +131,10 @@ async def test_a_module_outside_the_roots_is_neither_run_nor_read(
     match way:
         case "run" | "check":
             assert await asyncio.to_thread(run_command, [way, str(path)]) == 2
-            told = "".join(capsys.readouterr())
+            message = "".join(capsys.readouterr())
         case "call":
             assert await asyncio.to_thread(run_command, [way, "anything", "--idea", str(path)]) == 2
-            told = "".join(capsys.readouterr())
+            message = "".join(capsys.readouterr())
         case "as a delegate":
             context = [
                 {"type": "tool", "tool": {"go": {"_delegate": "idea.json"}}},
@@ -142,13 +142,13 @@ async def test_a_module_outside_the_roots_is_neither_run_nor_read(
             ]
             with plan_fails(errors.DelegateError) as caught:
                 await Agent(None, tools=Tools(), roots=[here]).run(context)
-            told = caught.value.message
+            message = caught.value.message
         case _:
             runner = Agent(None, tools=Tools(), roots=[here]) if way.endswith("agent") else None
             with pytest.raises(errors.IdeaError) as refused:
                 await Idea.load(path).run(runner)
-            told = refused.value.message
-    assert "outside the folders that the Idea may reach" in told
+            message = refused.value.message
+    assert "outside the folders that the Idea may reach" in message
     assert not has_run(outside)
     assert not has_run(other)
 
@@ -163,9 +163,9 @@ def test_a_module_that_its_user_names_may_lie_anywhere(here: Path) -> None:
 
 
 def test_running_takes_the_modules_below_the_roots(here: Path) -> None:
-    own = module(here / "inner" / "below.py", "below")
+    below = module(here / "inner" / "below.py", "below")
     assert run_command(["run", str(idea(here / "idea.json", "inner/below.py", context=a_call("below"))), "-q"]) == 0
-    assert has_run(own)
+    assert has_run(below)
     stray = module(here.parent / "stray.py", "stray")
     path = idea(here.parent / "idea.json", "stray.py", context=a_call("stray"))
     assert run_command(["run", str(path), "-q", "--root", str(here)]) == 2, "the user has named the roots"

@@ -48,8 +48,8 @@ def test_what_it_has_a_value_of_is_not_required(values: Json, required: list[str
 
 async def test_a_call_gives_some_values_and_the_idea_has_the_others() -> None:
     tools = Tools()
-    own = Context([{"type": "input", "city": "Ulm", "days": 3}])
-    tools.register(Idea(context=own, schema={"type": "object"}).as_tool("look"))
+    context = Context([{"type": "input", "city": "Ulm", "days": 3}])
+    tools.register(Idea(context=context, schema={"type": "object"}).as_tool("look"))
     answers: list[Json] = [
         {"calls": [{"_tool": "look", "days": 5}], "output": "†calls.0", "meta": {}},
         {"calls": [], "output": {"city": "†input.city", "days": "†input.days"}, "meta": {}},

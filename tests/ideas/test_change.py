@@ -123,8 +123,8 @@ def test_the_kind_of_a_change(name: str, old: Json, new: Json, input_kind: str, 
         assert (change.kind, name) == (kind, name)
         assert change.reasons
         if kind == "breaking":
-            whom = "callers" if make is as_input else "readers"
-            assert all(f"breaks {whom}" in reason for reason in change.reasons)
+            party = "callers" if make is as_input else "readers"
+            assert all(f"breaks {party}" in reason for reason in change.reasons)
 
 
 VALUES = st.recursive(
@@ -182,8 +182,8 @@ def schemas(draw: st.DrawFn, depth: int = 2) -> Json:
 @given(schemas(), schemas(), st.lists(VALUES, min_size=5, max_size=12))
 def test_whatever_is_proven_no_value_contradicts(wide: Json, narrow: Json, values: list[Any]) -> None:
     if admits(wide, narrow) is True:
-        one, other = Validator(wide), Validator(narrow)
-        assert all(one.accepts(value) for value in values if other.accepts(value))
+        of_wide, of_narrow = Validator(wide), Validator(narrow)
+        assert all(of_wide.accepts(value) for value in values if of_narrow.accepts(value))
 
 
 def test_what_can_not_be_told_counts_as_breaking_and_says_so() -> None:
@@ -194,7 +194,7 @@ def test_what_can_not_be_told_counts_as_breaking_and_says_so() -> None:
 
 
 def test_the_same_idea_is_no_change_and_another_answer_is_a_solution() -> None:
-    one = IdeaText(context=[], schema=S)
-    assert change_between(one, IdeaText(context=[], schema=S)).kind == "none"
-    answered = change_between(one, IdeaText(context=[], schema=S, solution={"output": "x"}))
+    idea = IdeaText(context=[], schema=S)
+    assert change_between(idea, IdeaText(context=[], schema=S)).kind == "none"
+    answered = change_between(idea, IdeaText(context=[], schema=S, solution={"output": "x"}))
     assert (answered.kind, answered.reasons) == ("solution", ("the solution changes",))

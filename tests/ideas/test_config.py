@@ -58,8 +58,8 @@ async def _run(way: str, path: Path, model: models.Model | None) -> Any:
     if way == "as a delegate":
         delegated: Json = {"type": "tool", "tool": {"ask": {"_delegate": path.name}}}
         return (await agent.run([delegated, *ASKING])).output
-    own = agent.tools = type(tools)()
-    own.register(idea.as_tool("ask"))
+    registry = agent.tools = type(tools)()
+    registry.register(idea.as_tool("ask"))
     return (await agent.run(ASKING)).output
 
 
@@ -85,8 +85,10 @@ async def outcome(way: str, path: Path, answers: Sequence[Any]) -> tuple[Any, li
             output = _run_command(path, f"replay:{source}", file)
     except errors.ActumError:
         output = "failed"
-    asked = [json.loads(line)["request"] for line in file.read_text(encoding="utf-8").splitlines()]
-    return output, [one for one in asked if TEXT["text"] in str(one["messages"])]  # a caller may ask, too
+    requests = [json.loads(line)["request"] for line in file.read_text(encoding="utf-8").splitlines()]
+    return output, [
+        request for request in requests if TEXT["text"] in str(request["messages"])
+    ]  # a caller may ask, too
 
 
 CONFIGS: list[Any] = [
@@ -131,9 +133,9 @@ async def test_the_model_that_an_idea_names_is_asked_where_its_user_names_none(
 async def test_the_model_that_raises_an_ideas_version_is_shown_what_it_is(tmp_path: Path, way: str) -> None:
     path = saved(tmp_path, BASE, meta={**META, "run": {"ticks": []}})
     _, (request,) = await outcome(way, path, [ANSWER])
-    shown = "\n".join(message["content"] for message in request["messages"])
-    assert "¶meta" in shown
-    assert json.dumps(META, separators=(",", ":")) in shown
+    prompt = "\n".join(message["content"] for message in request["messages"])
+    assert "¶meta" in prompt
+    assert json.dumps(META, separators=(",", ":")) in prompt
     _, (silent,) = await outcome(way, saved(tmp_path, {**BASE, "meta": False}), [ANSWER])
     assert "four/ways" not in json.dumps(silent)
 
@@ -186,7 +188,7 @@ def test_what_is_no_object_is_no_config() -> None:
 
 
 def test_every_field_says_for_whom_it_counts() -> None:
-    of_config = {one.name for one in dataclasses.fields(Config)}
+    of_config = {field.name for field in dataclasses.fields(Config)}
     assert FIELDS.keys() == of_config | {"activities", "model", "limits", "origin", "servers", "batch", "deps"}
 
 
@@ -212,10 +214,10 @@ WHOLE: Json = {
     ],
 )
 def test_what_counts_depends_on_whose_the_idea_is(standing: Standing, fields: list[str], limits: Limits | None) -> None:
-    asked = IdeaConfig.parse(WHOLE).of(standing)
-    assert sorted(asked.fields) == fields
-    assert asked.limits == limits
-    assert asked.asked == ["t", "acts", "m:1"]
+    config = IdeaConfig.parse(WHOLE).of(standing)
+    assert sorted(config.fields) == fields
+    assert config.limits == limits
+    assert config.asked == ["t", "acts", "m:1"]
 
 
 @pytest.mark.rule("D15")
@@ -229,8 +231,8 @@ def test_a_delegate_inherits_bounds_and_settings_and_nothing_else() -> None:
         ({"settings": {"seed": 2}, "max_depth": 50}, Config(**inherited, settings={"seed": 2})),
         ({"model": "m:1", "retries": 0}, Config(**inherited, retries=0)),
     ]
-    for own, expected in cases:
-        assert IdeaConfig.parse(own).of("local").below(caller) == expected
+    for config, expected in cases:
+        assert IdeaConfig.parse(config).of("local").below(caller) == expected
 
 
 OWN: Json = {"type": "meta", "meta": META}
@@ -280,9 +282,9 @@ def test_the_model_that_its_user_has_set_goes_before_what_an_idea_from_outside_n
     config: Json = {"model": "openai:theirs"}
     monkeypatch.setenv("ACTUM_MODEL", "openai:mine")
     for origin, name in (("https://example.com/x.json", "mine"), ("x.json", "theirs")):
-        found = ready(Idea(context=Context([], origin=origin), config=config), "x").model
-        assert found is not None
-        assert name in (found.name or "")
+        model = ready(Idea(context=Context([], origin=origin), config=config), "x").model
+        assert model is not None
+        assert name in (model.name or "")
 
 
 @pytest.mark.rule("L8", "D15")
@@ -309,10 +311,10 @@ async def requests_of(way: str, idea: Idea, agent: Agent, folder: Path) -> int:
             running = kept.resume(folder / "run.json", agent)
         case _:
 
-            def own(_: Idea) -> Agent:
+            def agent_for(_: Idea) -> Agent:
                 return agent
 
-            async with Runs(":memory:") as runs, serving(runs, agent if way == "a worker" else own):
+            async with Runs(":memory:") as runs, serving(runs, agent if way == "a worker" else agent_for):
                 run = await runs.submit(idea)
                 with pytest.raises(errors.RunEnded, match="requests without an output"):
                     await run.result(timeout=PATIENCE)
@@ -327,7 +329,7 @@ async def requests_of(way: str, idea: Idea, agent: Agent, folder: Path) -> int:
     "way", ["Idea.run", "Agent.resume", "kept.start", "kept.resume", "a worker", "a worker with its own agents"]
 )
 @pytest.mark.parametrize(
-    ("said", "agents", "most"),
+    ("idea_limits", "agents", "most"),
     [
         ({"requests": 2}, Limits(), 2),
         ({"requests": 4}, Limits(requests=3), 3),
@@ -338,17 +340,17 @@ async def requests_of(way: str, idea: Idea, agent: Agent, folder: Path) -> int:
     ids=str,
 )
 async def test_of_an_ideas_limits_and_its_agents_the_stricter_count_each_by_itself(
-    tmp_path: Path, way: str, said: Json, agents: Limits, most: int
+    tmp_path: Path, way: str, idea_limits: Json, agents: Limits, most: int
 ) -> None:
-    idea = Idea(context=Context([TEXT]), schema={}, config={"limits": said})
+    idea = Idea(context=Context([TEXT]), schema={}, config={"limits": idea_limits})
     replies: list[Any] = [{"calls": [{"_tool": "step", "n": n}], "output": None} for n in range(99)]
-    own = type(tools)()
+    registry = type(tools)()
 
-    @own.tool
+    @registry.tool
     async def step(n: int) -> int:
         """Take a step."""
         return n
 
     assert step.name == "step"
-    agent = Agent(models.Scripted(replies), tools=own, limits=agents)
+    agent = Agent(models.Scripted(replies), tools=registry, limits=agents)
     assert await requests_of(way, idea, agent, tmp_path) == most

@@ -75,7 +75,7 @@ def test_what_only_a_tool_refers_to_is_closed_too(tmp_path: Path) -> None:
     agent = stored(tmp_path, person=PERSON)
     context: list[Json] = [{"type": "tool", "tool": {"greet": {"properties": {"who": ref("idea:person")}}}}]
     messages, _ = asyncio.run(assembled(agent).prepared(context, None))
-    (message,) = (one for one in messages if one["type"] == "tool")
+    (message,) = (message for message in messages if message["type"] == "tool")
     assert links_of(message["tool"]["greet"]) == []
 
 
@@ -84,9 +84,9 @@ def test_definitions_of_the_same_name_stay_apart() -> None:
         "idea:a": {"$defs": {"x": TEXT}, "$ref": "#/$defs/x"},
         "idea:b": {"$defs": {"x": {"type": "integer"}}, "$ref": "#/$defs/x"},
     }
-    own: Json = {"$defs": {"x": {"type": "boolean"}, "a": {"type": "null"}}, "properties": {}}
-    own["properties"] = {"o": ref("#/$defs/x"), "n": ref("#/$defs/a"), "a": ref("idea:a"), "b": ref("idea:b")}
-    validator = Validator(with_links(own, targets))
+    schema: Json = {"$defs": {"x": {"type": "boolean"}, "a": {"type": "null"}}, "properties": {}}
+    schema["properties"] = {"o": ref("#/$defs/x"), "n": ref("#/$defs/a"), "a": ref("idea:a"), "b": ref("idea:b")}
+    validator = Validator(with_links(schema, targets))
     assert validator.accepts({"o": True, "n": None, "a": "t", "b": 1})
     for wrong in ({"o": 1}, {"n": 1}, {"a": 1}, {"b": "t"}):
         assert not validator.accepts(wrong)
@@ -130,7 +130,7 @@ def test_a_chain_without_an_end_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("idea:nobody", "nobody"),
         ("idea:person?2", "nobody|no such|that version|there"),
@@ -138,8 +138,8 @@ def test_a_chain_without_an_end_is_cut() -> None:
         ("idea:../x", "is not a name"),
     ],
 )
-def test_what_can_not_be_had_is_named(tmp_path: Path, address: str, said: str) -> None:
-    with pytest.raises(errors.IdeaError, match=said) as raised:
+def test_what_can_not_be_had_is_named(tmp_path: Path, address: str, message: str) -> None:
+    with pytest.raises(errors.IdeaError, match=message) as raised:
         closed(stored(tmp_path, person=PERSON, none=None), ref(address))
     assert address in raised.value.message
 
@@ -154,10 +154,10 @@ def test_tools_inputs_and_outputs_refer_and_the_model_is_given_one_closed_schema
     call = {"_tool": "hire", "who": {"name": "Bo"}, "_output": [{"name": "Bo"}]}
     wrong: Json = {"_tool": "hire", "who": {"name": "B"}, "_output": []}
     model = models.Scripted([{"calls": [call, wrong], "output": "†calls.0"}, {"calls": [], "output": "†results.0"}])
-    own = Agent(model, tools=Tools(), store=tmp_path / "ideas.db")
-    assert "idea:" not in json.dumps(own.compose(context, ref("idea:team")))
-    assert "idea:" not in json.dumps(own.render(context, ref("idea:team")))
-    result = asyncio.run(own.run(context, ref("idea:team")))
+    runner = Agent(model, tools=Tools(), store=tmp_path / "ideas.db")
+    assert "idea:" not in json.dumps(runner.compose(context, ref("idea:team")))
+    assert "idea:" not in json.dumps(runner.render(context, ref("idea:team")))
+    result = asyncio.run(runner.run(context, ref("idea:team")))
     assert result.output == [{"name": "Bo"}]
     assert ["shorter than 2" in error.message for error in result.errors] == [True]
     assert "idea:" not in json.dumps(model.requests[0].schema)

@@ -39,7 +39,7 @@ def test_every_example_is_of_the_format(path: Path) -> None:
 
 def test_it_knows_every_type_and_every_setting() -> None:
     schema = idea_schema()
-    types = [one["properties"].get("type", {}).get("const") for one in schema["$defs"]["message"]["anyOf"]]
+    types = [form["properties"].get("type", {}).get("const") for form in schema["$defs"]["message"]["anyOf"]]
     assert KINDS.keys() - {RAW} <= set(types)
     assert {field.name for field in dataclasses.fields(Config)} <= set(schema["properties"]["config"]["properties"])
 
@@ -48,13 +48,13 @@ def test_it_says_of_every_setting_what_it_is_for_and_its_default() -> None:
     config = idea_schema()["properties"]["config"]["properties"]
     limits = config["limits"]["properties"]
     for members, value in ((config, Config()), (limits, Limits())):
-        for one in dataclasses.fields(value):
-            assert members[one.name]["description"].endswith((".", ")")), one.name
-            if one.default is not dataclasses.MISSING:
-                assert members[one.name]["default"] == json.loads(json.dumps(one.default)), one.name
-    assert all(one["description"] for one in [*config.values(), *limits.values()])
-    for name, one in config.items():
-        for example in one.get("examples", []):
+        for field in dataclasses.fields(value):
+            assert members[field.name]["description"].endswith((".", ")")), field.name
+            if field.default is not dataclasses.MISSING:
+                assert members[field.name]["default"] == json.loads(json.dumps(field.default)), field.name
+    assert all(member["description"] for member in [*config.values(), *limits.values()])
+    for name, setting in config.items():
+        for example in setting.get("examples", []):
             assert PUBLISHED.complaint({"context": [], "config": {name: example}}) is None
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.rule("X1")
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "path"),
+    ("text", "message", "path"),
     [
         ('{\n  "context": [],\n  "other": 1\n}', "i.json:3:12: an Idea has no 'other'", "other"),
         ('{\n  "context": 5\n}', "i.json:2:14: 'context' must be a list", "context"),
@@ -28,10 +28,10 @@ pytestmark = pytest.mark.rule("X1")
         ('{"context": [\n', "i.json: ", None),
     ],
 )
-def test_the_place_of_what_is_wrong_is_named(text: str, said: str, path: str | None) -> None:
+def test_the_place_of_what_is_wrong_is_named(text: str, message: str, path: str | None) -> None:
     with pytest.raises(errors.IdeaError) as caught:
         read_idea(text, "i.json")
-    assert caught.value.message.startswith(said)
+    assert caught.value.message.startswith(message)
     assert caught.value.path == path
     assert "\n" not in caught.value.message
 

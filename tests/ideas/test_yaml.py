@@ -36,8 +36,8 @@ def test_a_word_that_json_has_no_value_for_stays_the_text_that_was_written(word:
     ],
 )  # fmt: skip
 def test_null_true_false_and_numbers_are_what_they_are_unless_they_are_quoted(word: str, value: Json) -> None:
-    found = parse_text(f"a: {word}", "x.yaml")
-    assert (found, type(found["a"])) == ({"a": value}, type(value))
+    parsed = parse_text(f"a: {word}", "x.yaml")
+    assert (parsed, type(parsed["a"])) == ({"a": value}, type(value))
 
 
 def test_a_key_is_the_text_that_was_written() -> None:
@@ -72,7 +72,7 @@ def test_what_is_json_says_the_same_as_yaml(value: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: &x 1\nb: *x", "aliases .* are not accepted"),
         ("a: [1", "line 1, column 6"),
@@ -80,6 +80,6 @@ def test_what_is_json_says_the_same_as_yaml(value: Json) -> None:
         ("? [a]\n: b", "unhashable key"),
     ],
 )
-def test_what_json_cant_say_is_refused(text: str, said: str) -> None:
-    with pytest.raises(errors.IdeaError, match=rf"^x\.yaml: .*{said}"):
+def test_what_json_cant_say_is_refused(text: str, message: str) -> None:
+    with pytest.raises(errors.IdeaError, match=rf"^x\.yaml: .*{message}"):
         parse_text(text, "x.yaml")

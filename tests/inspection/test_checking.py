@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def found(path: Path) -> list[tuple[str, tuple[str | int, ...], str]]:
+def problems_of(path: Path) -> list[tuple[str, tuple[str | int, ...], str]]:
     problems = inspection.check(path).problems
     return [(problem.file.rpartition("/")[2], problem.path, problem.error.code) for problem in problems]
 
@@ -70,7 +70,7 @@ CALLS: dict[str, tuple[list[Any], Any, list[tuple[tuple[Any, ...], str]]]] = {
 @pytest.mark.parametrize("form", ["plan", "solution", "calls"])
 @pytest.mark.parametrize("case", CALLS)
 def test_the_calls_of_a_plan_and_of_a_saved_solution_are_judged_alike(here: Path, case: str, form: str) -> None:
-    calls, output, wanted = CALLS[case]
+    calls, output, expected = CALLS[case]
     state = {"type": "state", "x": 1}
     top: tuple[str | int, ...]
     last: tuple[str | int, ...]
@@ -83,9 +83,9 @@ def test_the_calls_of_a_plan_and_of_a_saved_solution_are_judged_alike(here: Path
     else:
         path = write(here, context=[state], solution=calls)
         top, last = ("solution",), ("solution",)
-        wanted = [one for one in wanted if one[0] != ("output",)]
-    placed = [((*(last if place == ("output",) else top), *place), code) for place, code in wanted]
-    assert [(place, code) for _, place, code in found(path)] == placed
+        expected = [problem for problem in expected if problem[0] != ("output",)]
+    placed = [((*(last if place == ("output",) else top), *place), code) for place, code in expected]
+    assert [(place, code) for _, place, code in problems_of(path)] == placed
 
 
 @pytest.mark.rule("M1")
@@ -93,11 +93,11 @@ def test_an_element_that_is_no_object_is_told_and_looked_at_no_further(here: Pat
     delegated: Json = {"type": "tool", "tool": {"ask": {"properties": {"_output": {}}, "_delegate": "inner.json"}}}
     write(here, "inner.json", context=[plan(output=1)])
     path = write(here, context=[delegated, plan(5)])
-    assert found(path) == [("idea.json", ("context", 2), "message")]
+    assert problems_of(path) == [("idea.json", ("context", 2), "message")]
     with pytest.raises(errors.IdeaError, match=r"message 2: 'plan' must hold calls, .* element 0 is"):
         Idea.load(path)
     path = write(here, context=[], solution={"calls": [5], "output": None})
-    assert found(path) == [("idea.json", ("solution", "calls", 0), "invalid_parameters")]
+    assert problems_of(path) == [("idea.json", ("solution", "calls", 0), "invalid_parameters")]
     with pytest.raises(errors.ActumError, match="element 0 is"):
         inspection.graph_of(Context(), Idea.load(path).solution)
 
@@ -110,19 +110,19 @@ def test_a_delegate_that_its_own_server_carries_out_is_no_problem_and_what_cross
         return write(here, context=context)
 
     path = served("actum+https://agents.example.org/reviewer")
-    assert found(path) == []
+    assert problems_of(path) == []
     agent = Agent(None, tools=Tools())
-    seen = asyncio.run(inspection.isolation(agent, Idea.load(path).context, "review"))
-    assert ([one["type"] for one in seen.crossing], seen.own) == (["state"], None)
-    assert [code for *_, code in found(served("actum+https://"))] == ["delegate_forbidden"]
-    assert [code for *_, code in found(served("actum+http://agents.example.org/x"))] == ["delegate_forbidden"]
+    isolation = asyncio.run(inspection.isolation(agent, Idea.load(path).context, "review"))
+    assert ([message["type"] for message in isolation.crossing], isolation.own) == (["state"], None)
+    assert [code for *_, code in problems_of(served("actum+https://"))] == ["delegate_forbidden"]
+    assert [code for *_, code in problems_of(served("actum+http://agents.example.org/x"))] == ["delegate_forbidden"]
 
 
 @pytest.mark.rule("P1")
 def test_a_cycle_is_told_in_the_order_of_waiting_and_each_one_once(here: Path) -> None:
     calls = [step("†calls.2"), step("†calls.0"), step("†calls.1"), step("†calls.4"), step("†calls.3")]
-    told = [problem.error.message for problem in inspection.check(write(here, context=[plan(*calls)])).problems]
-    assert told == [
+    messages = [problem.error.message for problem in inspection.check(write(here, context=[plan(*calls)])).problems]
+    assert messages == [
         "these calls wait for each other: call 0 (step) → call 2 (step) → call 1 (step) → call 0 (step)",
         "these calls wait for each other: call 3 (step) → call 4 (step) → call 3 (step)",
     ]
@@ -131,7 +131,7 @@ def test_a_cycle_is_told_in_the_order_of_waiting_and_each_one_once(here: Path) -
 def test_a_long_plan_is_looked_at_in_one_pass(here: Path) -> None:
     calls = [step(1, "†state.p0"), *(step(f"†state.p{n - 1}", f"†state.p{n}") for n in range(1, 3_000))]
     path = write(here, context=[plan(*calls, output="†state.p2999")])
-    assert found(path) == []
+    assert problems_of(path) == []
     graph = inspection.graph_of(Idea.load(path).context)
     assert len(graph.layers()) == 3_001
 
@@ -149,7 +149,7 @@ WRONG: dict[str, tuple[Json, tuple[str | int, ...], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_a_run_would_refuse_of_the_other_parts_is_told(here: Path, case: str) -> None:
     parts, place, code = WRONG[case]
-    assert found(write(here, **parts)) == [("idea.json", place, code)]
+    assert problems_of(write(here, **parts)) == [("idea.json", place, code)]
 
 
 def delegating(reference: Any, **more: Any) -> Json:
@@ -173,21 +173,21 @@ ASK = ("context", 0, "tool", "ask")
 )
 def test_a_delegate_that_a_run_could_not_load_is_told_at_its_tool(here: Path, reference: str, code: str | None) -> None:
     (here / "text.json").write_text("no JSON", encoding="utf-8")
-    assert found(write(here, tools=delegating(reference))) == ([("idea.json", ASK, code)] if code else [])
+    assert problems_of(write(here, tools=delegating(reference))) == ([("idea.json", ASK, code)] if code else [])
 
 
 def test_each_delegate_that_a_tool_offers_is_looked_at(here: Path) -> None:
     write(here, "there.json")
     tools = {"ask": {"properties": {"_delegate": {"enum": ["there.json", "absent.json"]}}}}
-    assert found(write(here, tools=tools)) == [("idea.json", ASK, "delegate_not_found")]
+    assert problems_of(write(here, tools=tools)) == [("idea.json", ASK, "delegate_not_found")]
 
 
 def test_the_faults_of_a_delegate_are_told_with_its_own_file_and_line(here: Path) -> None:
     write(here, "team/helper.json", context=[plan({"_tool": "nobody"})], tools=delegating("deeper.json"))
     write(here, "team/deeper.json", context=[{"type": "no such type"}])
     checked = inspection.check(write(here, tools=delegating("team/helper.json")))
-    told = [(one.file, one.path, one.error.code) for one in checked.problems]
-    assert told == [
+    problems = [(problem.file, problem.path, problem.error.code) for problem in checked.problems]
+    assert problems == [
         ("team/helper.json", ("context", 1, "plan", 0), "unknown_tool"),
         ("team/deeper.json", ("context", 1), "message"),
     ]
@@ -209,7 +209,7 @@ def test_delegates_deeper_than_a_run_allows_are_told_and_not_followed(here: Path
     for number in range(6):
         write(here, f"d{number}.json", tools=delegating(f"d{number + 1}.json"))
     path = write(here, tools=delegating("d0.json"), config={"max_depth": 2})
-    assert found(path) == [("d1.json", ASK, "delegate_depth_exceeded")]
+    assert problems_of(path) == [("d1.json", ASK, "delegate_depth_exceeded")]
 
 
 @pytest.mark.rule("D5", "S3")
@@ -218,13 +218,13 @@ def test_the_plan_of_a_delegate_may_read_its_input_and_what_crosses_and_nothing_
     write(here, "helper.json", context=[plan(*calls)])
     tools = delegating("helper.json", _scopes=["state.part"])
     path = write(here, tools=tools, context=[{"type": "state", "part": 1, "other": 2}])
-    assert found(path) == [("helper.json", ("context", 1, "plan", 2), "unresolved_reference")]
+    assert problems_of(path) == [("helper.json", ("context", 1, "plan", 2), "unresolved_reference")]
 
 
 def test_a_delegate_that_many_tools_name_is_looked_at_once(here: Path) -> None:
     write(here, "helper.json", context=[plan({"_tool": "nobody"})])
     tools = {f"ask{number}": {"_delegate": "helper.json"} for number in range(50)}
-    assert found(write(here, tools=tools)) == [("helper.json", ("context", 1, "plan", 0), "unknown_tool")]
+    assert problems_of(write(here, tools=tools)) == [("helper.json", ("context", 1, "plan", 0), "unknown_tool")]
 
 
 @pytest.mark.parametrize("case", ["below the current folder", "elsewhere", "elsewhere, with a root", "a narrow root"])
@@ -249,7 +249,7 @@ def test_check_refuses_what_a_run_refuses_of_a_path_that_leads_up(
         case _:
             pass
     problems = inspection.check(path, roots=roots).problems
-    assert [one.error.code for one in problems] == (["delegate_forbidden"] if is_refused else [])
+    assert [problem.error.code for problem in problems] == (["delegate_forbidden"] if is_refused else [])
     options = [option for root in roots for option in ("--root", root)]
     assert run_command(["run", str(path), "-q", *options]) == (1 if is_refused else 0)
     assert run_command(["check", str(path), *options]) == (2 if is_refused else 0)
@@ -324,8 +324,8 @@ def test_what_a_provider_makes_of_settings_is_told(
     tmp_path: Path, model: str, settings: Json, note: str | None, problem: str | None
 ) -> None:
     checked = inspection.check(write(tmp_path, config={"model": model, "settings": settings}))
-    assert [str(note) in one for one in checked.notes] == ([True] if note else []), checked.notes
-    assert [str(problem) in one.error.message for one in checked.problems] == ([True] if problem else [])
+    assert [str(note) in line for line in checked.notes] == ([True] if note else []), checked.notes
+    assert [str(problem) in fault.error.message for fault in checked.problems] == ([True] if problem else [])
 
 
 @pytest.mark.rule("W10")
@@ -352,11 +352,11 @@ def test_about_how_many_tokens_a_request_has_is_told_where_that_is_asked(
     assert head == [*inspection.PROVIDERS]
     (whole,) = [row[2:] for row in rows if row[:2] == ["in", "all"]]
     assert run_command(["check", path, "--size", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["tokens"]
-    assert [*map(str, told["in all"].values())] == whole
+    tokens = json.loads(capsys.readouterr().out)["tokens"]
+    assert [*map(str, tokens["in all"].values())] == whole
     for provider in head:
-        parts = [row[provider] for part, row in told.items() if part != "in all" and "saves" not in part]
-        assert sum(parts) == told["in all"][provider] > 0
+        parts = [row[provider] for part, row in tokens.items() if part != "in all" and "saves" not in part]
+        assert sum(parts) == tokens["in all"][provider] > 0
     assert run_command(["check", path, "--json"]) == 0
     assert "tokens" not in json.loads(capsys.readouterr().out)
 
@@ -377,17 +377,17 @@ def test_an_activity_that_is_passed_over_is_noted_once_with_its_place(tmp_path: 
         path = write(tmp_path, tools={"ask": {**ask, **more}}, config=config)
         checked = inspection.check(path)
         assert checked.problems == ()
-        assert [any(note.partition(": ")[2].startswith(one) for note in checked.notes) for one in words] == [
+        assert [any(note.partition(": ")[2].startswith(word) for note in checked.notes) for word in words] == [
             True
         ] * len(words)
         assert len(checked.notes) == len(words)
         assert all(note.split(":")[0].endswith(".json") and note.split(":")[1].isdigit() for note in checked.notes)
     planned = write(tmp_path, context=[plan({"_tool": "ask", "q": 1, "_delegate": "inner.json"})], config=config)
     assert [note.partition(": ")[2].startswith(passed) for note in inspection.check(planned).notes] == [True]
-    own: Json = {"context": [{"type": "tool", "tool": {"ask": {"_output": {}}}}], "schema": {}, "config": config}
-    (tmp_path / "inner.json").write_text(json.dumps(own), encoding="utf-8")
-    said = write(tmp_path, tools={"ask": {**ask, "_activity": "ask"}}, config=config)
-    assert inspection.check(said).notes == ()
+    idea: Json = {"context": [{"type": "tool", "tool": {"ask": {"_output": {}}}}], "schema": {}, "config": config}
+    (tmp_path / "inner.json").write_text(json.dumps(idea), encoding="utf-8")
+    explicit = write(tmp_path, tools={"ask": {**ask, "_activity": "ask"}}, config=config)
+    assert inspection.check(explicit).notes == ()
 
 
 def test_a_tool_that_a_module_without_pins_may_hold_is_no_problem_and_one_that_none_holds_is(tmp_path: Path) -> None:
@@ -406,7 +406,7 @@ def test_a_tool_that_a_module_without_pins_may_hold_is_no_problem_and_one_that_n
     assert problem.error.message == "tool 'ask': no tool 'ask' is offered; no tools are offered", "that isn't given it"
     assert run_command(["pin", str(tmp_path / "acts.py")]) == 0
     wrong = write(tmp_path, context=[plan({"_tool": "aks", "q": 1})], config={"activities": ["acts.py"]})
-    assert [one.error.code for one in inspection.check(wrong).problems] == ["unknown_tool"]
+    assert [problem.error.code for problem in inspection.check(wrong).problems] == ["unknown_tool"]
 
 
 def test_a_tool_without_a_docstring_is_noted_and_the_verdict_comes_first(
@@ -446,9 +446,9 @@ SCOPES: dict[str, tuple[list[str], str]] = {
 def test_a_scope_that_names_nothing_that_can_exist_is_told_with_the_nearest_name(
     here: Path, case: str, how: str
 ) -> None:
-    scopes, told = SCOPES[case]
-    said = {"fixed": {"const": scopes}, "offered": {"type": "array", "items": {"enum": scopes}}}.get(how)
-    see: Json = {"properties": {"_scopes": said} if said else {}}
+    scopes, message = SCOPES[case]
+    form = {"fixed": {"const": scopes}, "offered": {"type": "array", "items": {"enum": scopes}}}.get(how)
+    see: Json = {"properties": {"_scopes": form} if form else {}}
     calls = [plan(_call("see", _scopes=scopes))] if how == "planned" else []
     context: list[Json] = [
         {"type": "tool", "tool": {"see": see, "draft": FIXED}},
@@ -457,24 +457,26 @@ def test_a_scope_that_names_nothing_that_can_exist_is_told_with_the_nearest_name
         {"type": "data", "kind": "profile", "data": {"name": "Ann"}},
         *calls,
     ]
-    own: Json = {"context": context, "config": {"tools": []}}  # what other tests have registered may write anything
-    (here / "idea.json").write_text(json.dumps(own), encoding="utf-8")
+    idea: Json = {"context": context, "config": {"tools": []}}  # what other tests have registered may write anything
+    (here / "idea.json").write_text(json.dumps(idea), encoding="utf-8")
     problems = inspection.check(here / "idea.json").problems
     at = ("context", 4, "plan", 0) if calls else ("context", 0, "tool", "see")
-    assert [(one.path[: len(at)], one.error.code) for one in problems] == [(at, "scope_denied")] * bool(told)
-    assert all(told in one.error.message for one in problems)
+    assert [(problem.path[: len(at)], problem.error.code) for problem in problems] == [(at, "scope_denied")] * bool(
+        message
+    )
+    assert all(message in problem.error.message for problem in problems)
 
 
 @pytest.mark.rule("T17", "S1")
 def test_a_scope_may_name_what_a_model_may_write_and_what_a_caller_lets_through(here: Path) -> None:
     see: Json = {"see": {"_scopes": ["state.draft"]}}
     path = write(here, tools=see, context=[{"type": "state", "x": 1}])
-    assert found(path) == [], "the result of 'step' may be written there"
+    assert problems_of(path) == [], "the result of 'step' may be written there"
     inner: Json = {"context": [{"type": "tool", "tool": {"see": {"_scopes": ["profile"]}}}]}
     (here / "inner.json").write_text(json.dumps(inner), encoding="utf-8")
-    assert found(here / "inner.json") == [("inner.json", ("context", 0, "tool", "see"), "scope_denied")]
+    assert problems_of(here / "inner.json") == [("inner.json", ("context", 0, "tool", "see"), "scope_denied")]
     profile: Json = {"type": "data", "kind": "profile", "data": {"name": "Ann"}}
-    assert found(write(here, tools=delegating("inner.json", _scopes=["profile"]), context=[profile])) == []
+    assert problems_of(write(here, tools=delegating("inner.json", _scopes=["profile"]), context=[profile])) == []
 
 
 def _call(tool: str, **parts: Any) -> Json:

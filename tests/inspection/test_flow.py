@@ -38,11 +38,11 @@ def planned(*calls: Any, output: Any = None) -> Context:
 
 
 def tools() -> Tools:
-    own = Tools()
-    own.activity("pay")(_pay)
-    own.register("pay", PAY)
-    own.register("ask", {"_delegate": "helper.json"})
-    return own
+    registry = Tools()
+    registry.activity("pay")(_pay)
+    registry.register("pay", PAY)
+    registry.register("ask", {"_delegate": "helper.json"})
+    return registry
 
 
 async def _pay(n: int) -> int:
@@ -64,7 +64,7 @@ FLOW = (
 
 def test_the_graph_says_what_orders_and_what_is_computed_of_what() -> None:
     graph = inspection.graph_of(planned(*FLOW, output="{†calls.3}"))
-    assert [(one.kind, one.name, one.index) for one in graph.vertices[:5]] == [
+    assert [(vertex.kind, vertex.name, vertex.index) for vertex in graph.vertices[:5]] == [
         ("call", "pay", 0),
         ("computed", "_value", 1),
         ("then", "_then", 2),
@@ -107,13 +107,13 @@ def test_the_text_of_a_graph_fits_a_terminal_and_says_conditions_items_and_order
     long = pay("{" + " + ".join(["len(†calls.1)"] * 20) + "}")
     text = plan_text(inspection.graph_of(planned(*FLOW, long, output="{†calls.3} done")))
     assert max(map(len, text.splitlines())) <= 80
-    said = " ".join(text.split())
-    assert "2 _then after 0 pay, 1 _value" in said
-    assert "3 pay if {†calls.0 == 1} n={len(†calls.1) + 2} derived: _when, n ← †calls.0 (0 pay)" in said
-    assert "†calls.1 (1 _value) after 2 _then" in said
-    assert "4 pay for each of †calls.1" in said
-    assert "5 pay n={len(†calls.1) + len(†calls.1) + len(†calls.1) …" in said
-    assert "output {†calls.3} done derived: all of it ← †calls.3 (3 pay)" in said
+    words = " ".join(text.split())
+    assert "2 _then after 0 pay, 1 _value" in words
+    assert "3 pay if {†calls.0 == 1} n={len(†calls.1) + 2} derived: _when, n ← †calls.0 (0 pay)" in words
+    assert "†calls.1 (1 _value) after 2 _then" in words
+    assert "4 pay for each of †calls.1" in words
+    assert "5 pay n={len(†calls.1) + len(†calls.1) + len(†calls.1) …" in words
+    assert "output {†calls.3} done derived: all of it ← †calls.3 (3 pay)" in words
     assert [line[:3].strip() for line in text.splitlines() if "_then" in line[:12]] == [""], "no step of the plan"
 
 
@@ -130,9 +130,9 @@ def test_drawings_dash_what_only_orders() -> None:
 def test_what_steers_a_terminal_is_spelled_out_in_a_graph() -> None:
     hostile = pay("{†state.x + '\u001b[2J'}", _when="{†state.x == '\u202e'}")
     for drawn in (plan_text, mermaid_of, svg_of):
-        shown = drawn(inspection.graph_of(planned(hostile)))
-        assert "\u001b" not in shown
-        assert "\u202e" not in shown
+        text = drawn(inspection.graph_of(planned(hostile)))
+        assert "\u001b" not in text
+        assert "\u202e" not in text
 
 
 @pytest.mark.rule("P4")
@@ -215,30 +215,32 @@ SHOWN: Json = {
 @pytest.mark.parametrize("form", ["plan", "solution"])
 @pytest.mark.parametrize("case", CHECKS)
 def test_check_finds_what_a_run_would_refuse_and_nothing_else(tmp_path: Path, case: str, form: str) -> None:
-    calls, wanted = CHECKS[case]
-    own: list[Json] = [
+    calls, expected = CHECKS[case]
+    context: list[Json] = [
         {"type": "tool", "tool": {"step": STEP, "pay": PAY}},
         {"type": "state", "all": [1, 2]},
         SHOWN,
     ]
     if form == "plan":
-        idea: Json = {"context": [*own, {"type": "plan", "plan": calls}], "schema": {}}
+        idea: Json = {"context": [*context, {"type": "plan", "plan": calls}], "schema": {}}
     else:
-        idea = {"context": own, "schema": {}, "solution": {"calls": calls}}
+        idea = {"context": context, "schema": {}, "solution": {"calls": calls}}
     DEFAULT.activity("pay")(_pay)
     path = tmp_path / "idea.json"
     path.write_text(json.dumps(idea), encoding="utf-8")
-    told = inspection.check(path).problems
-    assert [(one.path[-1], one.error.code) for one in told] == [(index, code) for index, code, _ in wanted]
-    for one, (_, _, said) in zip(told, wanted, strict=True):
-        assert said in one.error.message
+    problems = inspection.check(path).problems
+    assert [(problem.path[-1], problem.error.code) for problem in problems] == [
+        (index, code) for index, code, _ in expected
+    ]
+    for problem, (_, _, message) in zip(problems, expected, strict=True):
+        assert message in problem.error.message
 
 
 @pytest.mark.rule("X1")
 @pytest.mark.parametrize(
     ("element", "is_right"),
     [
-        *((one, True) for one in FLOW),
+        *((element, True) for element in FLOW),
         ({"_tool": "pay", "_with": {"n": "†calls.0"}}, True),
         ({"_value": {"a": ["†calls.0"]}, "_when": True}, True),
         ({"_value": "{†each}", "_each": [1]}, True),

@@ -54,7 +54,7 @@ def _record(name: str) -> Path:
     return record
 
 
-async def tried(name: str) -> str:
+async def trial(name: str) -> str:
     """Try a model, and say in a line what came of it."""
     model = models.Recording(models.load(name), _record(name))
     config = Config(settings=Settings(max_tokens=2_000))
@@ -64,7 +64,7 @@ async def tried(name: str) -> str:
     runs = [await clerk.run(context, int) for _ in range(2)]
     usages = [plain.usage, *(run.usage for run in runs)]
     usd = [usage.usd for usage in usages]
-    cost = "an unknown price" if None in usd else f"${sum(one or 0 for one in usd):.4f}"
+    cost = "an unknown price" if None in usd else f"${sum(amount or 0 for amount in usd):.4f}"
     return (
         f"{name}: {plain.output}, then {runs[0].output} in {runs[0].usage.requests} request(s), "
         f"{runs[1].usage.cached_tokens or 0} tokens of the second run kept; {cost}"
@@ -81,7 +81,7 @@ async def main(names: list[str]) -> int:
             sys.stdout.write(f"{name}: not tried, it needs {' or '.join(host.keys)}\n")
             continue
         try:
-            line = await tried(name)
+            line = await trial(name)
         except errors.ActumError as error:
             failed, line = True, f"{name}: failed: {error}"
         sys.stdout.write(f"{line}\n")

@@ -96,10 +96,10 @@ async def test_every_kind_of_schema_is_taken_and_what_is_answered_parses_or_is_t
 
 async def test_an_answer_arrives_in_pieces_and_is_counted(url: str) -> None:
     agent = Agent(model(url), config=Config(settings=Settings(max_tokens=30, temperature=0)))
-    seen: list[events.Event] = []
+    all_events: list[events.Event] = []
     async with agent.stream("Say yes.", Literal["yes, of course, gladly", "no"]) as run:
-        seen = [event async for event in run]
-    assert sum(isinstance(event, events.OutputDelta) for event in seen) > 1
+        all_events = [event async for event in run]
+    assert sum(isinstance(event, events.OutputDelta) for event in all_events) > 1
     usage = run.result.usage
     assert usage.requests == 1
     assert usage.input_tokens is not None
@@ -110,29 +110,29 @@ async def test_an_answer_arrives_in_pieces_and_is_counted(url: str) -> None:
 
 
 async def test_the_studio_follows_what_it_writes(url: str, tmp_path: Path) -> None:
-    own: Json = {"settings": {"max_tokens": 60, "temperature": 0}, "tools": []}
+    config: Json = {"settings": {"max_tokens": 60, "temperature": 0}, "tools": []}
     schema: Json = {"type": "string", "minLength": 20, "maxLength": 60}
     idea_file(tmp_path, "say.json", context=[{"type": "user", "message": "Say hello."}], solution=None)
     path = tmp_path / "say.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "config": own, "schema": schema}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "config": config, "schema": schema}))
     async with room(tmp_path, model(url)) as client:
         origin = {"origin": str(client.base_url).rstrip("/")}
         began = await client.post("/studio/ideas/say.json", data={"model": ""}, headers=origin)
         assert began.status_code == 303, began.text
         at = began.headers["location"]
         kinds: list[str] = []
-        said = ""
+        text = ""
         async with client.stream("GET", f"{at}/events") as stream:
             async for event in events_of(stream):
                 kinds.append(str(event.get("event")))
-                said += event["data"].get("text", "") if kinds[-1] == "text" else ""
+                text += event["data"].get("text", "") if kinds[-1] == "text" else ""
                 if kinds[-1] == "end":
                     break
         page = unescape((await client.get(at)).text)
     assert kinds.count("text") > 3, "it is told as it is written, not at its end"
     assert kinds[-1] == "end"
-    assert len(said) >= 20
-    assert said.strip('"')[:20] in page
+    assert len(text) >= 20
+    assert text.strip('"')[:20] in page
 
 
 async def test_who_leaves_has_the_server_stop(url: str) -> None:
@@ -153,7 +153,7 @@ async def test_who_leaves_has_the_server_stop(url: str) -> None:
 
 
 async def test_equal_seeds_write_equal_texts(url: str) -> None:
-    async def said(seed: int) -> str:
+    async def colour(seed: int) -> str:
         request = models.ModelRequest(
             messages=({"role": "user", "content": "A colour?"},),
             schema={"enum": ["red", "green", "blue", "yellow", "black", "white", "brown", "grey"]},
@@ -161,8 +161,8 @@ async def test_equal_seeds_write_equal_texts(url: str) -> None:
         )
         return "".join([item async for item in model(url).stream(request) if isinstance(item, str)])
 
-    first = [await said(seed) for seed in range(4)]
-    assert [await said(seed) for seed in range(4)] == first
+    first = [await colour(seed) for seed in range(4)]
+    assert [await colour(seed) for seed in range(4)] == first
     assert all(first)
 
 
@@ -215,8 +215,8 @@ SHOTS = (
 
 
 def reviews() -> dict[str, str]:
-    texts = {form.format(thing): "positive" for thing in THINGS for form in GOOD}
-    return texts | {form.format(thing): "negative" for thing in THINGS for form in BAD}
+    texts = {form.format(noun): "positive" for noun in THINGS for form in GOOD}
+    return texts | {form.format(noun): "negative" for noun in THINGS for form in BAD}
 
 
 def classifier() -> Idea:
@@ -246,6 +246,6 @@ async def test_a_hundred_texts_are_sorted_by_delegates_one_for_each(url: str) ->
     result = await agent.run(context, list[str])
     assert len(texts) == 100
     assert set(result.output) <= {"positive", "negative"}
-    right = sum(said == meant for said, meant in zip(result.output, texts.values(), strict=True))
+    right = sum(label == meant for label, meant in zip(result.output, texts.values(), strict=True))
     assert right >= 90, right
     assert result.usage.requests == 100

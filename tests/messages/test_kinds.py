@@ -96,14 +96,14 @@ def test_a_new_kind_is_a_new_file_and_edits_none(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     assert ran.stderr == ""
-    found: Json = json.loads(ran.stdout)
-    assert found["refused"] == [
+    report: Json = json.loads(ran.stdout)
+    assert report["refused"] == [
         "message 0: a note message needs 'note'",
         "message 0: 'note' of a note message must be a string, not 5",
         "message 0: 'colour' of a note message must be red or blue, not 'green'",
     ]
-    assert "note" in found["known"]
-    assert found["published"] == {
+    assert "note" in report["known"]
+    assert report["published"] == {
         "type": "object",
         "description": "Something to remember.",
         "properties": {
@@ -115,8 +115,8 @@ def test_a_new_kind_is_a_new_file_and_edits_none(tmp_path: Path) -> None:
         "patternProperties": {"^_": True},
         "additionalProperties": False,
     }
-    assert {"role": "user", "content": "remember: the milk"} in found["rendered"]
-    assert [{key: one[key] for key in ("type", "note")} for one in found["left"]] == [
+    assert {"role": "user", "content": "remember: the milk"} in report["rendered"]
+    assert [{key: message[key] for key in ("type", "note")} for message in report["left"]] == [
         {"type": "note", "note": "by code"}
     ]
 
@@ -132,9 +132,9 @@ FORMS: list[tuple[Key, list[Any], list[Any], str]] = [
 
 
 @pytest.mark.rule("M1")
-@pytest.mark.parametrize(("key", "taken", "refused", "wanted"), FORMS)
-def test_a_key_takes_its_types_or_its_choices(key: Key, taken: list[Any], refused: list[Any], wanted: str) -> None:
-    assert all(key.takes(value) for value in taken)
+@pytest.mark.parametrize(("key", "accepted", "refused", "wanted"), FORMS)
+def test_a_key_takes_its_types_or_its_choices(key: Key, accepted: list[Any], refused: list[Any], wanted: str) -> None:
+    assert all(key.takes(value) for value in accepted)
     assert not any(key.takes(value) for value in refused)
     assert key.wanted == wanted
 
@@ -150,9 +150,9 @@ def test_an_error_about_a_long_value_is_short() -> None:
 @pytest.mark.parametrize("schema", ["x", 5, None, []])
 @pytest.mark.parametrize("kind", ["state", "input", "profile"])
 def test_the_schema_of_data_is_a_schema_in_the_short_form_too(kind: str, schema: Any) -> None:
-    one = Agent(None, tools=Tools(), message_types={"profile": dict})
+    agent = Agent(None, tools=Tools(), message_types={"profile": dict})
     with pytest.raises(errors.MessageError, match=f"'schema' of an? {kind} message must be an object or a boolean"):
-        one.render([{"type": kind, "x": 1, "schema": schema}])
+        agent.render([{"type": kind, "x": 1, "schema": schema}])
 
 
 @pytest.mark.rule("L6")

@@ -50,13 +50,13 @@ def contents(context: list[Json]) -> list[str]:
 @settings(max_examples=trials(200))
 @given(CONTEXTS)
 def test_each_kind_is_shown_once_and_the_same_way_each_time(context: list[Json]) -> None:
-    shown = contents(context)
-    assert contents(json.loads(json.dumps(context))) == shown
+    texts = contents(context)
+    assert contents(json.loads(json.dumps(context))) == texts
     for kind in {message["kind"] for message in context if "kind" in message}:
-        assert len([text for text in shown if text.startswith(f"¶{kind}\n")]) <= 1
+        assert len([text for text in texts if text.startswith(f"¶{kind}\n")]) <= 1
         folded = Context(context).data.get(kind)
-        if folded is not None and any("_instance" not in one for one in context if one.get("kind") == kind):
-            text = next(text for text in shown if text.startswith(f"¶{kind}\n"))
+        if folded is not None and any("_instance" not in message for message in context if message.get("kind") == kind):
+            text = next(text for text in texts if text.startswith(f"¶{kind}\n"))
             assert json.loads(text.split("\n", 1)[1]) == folded
 
 
