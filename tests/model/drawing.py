@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from .given import (
     ACTIVITIES,
-    ANSWERED,
     CONTEXT,
     DELEGATES,
+    FIRST_INSIDE,
     GATE,
-    INSIDE,
     INSTANCES,
-    KEPT,
     META,
     OVERRIDES,
+    REFERENCES,
+    REPLIES,
     SCOPES,
     TEXT,
     TOOLS,
@@ -44,7 +44,7 @@ class Case:
     output can't be read (L3)."""
     is_upfront: bool = False
     """Whether all delegates are resolved before anything is composed (D8)."""
-    most: int | None = None
+    max_requests: int | None = None
     """How many requests may be made, where that is limited (L5)."""
 
     @property
@@ -98,7 +98,7 @@ class Features:
         "_expect",
     )
     delegates: Sequence[str] = ("hand", "ask", "sub", "sort", "choose", "count", "firm", "loose", "say")
-    most: int = 7
+    max_calls: int = 7
     has_instances: bool = True
     has_gates: bool = True
     has_methods: bool = True
@@ -122,58 +122,61 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     if draw(st.booleans()):
         answers.append(draw(answers_(features, instances=instances, has_results=True, first=10)))
     for _ in range(2):
-        if said := [draw(st.sampled_from([one | {"_output": 4}, one])) for one in owed(answers) if draw(st.booleans())]:
+        if paid := [
+            draw(st.sampled_from([call | {"_output": 4}, call])) for call in owed(answers) if draw(st.booleans())
+        ]:
             answers[1:2] = [
-                one | {"calls": [*one["calls"], *said]} for one in answers[1:2] or [{"calls": [], "output": None}]
+                answer | {"calls": [*answer["calls"], *paid]}
+                for answer in answers[1:2] or [{"calls": [], "output": None}]
             ]
     raised: Json = {"meta": {"path": "drawn", "version": "1.3"}}
-    answers = [draw(st.sampled_from([one, one | raised, raised | one])) for one in answers]
-    is_upfront, most = draw(st.booleans()), draw(st.sampled_from([None, None, None, 1, 2, 3, 5]))
+    answers = [draw(st.sampled_from([answer, answer | raised, raised | answer])) for answer in answers]
+    is_upfront, max_requests = draw(st.booleans()), draw(st.sampled_from([None, None, None, 1, 2, 3, 5]))
     if draw(st.integers(0, 3)):
         broken = draw(st.dictionaries(st.integers(0, 1), _BREAKS, max_size=2))
-        return Case(context, answers, draw(replies_()), broken=broken, is_upfront=is_upfront, most=most)
+        return Case(context, answers, draw(replies_()), broken=broken, is_upfront=is_upfront, max_requests=max_requests)
     first = answers.pop(0)
     output = {} if first["output"] is None else {"output": first["output"]}
     context.append({"type": "plan", "plan": first["calls"], **output})
     repair = draw(st.sampled_from([False, True, "always"]))
-    return Case(context, answers, draw(replies_()), repair, is_upfront=is_upfront, most=most)
+    return Case(context, answers, draw(replies_()), repair, is_upfront=is_upfront, max_requests=max_requests)
 
 
 def owed(answers: Sequence[Json]) -> list[Json]:
     """The calls of which a first answer says "not yet", but those that refer to others of it."""
-    calls = [one for one in answers[0]["calls"] if one.get("_tool") == "say" and one["_output"] is None]
-    return [one for one in calls if "†calls" not in json.dumps(one, ensure_ascii=False)]
+    calls = [call for call in answers[0]["calls"] if call.get("_tool") == "say" and call["_output"] is None]
+    return [call for call in calls if "†calls" not in json.dumps(call, ensure_ascii=False)]
 
 
 @st.composite
 def talks(draw: st.DrawFn) -> Talk:
-    own = Features(most=4, has_proposals=True, has_owed=False)
+    features = Features(max_calls=4, has_proposals=True, has_owed=False)
     instances = draw(st.booleans())
     turns: list[list[Json]] = []
     for turn in range(draw(st.integers(1, 5))):
         turns.append([])
         for _ in range(draw(st.integers(0, 2))):
             first = 10 * sum(map(len, turns))
-            turns[-1].append(draw(answers_(own, instances=instances, has_results=turn > 0, first=first)))
+            turns[-1].append(draw(answers_(features, instances=instances, has_results=turn > 0, first=first)))
     replies = draw(replies_())
-    said = [one for own in (*turns, *replies.values()) for one in own]
-    numbers = [call["n"] for one in said for call in one["calls"] if "n" in call]
+    answers = [answer for group in (*turns, *replies.values()) for answer in group]
+    numbers = [call["n"] for answer in answers for call in answer["calls"] if "n" in call]
     held = draw(st.frozensets(st.sampled_from(numbers), max_size=3)) if numbers else frozenset[int]()
     cuts = draw(st.dictionaries(st.integers(0, len(turns) - 1), st.integers(0, 25), max_size=2))
-    broken = st.dictionaries(st.integers(0, 1), _BREAKS, max_size=1)
-    of_turns = draw(st.dictionaries(st.integers(0, len(turns) - 1), broken, max_size=2))
+    breaks = st.dictionaries(st.integers(0, 1), _BREAKS, max_size=1)
+    broken = draw(st.dictionaries(st.integers(0, len(turns) - 1), breaks, max_size=2))
     context = [*CONTEXT, *(INSTANCES if instances else []), *draw(st.sampled_from([[], [META]]))]
     numbered = st.integers(0, len(turns) - 1)
     forks, limits = draw(st.frozensets(numbered, max_size=2)), draw(st.dictionaries(numbered, st.integers(0, 6)))
-    return Talk(context, turns, replies, held, cuts, of_turns, forks, limits)
+    return Talk(context, turns, replies, held, cuts, broken, forks, limits)
 
 
 @st.composite
 def replies_(draw: st.DrawFn) -> dict[str, list[Json]]:
-    own = Features(tools=("work", "work", "write", "note", "look", "_value", "_then"), delegates=(), most=3)
+    features = Features(tools=("work", "work", "write", "note", "look", "_value", "_then"), delegates=(), max_calls=3)
     if draw(st.booleans()):
-        return ANSWERED
-    return ANSWERED | {"helper": [draw(answers_(own, instances=False, inside=True, first=INSIDE))]}
+        return REPLIES
+    return REPLIES | {"helper": [draw(answers_(features, instances=False, inside=True, first=FIRST_INSIDE))]}
 
 
 @st.composite
@@ -187,7 +190,7 @@ def answers_(
     first: int = 0,
 ) -> Json:
     names = (*features.tools, *features.delegates)
-    tools = draw(st.lists(st.sampled_from(names), min_size=1, max_size=features.most))
+    tools = draw(st.lists(st.sampled_from(names), min_size=1, max_size=features.max_calls))
     drawn = Drawing(draw, features, tools, instances, has_results, inside, first)
     calls = [drawn.element(index) for index in range(len(tools))]
     outputs = [
@@ -200,7 +203,7 @@ def answers_(
 
 
 class Drawing:
-    """Draws the elements of one answer, each of what may be read where it stands."""
+    """Draws the elements of one answer, each from what may be read where it stands."""
 
     def __init__(
         self,
@@ -223,30 +226,30 @@ class Drawing:
         self.paths: list[str | None] = [self._path(index) for index in range(len(tools))]
         self.each: set[int] = set()
         self.shaped: set[int] = set()
-        """The readers of which it is said what they answer."""
+        """The readers of whose answers the shape is known."""
 
     def one_in(self, count: int) -> bool:
         return self.draw(st.integers(1, count)) == count
 
-    def of(self, *options: Any) -> Any:
+    def pick(self, *options: Any) -> Any:
         return self.draw(st.sampled_from(options))
 
     def _path(self, index: int) -> str | None:
         if self.tools[index] not in {"work", "give", "write", "sub", "look"} or not self.one_in(3):
             return None
-        own = f"†state.p{self.first + index}"
+        path = f"†state.p{self.first + index}"
         if not self.features.has_shared_paths:
-            return own
-        return self.of(
-            own,
-            own,
-            own,
+            return path
+        return self.pick(
+            path,
+            path,
+            path,
             "†state.a",
             "†state.s",
             "†state.r.a",
             "†state.r.b",
-            f"†state.q{self.first + index} <|> {own}",
-            f"{own} *> †state.q{self.first + index}",
+            f"†state.q{self.first + index} <|> {path}",
+            f"{path} *> †state.q{self.first + index}",
         )
 
     def element(self, index: int) -> Json:
@@ -256,7 +259,7 @@ class Drawing:
         if tool == "_expect":
             return {"_expect": self._condition(index, False)}
         is_each = self.one_in(5) and tool not in {"ask", "hand", "sub", "choose", "say", "firm", "loose"}
-        call = self._begun(index, self.value(index, is_each))
+        call = self._new_element(index, self.value(index, is_each))
         if is_each:
             self.each.add(index)
             call["_each"] = self._items(index)
@@ -267,17 +270,19 @@ class Drawing:
         if tool == "read":
             return call | ({"_else": self._otherwise(index, call)} if self.features.has_else and self.one_in(4) else {})
         if self.one_in(7):
-            call["how"] = "†each" if is_each else self.of("fail", "late", "misfit" if tool == "list" else "fail")
+            call["how"] = "†each" if is_each else self.pick("fail", "late", "misfit" if tool == "list" else "fail")
         if self.features.has_else and tool != "say" and self.one_in(2 if "how" in call else 8):
             call["_else"] = self._otherwise(index, call)
         if self.features.has_gates and tool != "say" and self.one_in(12):
-            call["gate"] = self.of("deny", "edit")
+            call["gate"] = self.pick("deny", "edit")
         if tool == "say":
-            call["_output"] = self.of(4, 4, "no number", None) if self.features.has_owed else self.of(4, 4, "no number")
+            call["_output"] = (
+                self.pick(4, 4, "no number", None) if self.features.has_owed else self.pick(4, 4, "no number")
+            )
         if tool == "sort":
-            call["_activity"] = self.of("work", "give")
+            call["_activity"] = self.pick("work", "give")
         if tool == "choose":
-            call["_delegate"] = self.of("helper", "other")
+            call["_delegate"] = self.pick("helper", "other")
         if tool in {"count", "firm", "loose"}:
             call["x"] = self._counted(index)
         if tool in {"look", "hand", "sub", "choose", "firm"}:
@@ -285,20 +290,20 @@ class Drawing:
         if self.paths[index] is not None:
             call["_outputPath"] = self.paths[index]
         if tool == "give" and self.features.has_methods and not is_each and self.one_in(2):
-            own, method, value = self.draw(st.sampled_from(_written(index)))
-            call |= {"_outputPath": own, "_outputMethod": method, "x": value}
-            self.paths[index] = own
+            path, method, value = self.draw(st.sampled_from(_written(index)))
+            call |= {"_outputPath": path, "_outputMethod": method, "x": value}
+            self.paths[index] = path
         if self.instances and self.one_in(2):
-            call["_instance"] = self.of("①", "②")
+            call["_instance"] = self.pick("①", "②")
         return call
 
-    def _begun(self, index: int, value: Any) -> Json:
+    def _new_element(self, index: int, value: Any) -> Json:
         """An element with the value that it is about."""
         match self.tools[index]:
             case "_value":
                 return {"_value": value}
             case "read":
-                about = self.of("what", "what", "what", "nothing", "junk")
+                about = self.pick("what", "what", "what", "nothing", "junk")
                 self.shaped |= {index} if about == "nothing" else set()
                 shape = "[any]" if about == "nothing" else "any"  # null is any value
                 return {"_tool": "read", "of": value, "ask": f"{about} of {self.first + index}", "as": shape}
@@ -306,57 +311,57 @@ class Drawing:
                 return {"_tool": tool, "n": self.first + index, "x": value}
 
     def value(self, index: int, is_each: bool) -> Any:
-        kind = self.of("literal", "one", "one", "first", "both", "list", "text", "object")
+        kind = self.pick("literal", "one", "one", "first", "both", "list", "text", "object")
         if is_each and self.one_in(2):
-            return self.of("†each", "{[†each, 1]}")
+            return self.pick("†each", "{[†each, 1]}")
         if kind == "literal":
-            return self.of(None, 1, "x", True, ["y"])
-        one, other = self._read(index), self._read(index)
+            return self.pick(None, 1, "x", True, ["y"])
+        first, other = self._reference(index), self._reference(index)
         match kind:
-            case "first" if GATE not in (one, other):  # left open: whether an alternative waits for a gate (C7, O5)
-                return f"{one} <|> {other}"
+            case "first" if GATE not in (first, other):  # left open: whether an alternative waits for a gate (C7, O5)
+                return f"{first} <|> {other}"
             case "both":
-                return f"{one} *> {other}"
+                return f"{first} *> {other}"
             case "list":
-                return f"{{[{one}, {other}]}}"
+                return f"{{[{first}, {other}]}}"
             case "text":
-                return f"{TEXT}{{{one}}}"
+                return f"{TEXT}{{{first}}}"
             case "object":
-                return {"k": [one, {"deep": other}], "l": 1}
+                return {"k": [first, {"deep": other}], "l": 1}
             case _:
-                return one
+                return first
 
     def _counted(self, index: int) -> Any:
         """What may be a number: nothing says so of most of it before it is there (C3)."""
         untyped = [f"†calls.{at}" for at in self._untyped(index) if self.tools[at] not in {"say", "firm", "loose"}]
         kept = [] if self.inside else ["†state.a", "†state.t", "†state.a <|> †state.t", "†user.z"]
-        return self.of(1, 2.5, "x", None, *kept, *untyped)
+        return self.pick(1, 2.5, "x", None, *kept, *untyped)
 
     def _otherwise(self, index: int, call: Json) -> Any:
         is_failing = call.get("how") in ["fail", "late", "†each"]
-        there = self._there(index)
+        there = self._in_reach(index)
         plain = [None, "instead", ["else"], *(["†error", "{[†error]}"] if is_failing else [])]
         if there and self.one_in(3):
-            read = f"†calls.{self.of(*there)}"
-            path = self._read(index)
+            read = f"†calls.{self.pick(*there)}"
+            path = self._reference(index)
             return path if "state" in path and path != GATE else read
-        return "†each" if "_each" in call and self.one_in(4) else self.of(*plain)
+        return "†each" if "_each" in call and self.one_in(4) else self.pick(*plain)
 
-    def _there(self, index: int) -> list[int]:
+    def _in_reach(self, index: int) -> list[int]:
         reach = len(self.tools) if self.is_forward else min(index, len(self.tools))
         return [at for at in range(reach) if at != index and self.tools[at] not in {"_then", "_expect"}]
 
-    def _read(self, index: int) -> str:
-        there = self._there(index)
-        kept = KEPT if not self.inside else ["†input.n", "†input.x", "†state.own"]
+    def _reference(self, index: int) -> str:
+        there = self._in_reach(index)
+        kept = REFERENCES if not self.inside else ["†input.n", "†input.x", "†state.own"]
         is_call = index < len(self.tools)  # left open: whether an output waits for a gate (C7)
         if self.features.has_proposals and is_call and self.one_in(15):
             return GATE
         if self.has_results and self.one_in(4):
-            return f"†results.{self.of(0, 1, 2)}"
+            return f"†results.{self.pick(0, 1, 2)}"
         if not there or self.one_in(6):
-            return self.of(*kept, "†state.s", "†state.r", "†state.r.a") if self.one_in(2) else self.of(*kept)
-        at: int = self.of(*there)
+            return self.pick(*kept, "†state.s", "†state.r", "†state.r.a") if self.one_in(2) else self.pick(*kept)
+        at: int = self.pick(*there)
         path = self.paths[at]
         if path is not None and self.one_in(2):
             first, *_, last = (*path.split(" "), path.split(" ")[-1])
@@ -373,21 +378,21 @@ class Drawing:
 
     def _condition(self, index: int, is_each: bool) -> Any:
         if is_each and self.one_in(2):
-            return self.of("{†each == 'a'}", "{†each != 'fail'}")
+            return self.pick("{†each == 'a'}", "{†each != 'fail'}")
         untyped = self._untyped(index)
         if not untyped or self.one_in(2):
-            return self.of(False, True, "†state.yes", "†state.no") if not self.inside else self.of(False, True)
-        one = f"†calls.{self.of(*untyped)}"
-        return self.of(f"{{{one} == None}}", f"{{{one} != None}}", one)
+            return self.pick(False, True, "†state.yes", "†state.no") if not self.inside else self.pick(False, True)
+        reference = f"†calls.{self.pick(*untyped)}"
+        return self.pick(f"{{{reference} == None}}", f"{{{reference} != None}}", reference)
 
     def _items(self, index: int) -> Any:
         untyped = self._untyped(index)
         if self.one_in(3) and not self.inside:
             return "†state.abc"
         if untyped and self.one_in(2):
-            one = f"†calls.{self.of(*untyped)}"
-            return self.of(one, f"{{[{one}, 'fail']}}")
-        return self.of(["a", "fail", "b"], ["a"], [], "†state.abc") if not self.inside else self.of(["a", "b"], [])
+            reference = f"†calls.{self.pick(*untyped)}"
+            return self.pick(reference, f"{{[{reference}, 'fail']}}")
+        return self.pick(["a", "fail", "b"], ["a"], [], "†state.abc") if not self.inside else self.pick(["a", "b"], [])
 
 
 def _written(index: int) -> list[tuple[str, str, Any]]:

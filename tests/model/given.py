@@ -29,8 +29,8 @@ _PICKED: Json = {"_scopes": {"type": "array", "items": {"enum": SCOPES}}}
 _ITEMS = ["a", "fail", "b"]
 
 
-def _tool(*own: Json, **said: Any) -> Json:
-    return {"properties": {key: one for part in (_PARAMETERS, *own) for key, one in part.items()}, **said}
+def _tool(*parts: Json, **meta: Any) -> Json:
+    return {"properties": {key: schema for part in (_PARAMETERS, *parts) for key, schema in part.items()}, **meta}
 
 
 TOOLS: dict[str, Json] = {
@@ -104,19 +104,19 @@ INSTANCES: list[Json] = [
     {"type": "state", "a": "one", "o": {"k": "one"}, "_instance": "①"},
     {"type": "state", "a": "two", "w": 2, "_instance": "②"},
 ]
-ANSWERED: dict[str, list[Json]] = {
+REPLIES: dict[str, list[Json]] = {
     "helper": [{"calls": [], "output": ["sub", "†input"]}],
     "ask": [{"calls": [], "output": {"asked": 1}}],
     "typed": [{"calls": [], "output": 7}],
 }
 """What is answered in delegates where nothing else is drawn."""
 GATE = "†state.approvals.g"
-"""What holds whoever reads it until it is opened between runs (C7)."""
+"""The gate that holds whatever reads it until it is opened between runs (C7)."""
 TEXT = "it is "
-"""What the texts begin with that are drawn."""
-INSIDE = 900
-"""From which number on calls are those that delegates make."""
-KEPT = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]
+"""What drawn texts begin with."""
+FIRST_INSIDE = 900
+"""From this number on, calls are those that delegates make."""
+REFERENCES = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]
 
 
 def carry(tool: str, arguments: Json) -> Any:
@@ -133,10 +133,10 @@ def carry(tool: str, arguments: Json) -> Any:
     return [arguments.get("n"), arguments.get("x")]
 
 
-def answer_read(asked: Json) -> Any:
+def answer_read(arguments: Json) -> Any:
     """What the model answers as a reader."""
-    kind = asked["ask"].split()[0]
-    return "junk" if kind == "junk" else {"calls": [], "output": None if kind == "nothing" else [asked["of"]]}
+    kind = arguments["ask"].split()[0]
+    return "junk" if kind == "junk" else {"calls": [], "output": None if kind == "nothing" else [arguments["of"]]}
 
 
 def approve(_tool_name: str, arguments: Json) -> Any:

@@ -1,4 +1,4 @@
-"""What a context and the answers of a model come to: the protocol, told as slowly and plainly as it can be.
+"""What a context and the answers of a model come to: the protocol, as slow and plain as it can be.
 
 It knows no time. It decides one element after the other, in any order, until nothing is left to decide; what depends
 on what is all that it knows of order. Nothing here comes from the code that carries plans out. What a run is given is
@@ -18,10 +18,10 @@ from actum.schema.json import is_object
 
 from .carrying import Ends
 from .reading import ANY
-from .values import END, NOTHING, Json, Write, folded, nested, plain, written
-from .world import FAILED, READER, Cyclic, End, Failure, Look, Shown, Told, Tool, Unsaid, World, named
+from .values import LAST_ANSWER, NOTHING, Json, Write, folded, nested, plain, write_of
+from .world import FAILED, READER, Cyclic, End, Failure, Outcome, Request, Tool, Trace, Unspecified, World, label_of
 
-_FAILED = frozenset({End.FAILED, End.DEAD})
+_FAILED = frozenset({End.FAILED, End.MISSING})
 
 
 class Run:
@@ -32,17 +32,17 @@ class Run:
         world: World,
         context: Sequence[Json],
         answers: Sequence[Json],
-        told: Told | None = None,
-        of: str = "",
+        trace: Trace | None = None,
+        caller: str = "",
         tool: str = "",
     ) -> None:
         self.world = world
         self.context = context
         self.answers = iter(answers)
-        self.told = Told() if told is None else told
-        self.of = of
+        self.trace = Trace() if trace is None else trace
+        self.caller = caller
         self.tool = tool
-        self.writes = [one for message in context if (one := written(message)) is not None]
+        self.writes = [write for message in context if (write := write_of(message)) is not None]
         self.tools: dict[str, Tool] = {name: Tool(name, schema) for name, schema in world.tools.items()}
         self.tools |= {READER.name: READER} if READER.name not in self.tools else {}
         for message in context:
@@ -51,9 +51,9 @@ class Run:
         self.tools = {name: tool.contracted(world) for name, tool in self.tools.items()}
         self.blocks: list[tuple[Any, ...]] = []
         self.results: dict[int, Any] = {}
-        self.left: list[Json] = []
+        self.messages: list[Json] = []
         self.number = 0
-        self.written = 0
+        self.value_count = 0
         """How many values calls have left."""
         self.output: Any = NOTHING
         self.errors: list[tuple[Any, str | None]] = []
@@ -62,62 +62,67 @@ class Run:
         """Whether the answer under way is a plan that no model wrote (P5)."""
         self.metas: list[Any] = []
         """The identities that its answers have, where it has one itself (T5)."""
-        self.ended = ""
-        """What ends it without an output."""
+        self.error_code = ""
+        """The code of the error that ends it without an output."""
         self.owed: dict[str, list[list[tuple[Answer, int]]]] = {}
         """The calls that the model owes, by what they say; together are those that say "not yet" of one (C4)."""
-        self.is_loose = False
+        self.depends_on_timing = False
         """Whether what is shown depends on when calls end that nothing waits for (C8)."""
 
-    def turn(self, said: Json, answers: Sequence[Json]) -> Any:
+    def turn(self, message: Json, answers: Sequence[Json]) -> Any:
         """The output of the next turn of a conversation (M4)."""
-        self.context = [*self.context, said]
+        self.context = [*self.context, message]
         self.answers, self.output = iter(answers), NOTHING
         return self.go()
 
     def go(self) -> Any:
         """The output; None where it ends without one."""
         last: Any = None
-        plans = [one for one in self.context if one["type"] == "plan"]
+        plans = [message for message in self.context if message["type"] == "plan"]
         while self.output is NOTHING:
-            written = self.written
+            value_count = self.value_count
             self.is_program = bool(plans)
             if plans:
-                given: Json = {"calls": plans[0]["plan"], "output": plans.pop(0).get("output")}
+                written: Json = {"calls": plans[0]["plan"], "output": plans.pop(0).get("output")}
             else:
                 self._ask()
-                given = next(self.answers, END)
-                has_identity = any(one["type"] == "meta" for one in self.context)
-                self.metas.append(given.get("meta") if has_identity else None)
-            answer = Answer(self, given)
+                written = next(self.answers, LAST_ANSWER)
+                has_identity = any(message["type"] == "meta" for message in self.context)
+                self.metas.append(written.get("meta") if has_identity else None)
+            answer = Answer(self, written)
             answer.settle()
-            if self.is_program and given["output"] is not None and self.output is NOTHING and not self._is_repaired():
-                self.ended = "plan_left" if answer.is_left else "plan_failed"
+            if self.is_program and written["output"] is not None and self.output is NOTHING and not self._is_repaired():
+                self.error_code = "plan_left" if answer.is_left else "plan_failed"
                 return None
             if answer.failures:
-                self.told.failing |= {call.get("n", -1) for call in given["calls"]}
+                self.trace.failing |= {call.get("n", -1) for call in written["calls"]}
             self.number += 1
-            calls = Counter(map(repr, given["calls"]))
-            if self.output is NOTHING and last == (calls, self.written):
-                raise Unsaid(-1)  # it goes round in circles (L4)
-            last = (calls, written)
+            calls = Counter(map(repr, written["calls"]))
+            if self.output is NOTHING and last == (calls, self.value_count):
+                raise Unspecified(-1)  # it goes round in circles (L4)
+            last = (calls, value_count)
         return self.output
 
     def _is_repaired(self) -> bool:
-        """Whether a model goes on after a plan that has failed: never behind an effect, but where that is said."""
+        """Whether a model goes on after a plan that has failed: behind an effect only where it is `always` to (P5)."""
         repair = self.world.repair
-        had_effects = any(one.activity is not None and not one.is_read for one in self.told.made)
+        had_effects = any(
+            execution.activity is not None and not execution.is_read for execution in self.trace.executions
+        )
         return repair == "always" or (repair is True and not had_effects)
 
     def delegated(self, tool: Tool, call: Json, arguments: Json, place: str, crossing: Json) -> Any:
         """What a delegate makes of a call: a run of its own, which sees what crosses and nothing else (D4, D5)."""
-        world, named = self.world, str(tool.delegate(call))
-        idea, name = world.delegates.get(named, {"context": []}), tool.name if named == "anonymous" else named
+        world, address = self.world, str(tool.delegate(call))
+        idea, name = world.delegates.get(address, {"context": []}), tool.name if address == "anonymous" else address
         replaced = {"input", *(["meta"] if "meta" in crossing else [])}
-        context = [one for one in idea["context"] if one["type"] not in replaced]
-        context += [{"type": "meta", "meta": one} for one in crossing.get("meta", [])]
-        given = {
-            kind: value for one in idea["context"] if one["type"] == "input" for kind, value in one["input"].items()
+        context = [message for message in idea["context"] if message["type"] not in replaced]
+        context += [{"type": "meta", "meta": meta} for meta in crossing.get("meta", [])]
+        defaults = {
+            kind: value
+            for message in idea["context"]
+            if message["type"] == "input"
+            for kind, value in message["input"].items()
         }
         crossed = {kind: value for kind, value in crossing.items() if kind not in {"error", "meta"}}
         context += [{"type": "data", "kind": kind, "data": value} for kind, value in crossed.items()]
@@ -127,22 +132,24 @@ class Run:
                 is_upfront=False,
                 tools={name: world.tools[name] for name in idea.get("config", {}).get("tools", [])},
             ),
-            [*context, {"type": "input", "input": given | arguments}],
+            [*context, {"type": "input", "input": defaults | arguments}],
             world.replies.get(name, []),
-            self.told,
+            self.trace,
             f"{place}/",
             name,
         )
-        sub.blocks = [("error", one) for one in crossing.get("error", [])]
+        sub.blocks = [("error", error) for error in crossing.get("error", [])]
         return sub.go()
 
-    def read(self, asked: Json, place: str) -> Any:
+    def read(self, arguments: Json, place: str) -> Any:
         """What a reader makes of a value: it sees that and the question, and is asked again only by retries (D18)."""
-        asked = {key: one for key, one in asked.items() if key != "as"}
-        answer = self.world.read(asked)
+        arguments = {key: value for key, value in arguments.items() if key != "as"}
+        answer = self.world.read(arguments)
         is_usable = is_object(answer)
         for _ in range(1 if is_usable else 1 + self.world.retries):
-            self.told.requests.append(Shown(f"{place}/", READER.name, (), {"input": asked}, is_loose=False))
+            self.trace.requests.append(
+                Request(f"{place}/", READER.name, (), {"input": arguments}, depends_on_timing=False)
+            )
         if not is_usable:
             raise Failure("no usable answer", "solution")
         if answer["output"] is None:
@@ -150,7 +157,7 @@ class Run:
         return answer["output"]
 
     def _ask(self) -> None:
-        kinds = {one.kind for one in self.writes}
+        kinds = {write.kind for write in self.writes}
         instances = dict.fromkeys(message.get("_instance") for message in self.context)
         data: Json = {}
         for message in self.context:
@@ -159,14 +166,14 @@ class Run:
             for kind in kinds:
                 if instance is None and (value := folded(self.writes, kind, instance)) is not NOTHING:
                     data[kind] = plain(value)
-        self.told.requests.append(Shown(self.of, self.tool, tuple(self.blocks), data, self.is_loose))
+        self.trace.requests.append(Request(self.caller, self.tool, tuple(self.blocks), data, self.depends_on_timing))
 
-    def show(self, kind: str, element: Json | None, value: Any = None, own: Any = NOTHING) -> None:
-        """Let the next request show what has become of a call; `own` is its value where that isn't what is shown."""
-        call = None if element is None else named(element)
+    def show(self, kind: str, element: Json | None, value: Any = None, result: Any = NOTHING) -> None:
+        """Let the next request show what has become of a call; `result` is its value where something else is shown."""
+        call = None if element is None else label_of(element)
         if kind == "result":
             number = len(self.results)
-            self.results[number] = value if own is NOTHING else own
+            self.results[number] = value if result is NOTHING else result
             self.blocks.append((kind, number, call, value))
         else:
             self.blocks.append((kind, call))
@@ -178,17 +185,17 @@ class Run:
             element = answer.elements[index]
             if "_output" not in element or end not in {End.DONE, End.OWED}:
                 continue
-            said = repr(sorted((key, one) for key, one in element.items() if key != "_output"))
-            same = self.owed.setdefault(said, [])
-            earlier = [some for some in same if some[-1][0] is not answer or end is End.DONE]
+            text = repr(sorted((key, content) for key, content in element.items() if key != "_output"))
+            groups = self.owed.setdefault(text, [])
+            earlier = [group for group in groups if group[-1][0] is not answer or end is End.DONE]
             if end is End.OWED:
-                (earlier[0] if earlier else same.append([]) or same[-1]).append((answer, index))
+                (earlier[0] if earlier else groups.append([]) or groups[-1]).append((answer, index))
             elif earlier:
-                same.remove(earlier[0])
+                groups.remove(earlier[0])
                 for owing, at in earlier[0]:
                     owing.ends[at] = end, value
                     paid[id(owing)] = owing
-        return [(one, one.go_on()) for one in sorted(paid.values(), key=lambda one: one.number)]
+        return [(owing, owing.go_on()) for owing in sorted(paid.values(), key=lambda owing: owing.number)]
 
     def leave(
         self,
@@ -201,30 +208,32 @@ class Run:
         is_lost: bool = False,
     ) -> None:
         """Note the message that a call leaves; what it says is not folded where it `is_lost`."""
-        found: Json = {"_of": place, "what": what, "value": value}
+        message: Json = {"_of": place, "what": what, "value": value}
         if write is not None:
             self.writes += [] if is_lost else [write]
-            found |= {"path": str(Reference(write.kind, write.path)), "method": write.method}
-        self.written += what in {"data", "result"}
-        self.left.append(found | ({} if instance is None else {"_instance": instance}))
+            message |= {"path": str(Reference(write.kind, write.path)), "method": write.method}
+        self.value_count += what in {"data", "result"}
+        self.messages.append(message | ({} if instance is None else {"_instance": instance}))
 
 
 class Answer(Ends):
     """One answer: its elements, decided one by one; then what becomes of its output."""
 
     def settle(self) -> None:
-        """Decide all of it, and leave in its run what comes of it."""
+        """Decide all of it, and leave what comes of it in its run."""
         self.check_cycles()
         self._decide_all(range(len(self.elements)))
         self._check_owed()
         resumed = self.run.pay(self)
-        is_withheld = bool(self.withheld_by) or any(one.ends[at][0] in _FAILED for one, ends in resumed for at in ends)
+        is_withheld = bool(self.withheld_by) or any(
+            answer.ends[at][0] in _FAILED for answer, indexes in resumed for at in indexes
+        )
         output = FAILED if is_withheld else self._delivered()  # before what it leaves is of the run
         if self.output is None:
             self._check_waited()
-        for one, ends in [*resumed, (self, range(len(self.elements)))]:
-            for index in ends:
-                one._leave(index)
+        for answer, indexes in [*resumed, (self, range(len(self.elements)))]:
+            for index in indexes:
+                answer._leave(index)
         if output[0] is End.DONE:
             self.run.output = output[1]
         elif self.output is not None and not is_withheld:
@@ -232,13 +241,13 @@ class Answer(Ends):
             self.run.errors.append((None, None))
             self.run.show("error", None)
 
-    def _decide_all(self, left: Iterable[int]) -> None:
-        waiting = list(left)
-        while waiting:
-            still = [index for index in waiting if not self._decide(index)]
-            if len(still) == len(waiting):
-                raise Cyclic(*still)
-            waiting = still
+    def _decide_all(self, indexes: Iterable[int]) -> None:
+        undecided = list(indexes)
+        while undecided:
+            waiting = [index for index in undecided if not self._decide(index)]
+            if len(waiting) == len(undecided):
+                raise Cyclic(*waiting)
+            undecided = waiting
 
     def go_on(self) -> list[int]:
         """Decide what has waited for what was owed; what has ended so."""
@@ -249,30 +258,30 @@ class Answer(Ends):
         return [at for at in waited if self.ends[at][0] is not End.OWED]
 
     def _check_owed(self) -> None:
-        """Whether it is said what comes of those that wait for what is owed: of what they read and write then, not."""
+        """Whether the protocol says how those end that wait for what is owed: not where they do more than read it."""
         waiting = [at for at, (end, _) in self.ends.items() if end is End.OWED]
         if waiting and self.run.is_program:
-            raise Unsaid(-1)
+            raise Unspecified(-1)
         for index in waiting:
             if not self._is_call(index) or "_output" in self.elements[index]:
                 continue
-            is_plain = all(one.kind in {"calls", "each", "input", "user"} for one in self._read_by(index))
+            is_plain = all(reference.kind in {"calls", "each", "input", "user"} for reference in self._read_by(index))
             if not is_plain or self._scopes(index) or self.paths[index] or not self._has_result(index):
-                raise Unsaid(index)
+                raise Unspecified(index)
 
     def _check_waited(self) -> None:
         """Whether the next request comes only when all calls have ended, also those that nothing waits for (C8)."""
         last_then = max((at for at in range(len(self.elements)) if not self._is_call(at)), default=-1)
         done = [index for index, (end, _) in self.ends.items() if end is End.DONE]
         read = {at for index in self.ends.keys() - self.refused - self.impossible for at in self._referred(index)}
-        awaited = read.union(at for index in done for at in self.behind[index])
-        for index in (self.made.keys() | self.refused) - awaited - set(range(last_then)):
+        awaited = read.union(at for index in done for at in self.predecessors[index])
+        for index in (self.places.keys() | self.refused) - awaited - set(range(last_then)):
             tool = self.tools[index]
             if tool is None or self._has_result(index) or self.paths[index] is not None or tool.is_ordered:
                 continue
             if self.ends[index][0] is End.FAILED:
-                raise Unsaid(index)
-            self.run.is_loose = True
+                raise Unspecified(index)
+            self.run.depends_on_timing = True
 
     def _leave(self, index: int) -> None:
         """Leave its messages, and what the next request shows of it (M6, M9)."""
@@ -285,20 +294,20 @@ class Answer(Ends):
             run.leave(place, "data", nested(write.path, write.value), write, instance, is_lost=True)
         if "_expect" in element and end is End.DONE:
             run.leave(place, "record", None)
-        elif end in {End.SKIPPED, End.GONE}:
+        elif end in {End.SKIPPED, End.UNTAKEN}:
             run.leave(place, "skipped", True)
             if "_when" in element:  # else an alternative that was not taken, which nobody needs to know
                 run.show("skipped", element)
         elif index in self.failures:
             run.leave(place, "error", None)
-            run.errors.append((named(element), instance))
+            run.errors.append((label_of(element), instance))
             run.show("error", element)
-            for number, call, result in self.partly.get(index, []):
+            for number, call, result in self.succeeded_items.get(index, []):
                 if self._has_result(index):
                     run.leave(f"{place}.{number}", "result", result, instance=instance)
                     run.show("result", call, result)
-        elif end is End.DONE and index in self.own:
-            for write in self.own[index]:
+        elif end is End.DONE and index in self.writes:
+            for write in self.writes[index]:
                 run.leave(place, "data", nested(write.path, write.value), write, instance)
         elif end is End.DONE and not self._has_result(index):
             run.leave(place, "record", value)
@@ -309,14 +318,14 @@ class Answer(Ends):
 
     @property
     def failures(self) -> set[int]:
-        """Those that the model is told of."""
+        """Those that the model is shown."""
         return self._failed()
 
     def _failed(self) -> set[int]:
-        """Those that the model is told of; not of what only reads and nothing waits for (C8)."""
-        failed = {index for index, (end, _) in self.ends.items() if end in {End.FAILED, End.DEAD}}
-        own = {at for at in failed if "_then" not in self.elements[at]}
-        return {at for at in own if not self._is_unmissed(at)}
+        """Those that the model is shown; without those that only read and that nothing waits for (C8)."""
+        failed = {index for index, (end, _) in self.ends.items() if end in {End.FAILED, End.MISSING}}
+        calls = {at for at in failed if "_then" not in self.elements[at]}
+        return {at for at in calls if not self._is_unmissed(at)}
 
     def _is_unmissed(self, index: int) -> bool:
         tool = self.tools[index]
@@ -324,27 +333,33 @@ class Answer(Ends):
             tool is not None
             and tool.is_read
             and not self._has_result(index)
-            and index in self.made.keys() - self.refused
+            and index in self.places.keys() - self.refused
         )
 
     @property
     def withheld_by(self) -> set[int]:
         """The failures beside which an output is not delivered: all but those that an alternative makes up for (O9)."""
         failed = self.failures
-        excused = ({at for one in self._firsts() for at in self._giving(one)} & failed) - self.unhelped
-        own = () if self.output is None else self.output.expressions
-        excused -= {at for one in own for part in _plain(one) for at in self._giving(part)}
+        excused = ({at for choice in self._firsts() for at in self._sources(choice)} & failed) - self.needed_by_else
+        expressions = () if self.output is None else self.output.expressions
+        excused -= {at for expression in expressions for part in _plain(expression) for at in self._sources(part)}
         causes = {
-            at: {cause for part in self._own(at) if part for one in part.expressions for cause in self._giving(one)}
+            at: {
+                cause
+                for part in self._templates(at)
+                if part
+                for expression in part.expressions
+                for cause in self._sources(expression)
+            }
             & failed
-            for at in failed - self.made.keys() - self.impossible
+            for at in failed - self.places.keys() - self.impossible
         }
         while True:
             more = {
                 cause
                 for at in excused
                 for cause in causes.get(at, set())
-                if {other for other, own in causes.items() if cause in own} <= excused
+                if {other for other, reasons in causes.items() if cause in reasons} <= excused
             }
             if more <= excused:
                 return failed - excused
@@ -354,28 +369,32 @@ class Answer(Ends):
     def is_left(self) -> bool:
         """Whether nothing has failed but what was expected, and what that failed (P5)."""
         expected = {at for at in self.withheld_by if "_expect" in self.elements[at]}
-        return bool(expected) and self.withheld_by <= expected | self.unmet
+        return bool(expected) and self.withheld_by <= expected | self.not_made
 
     def _firsts(self) -> Iterator[First]:
         """The alternatives that have a value, in the output and in what is not skipped."""
-        own = [(index, self._own(index)) for index, (end, _) in self.ends.items() if end not in {End.SKIPPED, End.GONE}]
+        templates = [
+            (index, self._templates(index))
+            for index, (end, _) in self.ends.items()
+            if end not in {End.SKIPPED, End.UNTAKEN}
+        ]
         parts = [
             (index, part)
-            for index, some in own
+            for index, whole in templates
             if self._is_call(index)
-            for part in (some[:2] if "_each" in self.elements[index] and index not in self.read_by_item else some)
+            for part in (whole[:2] if "_each" in self.elements[index] and index not in self.made_by_item else whole)
             if part is not None  # what is for items alone is not read where there are none
         ]
         parts += [(-1, self.output)] if self.output is not None else []
         for index, part in parts:
             if index >= 0 and self.elements[index].get("gate") == "edit":
                 continue  # what its approver wrote is no alternative any more
-            for one in part.expressions:
-                for choice in _choices(one):
-                    if self.look(choice, index, ANY)[0] is End.DONE:
+            for expression in part.expressions:
+                for choice in _choices(expression):
+                    if self.outcome_of(choice, index, ANY)[0] is End.DONE:
                         yield choice
 
-    def _delivered(self) -> Look:
+    def _delivered(self) -> Outcome:
         """What becomes of its output (O7, O9)."""
         if self.output is None or self.withheld_by:
             return FAILED

@@ -11,7 +11,7 @@ from actum.dataflow.expression import Each, Expression, First, Template, parse, 
 from actum.dataflow.reference import Reference
 
 from .values import NOTHING, Json, Write, folded, meets, member, plain, read
-from .world import DONE, FAILED, OPEN, SKIPPED, WAITING, Cyclic, End, Look, Tool, Unsaid, named, worst
+from .world import DONE, FAILED, OPEN, SKIPPED, WAITING, Cyclic, End, Outcome, Tool, Unspecified, label_of, worst
 
 if TYPE_CHECKING:
     from .meaning import Run
@@ -20,7 +20,7 @@ GATES = Reference("state", ("approvals",))
 UNFOLDED = frozenset({"result", "error", "plan", "meta"})
 ANY: Any = object()
 """Whatever the item is."""
-_BEST = (End.FAILED, End.GONE, End.DEAD)
+_BEST = (End.FAILED, End.UNTAKEN, End.MISSING)
 
 
 class Elements:
@@ -31,16 +31,16 @@ class Elements:
         self.number = run.number
         self.elements: list[Any] = answer["calls"]
         self.output = None if answer["output"] is None else template(answer["output"])
-        self.tools = [self._tool(one) for one in self.elements]
-        self.paths = [self._path(one, tool) for one, tool in zip(self.elements, self.tools, strict=True)]
+        self.tools = [self._tool(element) for element in self.elements]
+        self.paths = [self._path(element, tool) for element, tool in zip(self.elements, self.tools, strict=True)]
         self.plan: list[Any] = answer["calls"] if run.is_program else []
         """What a plan that no model wrote says, while it stands."""
-        self.partly: dict[int, list[tuple[int, Json, Any]]] = {}
+        self.succeeded_items: dict[int, list[tuple[int, Json, Any]]] = {}
         """The items that have succeeded of calls of which others have failed."""
-        self.ends: dict[int, Look] = {}
-        self.own: dict[int, list[Write]] = {}
+        self.ends: dict[int, Outcome] = {}
+        self.writes: dict[int, list[Write]] = {}
         """What the calls write, by index."""
-        self.behind: dict[int, set[int]] = {}
+        self.predecessors: dict[int, set[int]] = {}
         """The elements that decide over when one is carried out, by index."""
         self.impossible: set[int] = set()
         """Those that were refused on arrival."""
@@ -55,10 +55,10 @@ class Elements:
 
     def _has_result(self, index: int) -> bool:
         tool = self.tools[index]
-        return tool is None or tool.output is not None or tool.said("_delegate") is not None
+        return tool is None or tool.output is not None or tool.fixed("_delegate") is not None
 
     def _path(self, element: Json, tool: Tool | None) -> Expression | None:
-        text = (tool.said("_outputPath") if tool is not None else None) or element.get("_outputPath")
+        text = (tool.fixed("_outputPath") if tool is not None else None) or element.get("_outputPath")
         return None if text is None else parse(text)
 
     def _may_write(self, index: int) -> list[Reference]:
@@ -67,16 +67,16 @@ class Elements:
 
     def _method(self, index: int) -> str:
         tool = self.tools[index]
-        return self.elements[index].get("_outputMethod") or (tool and tool.said("_outputMethod")) or "set"
+        return self.elements[index].get("_outputMethod") or (tool and tool.fixed("_outputMethod")) or "set"
 
     def _instance(self, index: int) -> str | None:
         tool = self.tools[index] if 0 <= index < len(self.elements) else None
-        return None if tool is None else self.elements[index].get("_instance", tool.said("_instance"))
+        return None if tool is None else self.elements[index].get("_instance", tool.fixed("_instance"))
 
-    def _own(self, index: int) -> tuple[Template | None, Template | None, Template]:
+    def _templates(self, index: int) -> tuple[Template | None, Template | None, Template]:
         """Its condition, its list and what it holds beside them, as templates."""
         element = self.elements[index]
-        parameters = {key: one for key, one in element.items() if not key.startswith("_")}
+        parameters = {key: value for key, value in element.items() if not key.startswith("_")}
         when, each = element.get("_when"), element.get("_each")
         return (
             None if when is None else template(when),
@@ -88,24 +88,31 @@ class Elements:
         tool = self.tools[index]
         if tool is None:
             return []
-        named: list[str] = self.elements[index].get("_scopes") or tool.said("_scopes") or []
-        return [next(references(parse(f"†{one}"))) for one in named]
+        keys: list[str] = self.elements[index].get("_scopes") or tool.fixed("_scopes") or []
+        return [next(references(parse(f"†{scope}"))) for scope in keys]
 
     def _written(self, index: int, value: Any) -> list[Write]:
         path = self.paths[index]
         assert path is not None
         chosen = list(references(path.options[0] if isinstance(path, First) else path))
-        return [Write(one.kind, self._instance(index), one.path, self._method(index), value) for one in chosen]
+        return [
+            Write(reference.kind, self._instance(index), reference.path, self._method(index), value)
+            for reference in chosen
+        ]
 
-    def _giving(self, expression: Expression) -> set[int]:
+    def _sources(self, expression: Expression) -> set[int]:
         """The calls that were to give what an expression reads."""
-        found: set[int] = set()
-        for one in references(expression):
-            if one.kind == "calls":
-                found |= {at for at in one.path[:1] if isinstance(at, int)}
+        indexes: set[int] = set()
+        for reference in references(expression):
+            if reference.kind == "calls":
+                indexes |= {at for at in reference.path[:1] if isinstance(at, int)}
             else:
-                found |= {at for at in range(len(self.elements)) if any(meets(one, own) for own in self._may_write(at))}
-        return found
+                indexes |= {
+                    at
+                    for at in range(len(self.elements))
+                    if any(meets(reference, write) for write in self._may_write(at))
+                }
+        return indexes
 
     def _before(self, index: int) -> Iterator[int]:
         """What it comes after: all before the last `_then`; ordered, all ordered ones before it (C11, T14)."""
@@ -121,90 +128,90 @@ class Elements:
 class Reads(Elements):
     """What becomes of what the elements read."""
 
-    def _filled(self, own: Template, index: int, item: Any = NOTHING) -> Look:
+    def _filled(self, part: Template, index: int, item: Any = NOTHING) -> Outcome:
         """A value with what it refers to in place."""
-        looks = [self.look(one, index, item) for one in own.expressions]
-        end, _ = worst(looks)
-        return (end, own.fill([plain(value) for _, value in looks])) if end is End.DONE else (end, None)
+        outcomes = [self.outcome_of(expression, index, item) for expression in part.expressions]
+        end, _ = worst(outcomes)
+        return (end, part.fill([plain(value) for _, value in outcomes])) if end is End.DONE else (end, None)
 
-    def look(self, expression: Expression, index: int, item: Any = NOTHING) -> Look:
+    def outcome_of(self, expression: Expression, index: int, item: Any = NOTHING) -> Outcome:
         """What becomes of what an element reads."""
         match expression:
             case First(options=options):
                 return self._first(options, index, item)
             case Each(parts=parts):
-                return worst([self.look(one, index, item) for one in parts])
+                return worst([self.outcome_of(part, index, item) for part in parts])
             case Computed(references=read_by):
-                looks = {one: self._in_computed(one, index, item) for one in read_by}
-                end, _ = worst(list(looks.values()))
-                if end is not End.DONE or (item is ANY and any(one.kind == "each" for one in read_by)):
+                outcomes = {reference: self._in_expression(reference, index, item) for reference in read_by}
+                end, _ = worst(list(outcomes.values()))
+                if end is not End.DONE or (item is ANY and any(reference.kind == "each" for reference in read_by)):
                     return end, None
                 try:
-                    values = {one: plain(value) for one, (_, value) in looks.items()}
+                    values = {reference: plain(value) for reference, (_, value) in outcomes.items()}
                     return End.DONE, computed_value(expression, values.__getitem__, Allowance())
                 except ComputingError:
-                    return End.BAD, None
+                    return End.INVALID, None
             case Reference(kind="error"):
                 return End.DONE, self.code
             case Reference(kind="each", path=path):
-                found = DONE if item is ANY else (End.DONE, member(item, path))
-                return (End.DEAD, None) if found[1] is NOTHING else found
-            case Reference(kind="results") if self.run.is_loose:
-                raise Unsaid(index)
+                outcome = DONE if item is ANY else (End.DONE, member(item, path))
+                return (End.MISSING, None) if outcome[1] is NOTHING else outcome
+            case Reference(kind="results") if self.run.depends_on_timing:
+                raise Unspecified(index)
             case Reference(kind="results", path=(int() as number, *path)):
-                return self._there(member(self.run.results.get(number, NOTHING), tuple(path)))
+                return self._if_present(member(self.run.results.get(number, NOTHING), tuple(path)))
             case Reference(kind="calls", path=path):
-                return self._left_by(index, path)
+                return self._call_result(index, path)
             case Reference():
-                return self._at(expression, index)
+                return self._at_path(expression, index)
 
-    def _there(self, value: Any) -> Look:
-        return (End.DEAD, None) if value is NOTHING else (End.DONE, value)
+    def _if_present(self, value: Any) -> Outcome:
+        return (End.MISSING, None) if value is NOTHING else (End.DONE, value)
 
-    def _first(self, options: Sequence[Expression], index: int, item: Any) -> Look:
+    def _first(self, options: Sequence[Expression], index: int, item: Any) -> Outcome:
         """The first that exists; the next one counts once it can't be filled any more (O5)."""
-        found: list[Look] = []
-        for one in options:
-            look = self.look(one, index, item)
-            if look[0] is End.OWED and index < 0:
-                raise Unsaid(index)  # whether an output waits for an answer that its turn would be over by
-            if look[0] in {End.DONE, *WAITING}:
-                return look
-            found.append(look)
-        if all(look[0] is End.SKIPPED for look in found):
+        outcomes: list[Outcome] = []
+        for option in options:
+            outcome = self.outcome_of(option, index, item)
+            if outcome[0] is End.OWED and index < 0:
+                raise Unspecified(index)  # whether an output waits for an answer that its turn would be over by
+            if outcome[0] in {End.DONE, *WAITING}:
+                return outcome
+            outcomes.append(outcome)
+        if all(outcome[0] is End.SKIPPED for outcome in outcomes):
             return SKIPPED
-        ends = [End.GONE if look[0] is End.SKIPPED else look[0] for look in found]
+        ends = [End.UNTAKEN if outcome[0] is End.SKIPPED else outcome[0] for outcome in outcomes]
         return next(end for end in _BEST if end in ends), None
 
-    def _in_computed(self, one: Reference, index: int, item: Any) -> Look:
+    def _in_expression(self, reference: Reference, index: int, item: Any) -> Outcome:
         """A skipped call is null to what is computed (C10)."""
-        look = self.look(one, index, item)
-        return DONE if look[0] is End.SKIPPED else look
+        outcome = self.outcome_of(reference, index, item)
+        return DONE if outcome[0] is End.SKIPPED else outcome
 
-    def _left_by(self, index: int, path: tuple[Any, ...]) -> Look:
+    def _call_result(self, index: int, path: tuple[Any, ...]) -> Outcome:
         """`†calls.N` and deeper (O6)."""
         at = path[0] if path else None
         if not isinstance(at, int) or at >= len(self.elements) or not self._is_call(at):
-            return End.DEAD, None
-        self.behind.setdefault(index, set()).add(at)
+            return End.MISSING, None
+        self.predecessors.setdefault(index, set()).add(at)
         end, value = self.ends.get(at, OPEN)
         match end:
-            case End.DEAD | End.FAILED:
+            case End.MISSING | End.FAILED:
                 return FAILED
-            case End.SKIPPED | End.GONE:
+            case End.SKIPPED | End.UNTAKEN:
                 return SKIPPED
             case End.DONE:
-                return self._there(member(value, path[1:]))
+                return self._if_present(member(value, path[1:]))
             case _:
                 return end, None
 
-    def _at(self, place: Reference, index: int) -> Look:
+    def _at_path(self, place: Reference, index: int) -> Outcome:
         """A path of the context: what calls listed before leave there, else what the first behind them does (O8)."""
         instance = self._instance(index)
         writers = [at for at in self._writers(place, instance) if at != index]
         before = [at for at in writers if index < 0 or at < index]
         for at in before:
-            self.behind.setdefault(index, set()).add(at)
+            self.predecessors.setdefault(index, set()).add(at)
             if self.ends.get(at, OPEN)[0] in WAITING:
                 return self.ends.get(at, OPEN)[0], None
         value = read(self._visible(index), place, instance)
@@ -212,55 +219,59 @@ class Reads(Elements):
             return End.DONE, value
         if GATES.covers(place):
             return End.HELD, None
-        return self._behind(place, index, instance, writers)
+        return self._filled_later(place, index, instance, writers)
 
-    def _behind(self, place: Reference, index: int, instance: str | None, writers: list[int]) -> Look:
+    def _filled_later(self, place: Reference, index: int, instance: str | None, writers: list[int]) -> Outcome:
         later = [at for at in writers if 0 <= index < at]
-        if any(is_piece(place, one) for at in later for one in self._may_write(at)):
-            if not all(is_piece(place, one) for at in later for one in self._may_write(at) if meets(place, one)):
-                raise Unsaid(index)
-            self.behind[index].update(later)
+        if any(is_piece(place, target) for at in later for target in self._may_write(at)):
+            if not all(
+                is_piece(place, target) for at in later for target in self._may_write(at) if meets(place, target)
+            ):
+                raise Unspecified(index)
+            self.predecessors[index].update(later)
             if any(self.ends.get(at, OPEN)[0] is End.OPEN for at in later):
                 return OPEN
-            writes = [*self._visible(index), *(one for at in later for one in self.own.get(at, []))]
+            writes = [*self._visible(index), *(write for at in later for write in self.writes.get(at, []))]
             value = read(writes, place, instance)
             if value is not NOTHING:
                 return End.DONE, value
         for at in later:
-            self.behind[index].add(at)
+            self.predecessors[index].add(at)
             end, _ = self.ends.get(at, OPEN)
             if end in WAITING:
                 return end, None
-            value = read([*self._visible(index), *self.own.get(at, [])], place, instance)
+            value = read([*self._visible(index), *self.writes.get(at, [])], place, instance)
             if value is not NOTHING:
                 return End.DONE, value
         wrote = {
-            at for at in writers if any(meets(place, Reference(one.kind, one.path)) for one in self.own.get(at, []))
+            at
+            for at in writers
+            if any(meets(place, Reference(write.kind, write.path)) for write in self.writes.get(at, []))
         }
-        ends = {self.ends[at][0] for at in writers if at not in wrote}  # whoever has written left nothing there
-        if ends & {End.FAILED, End.DEAD} or any(meets(place, one) for one in self._may_write(index)):
+        ends = {self.ends[at][0] for at in writers if at not in wrote}  # those that have written left nothing there
+        if ends & {End.FAILED, End.MISSING} or any(meets(place, target) for target in self._may_write(index)):
             return FAILED  # what it waits for failed, or is itself (P1)
-        return (End.GONE if ends else End.DEAD), None
+        return (End.UNTAKEN if ends else End.MISSING), None
 
     def _writers(self, place: Reference, instance: str | None) -> list[int]:
         """The calls that may write there as the instance sees it, in their order."""
         return [
             at
             for at in range(len(self.elements))
-            if self._instance(at) in {None, instance} and any(meets(place, one) for one in self._may_write(at))
+            if self._instance(at) in {None, instance} and any(meets(place, target) for target in self._may_write(at))
         ]
 
     def _visible(self, index: int, also: Sequence[int] = ()) -> list[Write]:
         """What an element sees: what there was, and the writes of those listed before it."""
         last = len(self.elements) if index < 0 else index
-        own = [one for at in sorted(self.own) if at < last or at in also for one in self.own[at]]
-        return [*self.run.writes, *own]
+        writes = [write for at in sorted(self.writes) if at < last or at in also for write in self.writes[at]]
+        return [*self.run.writes, *writes]
 
     def check_cycles(self) -> None:
-        """Whether none waits for itself, through others, as they are written: that is refused before it runs (P1)."""
+        """Refuse elements that wait for themselves, through others, as they are written: before any runs (P1)."""
         waits = {index: set(self._waits_for(index)) for index in range(len(self.elements))}
-        while free := [index for index, own in waits.items() if not own & waits.keys()]:
-            waits = {index: own for index, own in waits.items() if index not in free}
+        while free := [index for index, others in waits.items() if not others & waits.keys()]:
+            waits = {index: others for index, others in waits.items() if index not in free}
         if waits:
             raise Cyclic(*waits)
 
@@ -269,29 +280,35 @@ class Reads(Elements):
         instance = self._instance(index)
         for scope in self._scopes(index):
             yield from self._brings(scope, index)
-        for one in self._read_by(index):
-            if one.kind == "calls":
-                yield from (at for at in one.path[:1] if isinstance(at, int))
+        for reference in self._read_by(index):
+            if reference.kind == "calls":
+                yield from (at for at in reference.path[:1] if isinstance(at, int))
             else:
-                writers = [at for at in self._writers(one, instance) if at != index]
-                is_there = read(self.run.writes, one, instance) is not NOTHING
+                writers = [at for at in self._writers(reference, instance) if at != index]
+                is_there = read(self.run.writes, reference, instance) is not NOTHING
                 yield from (at for at in writers if at < index or not is_there)
 
     def _read_by(self, index: int) -> list[Reference]:
-        return [one for part in self._own(index) if part for each in part.expressions for one in references(each)]
+        return [
+            reference
+            for part in self._templates(index)
+            if part
+            for expression in part.expressions
+            for reference in references(expression)
+        ]
 
     # What crosses
 
-    def _scope(self, scope: Reference, index: int) -> Look:
+    def _scope(self, scope: Reference, index: int) -> Outcome:
         """A scope is a read of what calls listed before write inside it, or leave (S8, S11)."""
         for at in self._brings(scope, index):
-            self.behind[index].add(at)
+            self.predecessors[index].add(at)
             end, _ = self.ends.get(at, OPEN)
             if end in WAITING:
                 return end, None
-            if end in {End.FAILED, End.DEAD} and any(one.covers(scope) for one in self._may_write(at)):
+            if end in {End.FAILED, End.MISSING} and any(target.covers(scope) for target in self._may_write(at)):
                 if at in self.impossible:
-                    raise Unsaid(index)
+                    raise Unspecified(index)
                 return FAILED
         return DONE
 
@@ -308,57 +325,61 @@ class Reads(Elements):
         raise NotImplementedError
 
     def _unfolded(self, kind: str, index: int) -> list[Any]:
-        """What crosses of what is no folded value: results, errors, the plan, the identity (S11)."""
+        """What crosses and is no folded value: results, errors, the plan, the identity (S11)."""
         run, instances = self.run, {None, self._instance(index)}
         if kind == "meta":
-            return [one["meta"] for one in run.context if one["type"] == "meta"]
+            return [message["meta"] for message in run.context if message["type"] == "meta"]
         if kind == "plan":
-            if not run.is_program and any(one["type"] == "plan" for one in run.context):
-                raise Unsaid(index)  # whether a plan that has run still stands
-            return [one for at, one in enumerate(self.plan) if self._instance(at) in instances]
+            if not run.is_program and any(message["type"] == "plan" for message in run.context):
+                raise Unspecified(index)  # whether a plan that has run still stands
+            return [call for at, call in enumerate(self.plan) if self._instance(at) in instances]
         if kind == "error":
-            if run.is_loose:
-                raise Unsaid(index)
+            if run.depends_on_timing:
+                raise Unspecified(index)
             before = [at for at in range(index) if at in self._failed() and self._instance(at) in instances]
-            left = [one for one, instance in run.errors if instance in instances]
-            return left + [named(self.elements[at]) for at in before]
-        own = [at for at in sorted({*range(index), *self._referred(index)}) if self._instance(at) in instances]
-        left = [one["value"] for one in run.left if one["what"] == "result" and one.get("_instance") in instances]
-        return left + [value for at in own if self._leaves_result(at) for value in self._results_of(at)]
+            crossing = [call for call, instance in run.errors if instance in instances]
+            return crossing + [label_of(self.elements[at]) for at in before]
+        indexes = [at for at in sorted({*range(index), *self._referred(index)}) if self._instance(at) in instances]
+        crossing = [
+            message["value"]
+            for message in run.messages
+            if message["what"] == "result" and message.get("_instance") in instances
+        ]
+        return crossing + [value for at in indexes if self._leaves_result(at) for value in self._results_of(at)]
 
     def _leaves_result(self, index: int) -> bool:
         return self._is_call(index) and self._has_result(index) and self.paths[index] is None
 
     def _results_of(self, index: int) -> list[Any]:
         end, value = self.ends.get(index, OPEN)
-        return [value] if end is End.DONE else [result for _, _, result in self.partly.get(index, [])]
+        return [value] if end is End.DONE else [result for _, _, result in self.succeeded_items.get(index, [])]
 
     def _crossing(self, index: int) -> Json:
         """The folded values that its scopes let through, by kind (S1, S5, S6)."""
         instance = self._instance(index)
         referred = self._referred(index)
         writes = self._visible(index, referred)
-        found: Json = {}
+        crossing: Json = {}
         for scope in self._scopes(index):
             if scope.kind in UNFOLDED:
                 if values := self._unfolded(scope.kind, index):
-                    found[scope.kind] = values
+                    crossing[scope.kind] = values
                 continue
             value = read(writes, scope, instance)
             if value is not NOTHING:
                 part = [Write("", None, scope.path, "set", plain(value))]
-                whole = [Write("", None, (), "set", found[scope.kind])] if scope.kind in found else []
-                found[scope.kind] = plain(folded([*whole, *part], "", None))
-        return found
+                whole = [Write("", None, (), "set", crossing[scope.kind])] if scope.kind in crossing else []
+                crossing[scope.kind] = plain(folded([*whole, *part], "", None))
+        return crossing
 
     def _referred(self, index: int) -> list[int]:
         """The calls that it refers to, by number or by what they write, wherever they are listed (S8)."""
         read_by = self._read_by(index)
-        numbers = {one.path[0] for one in read_by if one.kind == "calls" and one.path}
+        numbers = {reference.path[0] for reference in read_by if reference.kind == "calls" and reference.path}
         return [
             at
             for at in range(len(self.elements))
-            if at in numbers or any(meets(one, write) for one in read_by for write in self._may_write(at))
+            if at in numbers or any(meets(reference, write) for reference in read_by for write in self._may_write(at))
         ]
 
 

@@ -1,4 +1,4 @@
-"""Runs what is drawn, under schedulers of its own, and writes down what was seen of it in the model's words."""
+"""Runs what is drawn, under its own schedulers, and notes what was seen of it in the model's words."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from actum.protocol.marks import without_run
 
 from .drawing import Case, Talk
 from .given import GATE
-from .values import END, Json
-from .world import READER, Failure, World, named
+from .values import LAST_ANSWER, Json
+from .world import READER, Failure, World, label_of
 
 _QUIET = 40
-"""So many turns of the loop with nothing new are a standstill: whoever can go on has gone on."""
+"""So many turns of the loop with nothing new are a standstill: all that can go on has gone on."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How calls and the answer come: `order` decides whose call ends next, None lets each end at once."""
+    """When calls end and the answer comes: `order` decides which call ends next, None lets each end at once."""
 
     order: int | None = None
     patience: int = _QUIET
@@ -34,11 +34,11 @@ class Schedule:
 
 
 @dataclass
-class Seen:
+class Observed:
     """What was seen of a run."""
 
     schedule: Schedule
-    begun: list[tuple[str, str, Json, Json]] = field(default_factory=list[tuple[str, str, Json, Json]])
+    executions: list[tuple[str, str, Json, Json]] = field(default_factory=list[tuple[str, str, Json, Json]])
     """The calls that Activities have carried out: place, tool, arguments, what crossed."""
     log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """When calls began and ended, in order."""
@@ -59,16 +59,16 @@ class Desk:
         answers: list[Json],
         schedule: Schedule,
         broken: Mapping[int, list[int]] | None = None,
-        most: int | None = None,
+        max_requests: int | None = None,
     ) -> None:
         self.world = world
-        self.limits = Limits() if most is None else Limits(requests=most)
+        self.limits = Limits() if max_requests is None else Limits(requests=max_requests)
         self.answers = answers
         self.broken = {number: list(shares) for number, shares in (broken or {}).items()}
         """The answers that are still to come to nothing, after so many per cent of their text."""
         self.schedule = schedule
-        self.seen = Seen(schedule)
-        self.asked: Counter[str] = Counter()
+        self.observed = Observed(schedule)
+        self.counts: Counter[str] = Counter()
         self.waiting: dict[str, asyncio.Event] = {}
         self.steps = 0
         self.streaming = 0
@@ -76,23 +76,28 @@ class Desk:
         self.places: dict[str, str] = {}
         """The places of calls by their keys."""
 
-    def found(self) -> Seen:
+    def observation(self) -> Observed:
         """What was seen, by places."""
-        known = self.places  # of a run that is cut, not all is told
-        self.seen.begun = [(known.get(key, key), tool, own, crossed) for key, tool, own, crossed in self.seen.begun]
-        self.seen.log = [(sign, known.get(key, key)) for sign, key in self.seen.log]
-        return self.seen
+        places = self.places  # of a run that is cut, not all is told
+        self.observed.executions = [
+            (places.get(key, key), tool, arguments, crossed)
+            for key, tool, arguments, crossed in self.observed.executions
+        ]
+        self.observed.log = [(sign, places.get(key, key)) for sign, key in self.observed.log]
+        return self.observed
 
     async def carry(self, activity: str, call: Call, tool: Any, context: Context) -> Any:
         place = str(context.key)
-        arguments = {key: one for key, one in call.items() if not key.startswith("_")}
+        arguments = {key: value for key, value in call.items() if not key.startswith("_")}
         crossing = json.loads(json.dumps(dict(context.data)))
-        if errors := [one["call"] and named(one["call"]) for one in context if one["type"] == "error"]:
+        if errors := [
+            message["call"] and label_of(message["call"]) for message in context if message["type"] == "error"
+        ]:
             crossing["error"] = errors
-        if metas := [one["meta"] for one in context if one["type"] == "meta"]:
+        if metas := [message["meta"] for message in context if message["type"] == "meta"]:
             crossing["meta"] = metas
-        self.seen.begun.append((place, activity, arguments, crossing))
-        self.seen.log.append(("+", place))
+        self.observed.executions.append((place, activity, arguments, crossing))
+        self.observed.log.append(("+", place))
         self.steps += 1
         try:
             if self.schedule.order is not None:
@@ -107,7 +112,7 @@ class Desk:
         except Failure as error:
             raise ValueError(str(error)) from None
         finally:
-            self.seen.log.append(("-", place))
+            self.observed.log.append(("-", place))
             self.steps += 1
 
     async def release(self) -> None:
@@ -124,28 +129,28 @@ class Desk:
                 quiet = 0
 
     async def approve(self, call: Call, *_: object) -> Any:
-        arguments = {key: one for key, one in call.items() if not key.startswith("_")}
-        decided = self.world.approve(call.tool, arguments)
-        meta = {key: one for key, one in call.items() if key.startswith("_")}
-        return decided if isinstance(decided, bool | str) else Call.of(meta | decided)
+        arguments = {key: value for key, value in call.items() if not key.startswith("_")}
+        decision = self.world.approve(call.tool, arguments)
+        meta = {key: value for key, value in call.items() if key.startswith("_")}
+        return decision if isinstance(decision, bool | str) else Call.of(meta | decision)
 
     # The model
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
         self.steps += 1
-        texts = [str(one["content"]) for one in request.messages]
-        of = _delegate_in(texts)
+        texts = [str(message["content"]) for message in request.messages]
+        delegate = _delegate_in(texts)
         blocks = [text for text in texts if text.startswith("¶")]
-        own = next((text for text in blocks if text.startswith("¶input")), "") if of else ""
-        key = f"{of} {own}"
-        number = self.asked[key]
-        breaks = [] if of else self.broken.get(number, [])
+        arguments = next((text for text in blocks if text.startswith("¶input")), "") if delegate else ""
+        key = f"{delegate} {arguments}"
+        number = self.counts[key]
+        breaks = [] if delegate else self.broken.get(number, [])
         broken = breaks.pop(0) if breaks else None
         if broken is None:
-            self.seen.requests.append((of, tuple(_shown(blocks)), _data(blocks)))
-        answers = self.world.replies.get(of, ()) if of else self.answers
-        answer = answers[number] if number < len(answers) else END
-        if of == READER.name:
+            self.observed.requests.append((delegate, tuple(_parsed(blocks)), _data(blocks)))
+        answers = self.world.replies.get(delegate, ()) if delegate else self.answers
+        answer = answers[number] if number < len(answers) else LAST_ANSWER
+        if delegate == READER.name:
             answer = self.world.read(_data(blocks)["input"])
         text = json.dumps(answer, ensure_ascii=False)
         size = self.schedule.chunk or len(text)
@@ -156,7 +161,7 @@ class Desk:
             for start in range(0, len(text), size):
                 await asyncio.sleep(0)
                 yield text[start : start + size]
-            self.asked[key] += broken is None
+            self.counts[key] += broken is None
         finally:
             self.streaming -= 1
 
@@ -176,29 +181,34 @@ def _delegate_in(texts: list[str]) -> str:
 _DECODER = json.JSONDecoder()
 
 
-def _shown(blocks: list[str]) -> Iterator[tuple[Any, ...]]:
+def _parsed(blocks: list[str]) -> Iterator[tuple[Any, ...]]:
     """The results, errors and skipped calls that a request shows."""
     for block in blocks:
         head, _, rest = block.partition("\n")
         word, _, more = head[1:].partition(" ")
         if word == "result" and more:
             number, _, call = more.partition(" of ")
-            yield word, int(number), named(_DECODER.raw_decode(call)[0]), rest if rest == "done" else json.loads(rest)
+            yield (
+                word,
+                int(number),
+                label_of(_DECODER.raw_decode(call)[0]),
+                rest if rest == "done" else json.loads(rest),
+            )
         elif word == "error":
-            yield word, named(json.loads(more.removeprefix("in "))) if more else None
+            yield word, label_of(json.loads(more.removeprefix("in "))) if more else None
         elif word == "skipped":
-            yield word, named(json.loads(more))
+            yield word, label_of(json.loads(more))
 
 
 def _data(blocks: list[str]) -> Json:
     """The shared data that a request shows, by kind."""
-    found: Json = {}
+    data: Json = {}
     for block in blocks:
         head, _, rest = block.partition("\n")
         kind, rest = head[1:], rest.partition("\n")[2] if rest.startswith("schema ") else rest
         if kind.isidentifier() and rest[:1] in "{[":
-            found[kind] = json.loads(rest)
-    return found
+            data[kind] = json.loads(rest)
+    return data
 
 
 class Bench:
@@ -222,7 +232,7 @@ class Bench:
 
         return carry
 
-    async def ran(self, desk: Desk, context: list[Json]) -> Seen:
+    async def observe(self, desk: Desk, context: list[Json]) -> Observed:
         """What is seen of one run to its end."""
         self.desk = desk
         agent = Agent(
@@ -239,14 +249,14 @@ class Bench:
                 async for event in stream:
                     if isinstance(event, events.CallStarted):
                         desk.places[event.key] = str(event.place)
-            desk.seen.result = stream.result
+            desk.observed.result = stream.result
         except Exception as error:
-            desk.seen.error = error
-            desk.seen.result = getattr(error, "result", None)
+            desk.observed.error = error
+            desk.observed.result = getattr(error, "result", None)
         finally:
             if releasing is not None:
                 releasing.cancel()
-        return desk.found()
+        return desk.observation()
 
 
 _BENCHES: dict[int, Bench] = {}
@@ -256,14 +266,16 @@ def bench_of(world: World) -> Bench:
     return _BENCHES.setdefault(id(world.tools), Bench(world))
 
 
-async def ran(case: Case, schedule: Schedule) -> Seen:
+async def observe(case: Case, schedule: Schedule) -> Observed:
     """What is seen of one run to its end."""
     world = case.world
-    return await bench_of(world).ran(Desk(world, case.answers, schedule, case.broken, case.most), case.context)
+    return await bench_of(world).observe(
+        Desk(world, case.answers, schedule, case.broken, case.max_requests), case.context
+    )
 
 
 @dataclass
-class Spoken:
+class ObservedTalk:
     """What was seen of a conversation, over all of the runs that it took."""
 
     outputs: list[Any] = field(default_factory=list[Any])
@@ -289,40 +301,40 @@ class Talking(Desk):
             return HOLD
         return await super().approve(call, *more)
 
-    async def spoken(self, bench: Bench) -> Spoken:
+    async def converse(self, bench: Bench) -> ObservedTalk:
         """The conversation to its end: what waits is decided, what was cut is gone on with, each in a new process."""
         bench.desk = self
-        found = Spoken()
+        observed = ObservedTalk()
         context: Any = self.talk.context
         for number, answers in enumerate(self.talk.turns):
-            self.answers, self.asked = answers, Counter()
+            self.answers, self.counts = answers, Counter()
             self.broken = {at: list(shares) for at, shares in self.talk.broken.get(number, {}).items()}
-            said: str | None = f"turn {number}"
+            text: str | None = f"turn {number}"
             cut, limit = self.talk.cuts.get(number), self.talk.limits.get(number)
             while True:
                 context = self.forked(context) if number in self.talk.forks else context
                 self.limits = Limits() if limit is None else Limits(calls=limit)
                 until, cut, limit = cut, None, None
-                context, output, is_over = await self.turn(bench, context, said, until)
+                context, output, is_over = await self.turn(bench, context, text, until)
                 if is_over:
                     break
-                said, found.stops = None, found.stops + 1
+                text, observed.stops = None, observed.stops + 1
                 for waiting in approvals.pending(context):
                     context = approvals.decided(context, waiting.of, "approve")
                 if GATE in self.waited_for:
                     context = approvals.opened(context, GATE)
                 context = Context(json.loads(json.dumps(list(context))))
-                assert found.stops < 20, "it never ends"
-            found.outputs.append(output)
-        found.context = context
-        return found
+                assert observed.stops < 20, "it never ends"
+            observed.outputs.append(output)
+        observed.context = context
+        return observed
 
     def forked(self, context: Iterable[Json]) -> Context:
         """The context as another run goes on with it (C9)."""
-        self.runs |= {key.partition("/")[0] for key, *_ in self.seen.begun}
+        self.runs |= {key.partition("/")[0] for key, *_ in self.observed.executions}
         return Context(without_run(context))
 
-    async def turn(self, bench: Bench, context: Any, said: str | None, until: int | None) -> tuple[Any, Any, bool]:
+    async def turn(self, bench: Bench, context: Any, text: str | None, until: int | None) -> tuple[Any, Any, bool]:
         """One run of a turn: the context then, its output, and whether it is over."""
         agent = Agent(
             self,
@@ -334,11 +346,11 @@ class Talking(Desk):
         )
         talk = agent.conversation(context, None)
         done = {message["_of"] for message in context if "_call" in message and "_of" in message}
-        before = len(self.seen.begun)
+        before = len(self.observed.executions)
         releasing = asyncio.create_task(self.release()) if self.schedule.order is not None else None
         try:
-            async with talk.stream(said) as stream:
-                count, is_answered = 0, said is None
+            async with talk.stream(text) as stream:
+                count, is_answered = 0, text is None
                 async for event in stream:
                     is_answered = is_answered or isinstance(event, events.RequestFinished)
                     if isinstance(event, events.CallStarted):
@@ -362,30 +374,32 @@ class Talking(Desk):
             if releasing is not None:
                 releasing.cancel()
             self.waiting.clear()
-            assert not {key.partition("/")[0] for key, *_ in self.seen.begun[before:]} & self.runs, "a fork's keys"
-            begun = [self.places.get(key, key) for key, *_ in self.seen.begun[before:]]
+            assert not {key.partition("/")[0] for key, *_ in self.observed.executions[before:]} & self.runs, (
+                "a fork's keys"
+            )
+            begun = [self.places.get(key, key) for key, *_ in self.observed.executions[before:]]
             assert len(begun) == len({*begun}), "a call was made twice in one run"
             assert not done.intersection(begun), "a call was made again that had left what it came to"
 
 
-def left_by(context: Iterable[Any]) -> list[Json]:
+def messages_left_by(context: Iterable[Any]) -> list[Json]:
     """The messages that calls have left, as the model has them, in the order of places."""
-    found: list[Json] = []
+    messages: list[Json] = []
     for message in context:
         if message["type"] == "error" and "_of" in message:
-            found.append({"_of": message["_of"], "what": "error", "value": None})
+            messages.append({"_of": message["_of"], "what": "error", "value": None})
         if "_call" not in message:
             continue
-        own: Json = {"_of": message["_of"]} | ({"_instance": message["_instance"]} if "_instance" in message else {})
+        left: Json = {"_of": message["_of"]} | ({"_instance": message["_instance"]} if "_instance" in message else {})
         kind = message.get("kind", message["type"])
         value: Any = message.get("data", message.get(kind))
         if "_outputPath" in message:
-            own |= {"what": "data", "value": value, "path": message["_outputPath"], "method": message["_outputMethod"]}
+            left |= {"what": "data", "value": value, "path": message["_outputPath"], "method": message["_outputMethod"]}
         elif kind == "record" and value and "skipped" in value:
-            own |= {"what": "skipped", "value": True}
+            left |= {"what": "skipped", "value": True}
         elif kind == "record":
-            own |= {"what": "record", "value": value and value.get("result")}
+            left |= {"what": "record", "value": value and value.get("result")}
         else:
-            own |= {"what": "result", "value": value}
-        found.append(own)
-    return found
+            left |= {"what": "result", "value": value}
+        messages.append(left)
+    return messages

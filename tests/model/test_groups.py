@@ -22,7 +22,7 @@ from .values import Json
 pytestmark = pytest.mark.rule("A5", "C5")
 BOUND = 30
 _QUIET = 40
-"""So many turns of the loop let whoever can go on do so."""
+"""So many turns of the loop let all that can go on do so."""
 TOOLS: dict[str, Json] = {
     "book": {"_output": {"type": "integer"}},
     "mail": {"_output": {"type": "integer"}},
@@ -56,13 +56,13 @@ class Member:
         return {"_tool": f"d{index}"} if self.is_delegate else {"_tool": step.tool, "n": step.name}
 
     def delegate(self) -> Json:
-        own: Json = {name: {**schema, "_activity": name, "properties": {"n": {}}} for name, schema in TOOLS.items()}
+        tools: Json = {name: {**schema, "_activity": name, "properties": {"n": {}}} for name, schema in TOOLS.items()}
         plan: list[Json] = []
         for step in self.steps:
             plan += [{"_then": True}] if plan else []
             plan.append({"_tool": step.tool, "n": step.name})
-        said = {"type": "plan", "plan": plan, "output": f"†calls.{len(plan) - 1}"}
-        return {"context": [{"type": "tool", "tool": own}, said], "schema": {}}
+        plan_message = {"type": "plan", "plan": plan, "output": f"†calls.{len(plan) - 1}"}
+        return {"context": [{"type": "tool", "tool": tools}, plan_message], "schema": {}}
 
 
 def value_of(step: Step) -> int:
@@ -71,7 +71,7 @@ def value_of(step: Step) -> int:
 
 @dataclass
 class Meaning:
-    """What becomes of a group: told by the protocol alone."""
+    """What becomes of a group, by the protocol alone."""
 
     members: list[Member]
     undone: list[str] = field(default_factory=list[str])
@@ -81,13 +81,13 @@ class Meaning:
 
     def ends(self) -> Iterator[tuple[int, Step]]:
         """The calls in the order in which they end, each when those of its delegate before it have."""
-        left = {index: list(member.steps) for index, member in enumerate(self.members)}
-        while left:
-            index = min(left, key=lambda one: left[one][0].rank)
-            step = left[index].pop(0)
+        remaining = {index: list(member.steps) for index, member in enumerate(self.members)}
+        while remaining:
+            index = min(remaining, key=lambda at: remaining[at][0].rank)
+            step = remaining[index].pop(0)
             yield index, step
-            if step.how != "ok" or not left[index]:
-                del left[index]
+            if step.how != "ok" or not remaining[index]:
+                del remaining[index]
 
     def settled(self) -> Iterator[int]:
         """The members in the order in which they end; what they have done is noted before."""
@@ -111,8 +111,8 @@ class Meaning:
             if pattern == "any" and is_ok:
                 return self.values[index]
             if pattern == "all" and not is_ok:
-                self.undone = [one.name for one in reversed(self.done) if one.tool == "book"]
-                self.stays = [one.name for one in self.done if one.tool == "mail"]
+                self.undone = [step.name for step in reversed(self.done) if step.tool == "book"]
+                self.stays = [step.name for step in self.done if step.tool == "mail"]
                 return FAILS
         return [self.values[index] for index in range(len(self.members))] if pattern == "all" else FAILS
 
@@ -127,9 +127,9 @@ class Desk:
         self.tools = Tools()
         for name, schema in TOOLS.items():
             self.tools.register(name, {**schema, "properties": {"n": {}}})
-            made = self.tools.activity(name, self.carry)
+            activity = self.tools.activity(name, self.carry)
             if name == "book":
-                made.undo(self.undo)
+                activity.undo(self.undo)
         for index, member in enumerate(members):
             if member.is_delegate:
                 self.tools.register(f"d{index}", {"_output": {}, "_delegate": f"d{index}"})
@@ -187,13 +187,13 @@ async def carried_out(desk: Desk, members: list[Member], pattern: Pattern) -> An
 
 async def compare(members: list[Member], pattern: Pattern) -> None:
     model, desk = Meaning(members), Desk(members)
-    wanted = model.come_to(pattern)
+    expected = model.come_to(pattern)
     value, error = FAILS, None
     try:
         value = await carried_out(desk, members, pattern)
     except errors.ActumError as failure:
         error = failure
-    assert value == wanted
+    assert value == expected
     if isinstance(error, errors.AllCallsFailed):
         assert (pattern, len(error.errors)) == ("any", len(model.failed))
     elif error is not None:
@@ -202,7 +202,7 @@ async def compare(members: list[Member], pattern: Pattern) -> None:
         assert member.is_delegate or last.how == "misfit" or last.name in str(error)
     assert desk.undone == model.undone
     stays: list[Call] = [] if error is None or error.result is None else error.result.not_undone
-    assert sorted(one["n"] for one in stays) == sorted(model.stays)
+    assert sorted(call["n"] for call in stays) == sorted(model.stays)
 
 
 @pytest.mark.timeout(900)

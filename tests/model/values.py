@@ -11,7 +11,7 @@ from actum.dataflow.reference import Path, Reference
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import is_list, is_object
 
-END: Json = {"calls": [], "output": "end"}
+LAST_ANSWER: Json = {"calls": [], "output": "end"}
 """What the model answers when nothing else is left for it to say."""
 _SHORT = ("input", "state")
 _NOT_PAYLOAD = ("type", "schema", "description")
@@ -44,25 +44,25 @@ class Write:
     value: Any
 
 
-def written(message: Json) -> Write | None:
+def write_of(message: Json) -> Write | None:
     """What a message that a caller gives says (M2, M5); None of one that holds no data."""
     kind = message.get("kind", message["type"])
     if message["type"] not in (*_SHORT, "data"):
         return None
     payload = message.get("data" if message["type"] == "data" else kind, NOTHING)
     if payload is NOTHING:
-        payload = {key: one for key, one in message.items() if key not in _NOT_PAYLOAD and not key.startswith("_")}
+        payload = {key: value for key, value in message.items() if key not in _NOT_PAYLOAD and not key.startswith("_")}
     return Write(kind, message.get("_instance"), (), "merge", payload)
 
 
 def folded(writes: Iterable[Write], kind: str, instance: str | None) -> Any:
     """The value of a kind: the shared layer first, the instance's own writes on top (M6, I2)."""
-    own = [one for one in writes if one.kind == kind]
+    of_kind = [write for write in writes if write.kind == kind]
     value = NOTHING
     for layer in dict.fromkeys((None, instance)):
-        for one in own:
-            if one.instance == layer:
-                value = applied(value, one.path, one.method, one.value)
+        for write in of_kind:
+            if write.instance == layer:
+                value = applied(value, write.path, write.method, write.value)
     return value
 
 
@@ -97,7 +97,7 @@ def applied(root: Any, path: Path, method: str, value: Any) -> Any:
     if method == "erase" and first not in members:
         return root
     members[first] = applied(members.get(first, NOTHING), tuple(rest), method, value)
-    return {key: one for key, one in members.items() if one is not NOTHING}
+    return {key: item for key, item in members.items() if item is not NOTHING}
 
 
 def _joined(old: Any, method: str, value: Any) -> Any:
@@ -132,9 +132,9 @@ def fits(writes: Sequence[Write], write: Write) -> bool:
 def plain(value: Any) -> Any:
     """As JSON: an empty place in a list is null."""
     if is_object(value):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if is_list(value):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return None if value is NOTHING else value
 
 
@@ -144,6 +144,6 @@ def nested(path: Path, value: Any) -> Any:
     return value
 
 
-def meets(one: Reference, other: Reference) -> bool:
+def meets(place: Reference, other: Reference) -> bool:
     """Whether one of two places lies in the other."""
-    return one.covers(other) or other.covers(one)
+    return place.covers(other) or other.covers(place)

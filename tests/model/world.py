@@ -1,4 +1,4 @@
-"""What a run is given and what is told of it, in the words of the protocol: worlds, tools, calls, requests."""
+"""What a run is given and what is recorded of it, in the words of the protocol: worlds, tools, calls, requests."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from .values import Json
 
 class End(Enum):
     """How an element ends, or what becomes of what it reads. `OWED`: its model, or that of what it reads, has said "not
-    yet" (C4); `GONE`: it waits for what a skipped call was to write;
-    `BAD`: it is all there, and what is computed of it comes to nothing."""
+    yet" (C4); `MISSING`: it waits for what nobody can write (C7); `UNTAKEN`: it waits for what a skipped call was to
+    write; `INVALID`: all that it reads is there, and what is computed of it can't be used."""
 
     OPEN = auto()
     DONE = auto()
     OWED = auto()
     SKIPPED = auto()
     HELD = auto()
-    DEAD = auto()
-    GONE = auto()
-    BAD = auto()
+    MISSING = auto()
+    UNTAKEN = auto()
+    INVALID = auto()
     FAILED = auto()
 
 
-Look: TypeAlias = tuple[End, Any]
+Outcome: TypeAlias = tuple[End, Any]
 OPEN, DONE, SKIPPED, FAILED = (End.OPEN, None), (End.DONE, None), (End.SKIPPED, None), (End.FAILED, None)
 WAITING = frozenset({End.OPEN, End.OWED, End.HELD})
-"""Who waits for one of these waits, too."""
-_WORST = (End.SKIPPED, End.OPEN, End.OWED, End.HELD, End.DEAD, End.GONE, End.FAILED, End.BAD)
+"""Whatever waits for one of these waits, too."""
+_WORST = (End.SKIPPED, End.OPEN, End.OWED, End.HELD, End.MISSING, End.UNTAKEN, End.FAILED, End.INVALID)
 """What decides over a call that reads several: a skipped call at once, the others when all is known (C7, C10)."""
 
 
-class Unsaid(Exception):
-    """The protocol leaves open what comes of it. The element's index, -1 for the output."""
+class Unspecified(Exception):
+    """The protocol leaves open what comes of an element, whose index this holds, or of the output (-1)."""
 
 
-class Cyclic(Unsaid):
+class Cyclic(Unspecified):
     """These elements wait for each other."""
 
 
 class Failure(Exception):
-    """A call that fails as it is carried out; its `code` is what an `_else` is told (C14)."""
+    """A call that fails as it is carried out; its `code` is what `†error` is in an `_else` (C14)."""
 
     def __init__(self, message: str, code: str = "activity") -> None:
         super().__init__(message)
@@ -62,13 +62,13 @@ class World:
     approve: Callable[[str, Json], Any]
     """True, a reason to deny, or other arguments."""
     repair: Any = False
-    """Whether a model goes on where a plan of nobody's model has failed (P5)."""
+    """Whether a model goes on where a plan that no model wrote has failed (P5)."""
     activities: frozenset[str] = frozenset()
     """The names of the Activities that there are."""
     delegates: Mapping[str, Json] = field(default_factory=dict[str, Json])
     replies: Mapping[str, Sequence[Json]] = field(default_factory=dict[str, Sequence[Json]])
     """What the model answers in delegates, by their name; after these, that it gives up."""
-    read: Callable[[Json], Any] = lambda asked: {"calls": [], "output": None}
+    read: Callable[[Json], Any] = lambda arguments: {"calls": [], "output": None}
     """What the model answers as a reader."""
     is_upfront: bool = False
     """Whether delegates are resolved before anything is composed, where a tool doesn't say when (D8)."""
@@ -83,10 +83,10 @@ class Tool:
     name: str
     schema: Json
 
-    def said(self, key: str, default: Any = None) -> Any:
+    def fixed(self, key: str, default: Any = None) -> Any:
         """What its author fixes."""
-        found = self.schema.get("properties", {}).get(key, self.schema.get(key, default))
-        return found.get("const", default) if is_object(found) else found
+        fixed = self.schema.get("properties", {}).get(key, self.schema.get(key, default))
+        return fixed.get("const", default) if is_object(fixed) else fixed
 
     @property
     def output(self) -> Any:
@@ -94,9 +94,9 @@ class Tool:
 
     def activity(self, call: Json, known: Collection[str]) -> str | None:
         """The Activity that carries a call out; None of one that is latent or is handed to a delegate (A1, D13)."""
-        named = call.get("_activity", self.said("_activity"))
-        if named is not None:
-            return named or None
+        activity = call.get("_activity", self.fixed("_activity"))
+        if activity is not None:
+            return activity or None
         is_own = self.delegate(call) in {None, "anonymous"} and self.name in known
         return self.name if is_own else None
 
@@ -106,32 +106,36 @@ class Tool:
 
     def delegate(self, call: Json) -> str | None:
         """The delegate that a call is handed to (D3)."""
-        return call.get("_delegate", self.said("_delegate"))
+        return call.get("_delegate", self.fixed("_delegate"))
 
     def contracted(self, world: World) -> Tool:
         """The tool with what its delegate takes and gives, where that is resolved before (D8)."""
-        own = world.delegates.get(self.said("_delegate", ""))
+        idea = world.delegates.get(self.fixed("_delegate", ""))
         default = "upfront" if world.is_upfront else "execution"
-        if own is None or self.said("_activity") or self.said("_resolution", default) != "upfront":
+        if idea is None or self.fixed("_activity") or self.fixed("_resolution", default) != "upfront":
             return self
-        declared: list[Json] = [one["schema"] for one in own["context"] if one["type"] == "input" and "schema" in one]
+        declared: list[Json] = [
+            message["schema"] for message in idea["context"] if message["type"] == "input" and "schema" in message
+        ]
         takes = declared[0] if declared else Json()
         properties = self.schema["properties"] | takes.get("properties", {})
-        output = {"_output": own["schema"]} if "schema" in own else {}
+        output = {"_output": idea["schema"]} if "schema" in idea else {}
         return Tool(self.name, self.schema | {"properties": properties | output})
 
     @property
     def is_ordered(self) -> bool:
-        return self.said("_effects") == "ordered"
+        return self.fixed("_effects") == "ordered"
 
     @property
     def is_read(self) -> bool:
-        return self.said("_effects") == "none"
+        return self.fixed("_effects") == "none"
 
     @property
     def parameters(self) -> Json:
-        own = {key: one for key, one in self.schema.get("properties", {}).items() if not key.startswith("_")}
-        return {"type": "object", "properties": own, "required": self.schema.get("required", [])}
+        properties = {
+            key: schema for key, schema in self.schema.get("properties", {}).items() if not key.startswith("_")
+        }
+        return {"type": "object", "properties": properties, "required": self.schema.get("required", [])}
 
 
 READER = Tool(
@@ -143,12 +147,13 @@ READER = Tool(
         "_delegate": "anonymous",
     },
 )
-"""The tool of the runtime's own by which a model is asked about one value (D18)."""
+"""The runtime's own tool by which a model is asked about one value (D18)."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """A call that is carried out: when, those of these places have ended; `crossing` is what its scopes let through."""
+class Execution:
+    """A call that is carried out, once those at the places `after` have ended; `crossing` is what its scopes let
+    through."""
 
     place: str
     activity: str | None
@@ -160,36 +165,36 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Request:
     """What a request shows in substance."""
 
-    of: str
+    caller: str
     """The place of the call that it is made for, empty for the planner's own."""
     tool: str
     blocks: tuple[tuple[Any, ...], ...]
     """Results with their numbers, errors and skipped calls, in the order of the calls (M9)."""
     data: Json
     """The folded values by kind (M7)."""
-    is_loose: bool
+    depends_on_timing: bool
 
 
 @dataclass
-class Told:
-    """What a run and its delegates have come to."""
+class Trace:
+    """What a run and its delegates have done."""
 
-    made: list[Made] = field(default_factory=list[Made])
-    requests: list[Shown] = field(default_factory=list[Shown])
+    executions: list[Execution] = field(default_factory=list[Execution])
+    requests: list[Request] = field(default_factory=list[Request])
     failing: set[int] = field(default_factory=set[int])
-    """The calls of answers of which any has failed, by their `n`; -1 is any that has none."""
+    """The calls of answers in which any has failed, by their `n`; -1 stands for those that have none."""
 
 
-def worst(found: Sequence[Look]) -> Look:
-    """What becomes of who reads all of these; the value is that of the last."""
-    ends = {end for end, _ in found}
-    most = next((one for one in _WORST if one in ends), End.DONE)
-    return most, found[-1][1] if most is End.DONE and found else None
+def worst(outcomes: Sequence[Outcome]) -> Outcome:
+    """What becomes of an element that reads all of these; the value is that of the last."""
+    ends = {end for end, _ in outcomes}
+    most = next((end for end in _WORST if end in ends), End.DONE)
+    return most, outcomes[-1][1] if most is End.DONE and outcomes else None
 
 
-def named(call: Json) -> Any:
+def label_of(call: Json) -> Any:
     """What tells a call from others in what is shown."""
     return call.get("n", call)
