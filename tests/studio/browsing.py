@@ -46,22 +46,24 @@ def opened(browser: Browser, url: str, **more: Any) -> Generator[Page]:
     context = browser.new_context(**more)
     context.set_default_timeout(_SECONDS * 1000)
     page = context.new_page()
-    told: list[str] = []
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
-    page.on("dialog", lambda dialog: (told.append(dialog.message), dialog.dismiss())[1])
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss())[1])
     page.goto(url)
     yield page
     context.close()
-    assert [one for one in told if "ERR_" not in one and "Failed to load resource" not in one] == []
+    assert [
+        complaint for complaint in complaints if "ERR_" not in complaint and "Failed to load resource" not in complaint
+    ] == []
 
 
 def violations(page: Page) -> list[str]:
     """What axe-core finds wrong with a page as it is now."""
     script = AXE.read_text(encoding="utf-8")
-    found: Any = page.evaluate(f"async () => {{ {script}; return await axe.run({{resultTypes: ['violations']}}); }}")
+    report: Any = page.evaluate(f"async () => {{ {script}; return await axe.run({{resultTypes: ['violations']}}); }}")
     return [
-        f"{one['id']}: {node['html'][:120]} {node['failureSummary'][:200]}"
-        for one in found["violations"]
-        for node in one["nodes"]
+        f"{violation['id']}: {node['html'][:120]} {node['failureSummary'][:200]}"
+        for violation in report["violations"]
+        for node in violation["nodes"]
     ]

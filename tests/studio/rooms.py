@@ -58,10 +58,10 @@ async def hold(*_: object) -> Any:
 
 def studio_of(folder: Path, model: Model | None = None, *, holds: bool = False, store: str = "") -> Served:
     """A Studio of the Ideas of a folder, whose runs lie in `kept` below it."""
-    own = tools()
+    registry = tools()
 
     def agent_for(idea: Idea) -> Agent:
-        agent = Agent(model, tools=own, approve=hold if holds else None)
+        agent = Agent(model, tools=registry, approve=hold if holds else None)
         return fitted(agent, idea, roots=[folder])
 
     (folder / "kept").mkdir(exist_ok=True)
@@ -87,7 +87,7 @@ class Paced:
     name = "paced"
 
     def __init__(self, answers: list[Any], size: int = 24) -> None:
-        self._answers = [json.dumps(one) for one in answers]
+        self._answers = [json.dumps(answer) for answer in answers]
         self._size = size
         self._free = threading.Semaphore(0)
         self._is_free = False

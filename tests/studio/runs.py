@@ -14,31 +14,31 @@ SCHEMA = {"type": "object", "properties": {"warm": {"type": "number"}}, "require
 
 
 def tools() -> Tools:
-    own = Tools()
+    registry = Tools()
 
-    @own.tool
+    @registry.tool
     async def find(who: str) -> dict[str, Any]:
         """Find a customer."""
         return {"id": who, "city": "Lisbon", "all": list(range(12))}
 
-    @own.tool
+    @registry.tool
     async def weather(city: str, days: int = 1) -> dict[str, float]:
         """Forecast for a city."""
         return {"mean": 21.5}
 
-    @own.tool
+    @registry.tool
     async def one(n: int) -> int:
         """One number."""
         if n == 7:
             raise ValueError("seven is refused")
         return n
 
-    @own.tool
+    @registry.tool
     async def echo(text: str) -> str:
         """Say it again."""
         return text
 
-    return own
+    return registry
 
 
 CHAIN: list[Any] = [
@@ -63,7 +63,7 @@ def idea(context: Sequence[Mapping[str, Any]] = (TEXT,), schema: Any = SCHEMA, *
 async def keep(
     path: Path,
     answers: Sequence[Any] = CHAIN,
-    own: Idea | None = None,
+    base: Idea | None = None,
     registry: Tools | None = None,
     recorded: Path | None = None,
     **more: Any,
@@ -72,7 +72,7 @@ async def keep(
     scripted = models.Scripted(answers, chunk=16)
     model = scripted if recorded is None else models.Recording(scripted, recorded)
     agent = Agent(model, tools=registry or tools(), **more)
-    await kept.start(path, own or idea(), agent)
+    await kept.start(path, base or idea(), agent)
     return path
 
 
@@ -88,9 +88,9 @@ def many(path: Path, count: int) -> Path:
         | {"ended": 100.5 + n / count, "key": f"id/0.{n}"}
         for n in range(count)
     ]
-    asked = {"request": 1, "answer": 0, "began": 99.5, "ended": 101.2, "usage": {"requests": 1}, "model": "scripted"}
+    first = {"request": 1, "answer": 0, "began": 99.5, "ended": 101.2, "usage": {"requests": 1}, "model": "scripted"}
     tick = {"at": 1, "request": "", "answer": {"calls": calls, "output": {"warm": 1}, "number": 0}}
-    about = {"id": "ten", "ticks": [tick], "course": [asked, *rows], "makers": {"echo": "code"}, "output": {"warm": 1}}
+    about = {"id": "ten", "ticks": [tick], "course": [first, *rows], "makers": {"echo": "code"}, "output": {"warm": 1}}
     whole = {"meta": {"run": about}, "context": [TEXT, *left, {"type": "output", "output": {"warm": 1}, "_of": "0"}]}
     path.write_text(json.dumps({**whole, "schema": SCHEMA}), encoding="utf-8")
     return path

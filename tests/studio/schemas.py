@@ -23,38 +23,38 @@ _SHAPES: list[Any] = [
 ]
 
 
-def _of(**properties: Any) -> dict[str, Any]:
+def _object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 HARD: dict[str, tuple[Any, list[Any], tuple[Any, str]]] = {
     "nested objects": (
-        _of(a=_of(b=_of(c={"type": "string", "minLength": 2}))),
+        _object(a=_object(b=_object(c={"type": "string", "minLength": 2}))),
         [{"a": {"b": {"c": "deep"}}}],
         ({"a": {"b": {"c": "x"}}}, "/a/b/c"),
     ),
     "optional parts": (
-        {"type": "object", "properties": {"a": {"type": "string"}, "b": _of(n={"type": "integer"})}},
+        {"type": "object", "properties": {"a": {"type": "string"}, "b": _object(n={"type": "integer"})}},
         [{}, {"a": "x"}, {"b": {"n": 3}}],
         ({"b": {}}, "/b/n"),
     ),
     "lists of objects": (
-        _of(rows={"type": "array", "items": _of(n={"type": "integer"}, ok={"type": "boolean"}), "minItems": 1}),
+        _object(rows={"type": "array", "items": _object(n={"type": "integer"}, ok={"type": "boolean"}), "minItems": 1}),
         [{"rows": [{"n": 1, "ok": True}, {"n": -2, "ok": False}]}],
         ({"rows": [{"n": 1.5, "ok": True}]}, "/rows/0/n"),
     ),
     "choices of any type": (
-        _of(one={"enum": ["a", 1, None, True, {"x": 1}, [2]]}),
+        _object(one={"enum": ["a", 1, None, True, {"x": 1}, [2]]}),
         [{"one": value} for value in ("a", 1, None, True, {"x": 1}, [2])],
         ({"one": "b"}, "/one"),
     ),
     "variants with a discriminator": (
-        {**_of(shape={"oneOf": _SHAPES}), "$defs": {"size": {"type": "array", "items": {"type": "number"}}}},
+        {**_object(shape={"oneOf": _SHAPES}), "$defs": {"size": {"type": "array", "items": {"type": "number"}}}},
         [{"shape": {"kind": "circle", "radius": 2.5}}, {"shape": {"kind": "box", "size": [1, 2]}}],
         ({"shape": {"kind": "circle", "radius": -1}}, "/shape"),
     ),
     "null or more": (
-        _of(a={"type": ["string", "null"]}, b={"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        _object(a={"type": ["string", "null"]}, b={"anyOf": [{"type": "integer"}, {"type": "null"}]}),
         [{"a": None, "b": None}, {"a": "x", "b": 0}, {"a": "", "b": -1}],
         ({"a": 3, "b": None}, "/a"),
     ),
@@ -69,22 +69,29 @@ HARD: dict[str, tuple[Any, list[Any], tuple[Any, str]]] = {
         ({"a": "x"}, "/a"),
     ),
     "members beside those that are named": (
-        {**_of(a={"type": "string"}), "additionalProperties": True, "patternProperties": {"^x-": {"type": "string"}}},
+        {
+            **_object(a={"type": "string"}),
+            "additionalProperties": True,
+            "patternProperties": {"^x-": {"type": "string"}},
+        },
         [{"a": "x", "more": [1, {"y": None}], "x-own": "z"}],
         ({"a": "x", "x-own": 1}, "/x-own"),
     ),
     "tuples": (
-        _of(at={"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}], "items": False}),
+        _object(at={"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}], "items": False}),
         [{"at": [1.5, "north"]}],
         ({"at": ["x", "north"]}, "/at/0"),
     ),
     "all of several": (
-        {"allOf": [_of(a={"type": "string"}), {"$ref": "#/$defs/more"}], "$defs": {"more": _of(b={"type": "number"})}},
+        {
+            "allOf": [_object(a={"type": "string"}), {"$ref": "#/$defs/more"}],
+            "$defs": {"more": _object(b={"type": "number"})},
+        },
         [{"a": "x", "b": 1e3}],
         ({"a": "x", "b": "y"}, "/b"),
     ),
     "formats, patterns and long texts": (
-        _of(
+        _object(
             day={"type": "string", "format": "date"},
             code={"type": "string", "pattern": "^[A-Z]{2}$"},
             words={"type": "string", "maxLength": 5000},
@@ -95,7 +102,7 @@ HARD: dict[str, tuple[Any, list[Any], tuple[Any, str]]] = {
     ),
     "conditions": (
         {
-            **_of(country={"enum": ["PT", "US"]}),
+            **_object(country={"enum": ["PT", "US"]}),
             "if": {"properties": {"country": {"const": "US"}}},
             "then": {"required": ["zip"]},
         },
@@ -103,7 +110,7 @@ HARD: dict[str, tuple[Any, list[Any], tuple[Any, str]]] = {
         ({"country": "US"}, "/zip"),
     ),
     "odd names": (
-        _of(
+        _object(
             **{"a/b": {"type": "string"}, "~": {"type": "integer"}, "": {"type": "boolean"}, "<x>": {"type": "number"}}
         ),
         [{"a/b": "x", "~": 1, "": True, "<x>": 0.5}],

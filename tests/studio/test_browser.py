@@ -32,17 +32,17 @@ WORLD = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with launched() as one:
-        yield one
+    with launched() as running:
+        yield running
 
 
 def beside(work: Any) -> Any:
     """What a coroutine comes to, on a thread: this one is Playwright's."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(asyncio.run(work)))
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(asyncio.run(work)))
     thread.start()
     thread.join(60)
-    return found[0]
+    return results[0]
 
 
 def begin(page: Page, base: str) -> None:
@@ -96,12 +96,12 @@ def test_a_connection_that_is_lost_comes_back_without_losing_or_doubling(browser
         model.let(5)
         wire.mend()
         page.locator("#log li", has_text="number 5").first.wait_for()
-        told = page.evaluate(
-            "[...document.querySelectorAll('#log li')].map((one) => [one.dataset.seq, one.textContent])"
+        items = page.evaluate(
+            "[...document.querySelectorAll('#log li')].map((item) => [item.dataset.seq, item.textContent])"
         )
-        assert [int(seq) for seq, _ in told] == sorted({int(seq) for seq, _ in told})
-        said = [text for _, text in told if "_tool" in text]
-        assert [text.split("number ")[1].split('"')[0] for text in said] == [str(n) for n in range(len(said))]
+        assert [int(seq) for seq, _ in items] == sorted({int(seq) for seq, _ in items})
+        texts = [text for _, text in items if "_tool" in text]
+        assert [text.split("number ")[1].split('"')[0] for text in texts] == [str(n) for n in range(len(texts))]
         model.let_all()
         page.locator("#state", has_text="done").wait_for()
 
@@ -126,12 +126,12 @@ def test_nothing_is_approved_before_what_is_folded_was_opened(browser: Browser, 
         begin(page, room.base)
         for at in (page.url, room.base):
             page.goto(at)
-            own = page.get_by_role("button", name="Approve 0.0")
-            assert (own.is_disabled(), page.get_by_role("button", name="Approve 0.2").is_enabled()) == (True, True)
+            button = page.get_by_role("button", name="Approve 0.0")
+            assert (button.is_disabled(), page.get_by_role("button", name="Approve 0.2").is_enabled()) == (True, True)
             page.locator("section[aria-label='Call 0.0'] summary").press("Enter")
             page.locator("section[aria-label='Call 0.0'] [data-approves]:enabled").wait_for()
             page.locator("section[aria-label='Call 0.0'] summary").press("Enter")  # it was seen
-            assert own.is_enabled()
+            assert button.is_enabled()
         page.get_by_role("link", name="See all of 0.1 to approve it").first.click()
         whole = page.get_by_role("button", name="Approve these values")
         assert (whole.is_disabled(), page.get_by_text("to mallory").last.is_visible()) == (True, False)
@@ -190,7 +190,7 @@ def test_a_fork_begins_anew_and_is_compared(browser: Browser, tmp_path: Path) ->
 def test_forms_grow_and_change_in_place(browser: Browser, tmp_path: Path) -> None:
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {name.replace(" ", "_"): one[0] for name, one in HARD.items() if "$defs" not in one[0]},
+        "properties": {name.replace(" ", "_"): case[0] for name, case in HARD.items() if "$defs" not in case[0]},
     }
     schema["properties"]["tree"] = {"$ref": "#/$defs/node"}
     schema["$defs"] = HARD["recursive"][0]["$defs"] | HARD["variants with a discriminator"][0]["$defs"]
@@ -218,16 +218,16 @@ def test_forms_grow_and_change_in_place(browser: Browser, tmp_path: Path) -> Non
 
 def test_no_hostile_string_runs_anywhere(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    calls: list[Any] = [{"_tool": "echo", "text": one} for one in STRINGS]
-    own = idea([{"type": "text", "text": "\n".join(STRINGS)}], {"type": "object"}, meta={"path": STRINGS[0]})
-    bad = beside(keep(tmp_path / "kept" / "bad.json", [{"calls": calls, "output": {"said": STRINGS}}], own))
-    beside(keep(tmp_path / "kept" / "held.json", [{"calls": calls[:40], "output": None}], own, approve=hold))
+    calls: list[Any] = [{"_tool": "echo", "text": text} for text in STRINGS]
+    hostile = idea([{"type": "text", "text": "\n".join(STRINGS)}], {"type": "object"}, meta={"path": STRINGS[0]})
+    bad = beside(keep(tmp_path / "kept" / "bad.json", [{"calls": calls, "output": {"said": STRINGS}}], hostile))
+    beside(keep(tmp_path / "kept" / "held.json", [{"calls": calls[:40], "output": None}], hostile, approve=hold))
     idea_file(tmp_path, meta={"description": STRINGS[3], "version": STRINGS[4]})
     file = tmp_path / "run.html"
     file.write_text(beside(run_page(Idea.load(bad), STRINGS[1])), encoding="utf-8")
-    asked: list[str] = []
+    urls: list[str] = []
     with Room(tmp_path) as room, opened(browser, room.url) as page:
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: urls.append(request.url))
         paths = ["", "ideas/warm.json", "runs/bad", "runs/held", "runs/bad/answers/0", "runs/bad/calls/0.3"]
         paths += ["runs/bad/requests/1", "runs/bad/fork/1", "runs/held/edit/0.0", "compare?left=bad&right=held"]
         for url in [*(room.base + path for path in paths), file.as_uri()]:
@@ -238,7 +238,7 @@ def test_no_hostile_string_runs_anywhere(browser: Browser, tmp_path: Path) -> No
         page.locator(".calls a").nth(2).click()
         page.get_by_role("dialog").wait_for()
         assert page.evaluate("window.hacked") is None
-        assert {url.split("/")[2] for url in asked} <= {room.base.split("/")[2], ""}
+        assert {url.split("/")[2] for url in urls} <= {room.base.split("/")[2], ""}
 
 
 def test_ten_thousand_calls_stay_fluid(browser: Browser, tmp_path: Path) -> None:
@@ -268,13 +268,13 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, tmp_path: Path, world: 
     with Room(tmp_path) as room, opened(browser, room.url, bypass_csp=True, **world) as page:
         paths = ["", "ideas/warm.json", "runs/chain", "runs/held", "runs/chain/answers/0", "runs/chain/calls/0.1"]
         paths += ["runs/chain/requests/2", "runs/chain/fork/2", "runs/held/edit/0.0", "compare?left=chain&right=held"]
-        found: dict[str, list[str]] = {}
+        faults_by_url: dict[str, list[str]] = {}
         for url in [*(room.base + path for path in paths), f"{room.base}runs/none", file.as_uri()]:
             page.goto(url)
-            if seen := violations(page):
-                found[url] = seen
+            if faults := violations(page):
+                faults_by_url[url] = faults
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, url
-        assert not found, "\n".join(f"{url}: {one}" for url, all_ in found.items() for one in all_)
+        assert not faults_by_url, "\n".join(f"{url}: {fault}" for url, all_ in faults_by_url.items() for fault in all_)
 
 
 def test_a_plan_is_settled_approved_and_put_to_rest_on_its_page(

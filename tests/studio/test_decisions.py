@@ -39,12 +39,12 @@ async def test_a_plan_is_approved_as_a_whole_with_its_price(tmp_path: Path) -> N
         at = answer.headers["location"]
         text = await over(client, at)
         assert "The whole plan: 2 calls in 1 step (2 by code), no request to a model." in text
-        shown = calls_in(text)
-        assert shown == {
+        seals = calls_in(text)
+        assert seals == {
             "call/0.0": seal({"_tool": "find", "who": "ana"}), "call/0.1": seal({"_tool": "one", "n": 2})
         }  # fmt: skip
         path = at.removeprefix("/studio/")
-        await send(client, f"{path}/decide", {**shown, "do": "approve"})
+        await send(client, f"{path}/decide", {**seals, "do": "approve"})
         assert "&#34;warm&#34;: 2" in await over(client, at)
 
 
@@ -61,8 +61,8 @@ async def test_a_call_is_approved_only_where_all_of_it_is_shown(tmp_path: Path) 
                 "Deny 0.1",
             ]
             assert ("Approve all" in text, "mallory" in text) == (False, False)
-        (own,) = re.findall(r'href="/studio/([^"]*)">See all of 0.0', text)
-        whole = await page(client, own)
+        (link,) = re.findall(r'href="/studio/([^"]*)">See all of 0.0', text)
+        whole = await page(client, link)
         assert ("mallory" in whole.partition("The call as it is now")[2], "Approve these values" in whole) == (
             True,
             True,
@@ -75,9 +75,9 @@ async def test_the_form_of_a_page_that_shows_a_part_approves_nothing_whatever_it
     async with room(tmp_path, holds=True) as client:
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
         at = answer.headers["location"].removeprefix("/studio/")
-        shown = await over(client, answer.headers["location"])
-        assert f"({len(text) + 2} characters, SHA-256 " in shown
-        for seals in (calls_in(shown), calls_in(await page(client, "")), {"call/0.0": ""}, {"call/0.0": "0" * 64}):
+        overview = await over(client, answer.headers["location"])
+        assert f"({len(text) + 2} characters, SHA-256 " in overview
+        for seals in (calls_in(overview), calls_in(await page(client, "")), {"call/0.0": ""}, {"call/0.0": "0" * 64}):
             assert [*seals] == ["call/0.0"]
             refused = await send(client, f"{at}/decide", {**seals, "do": "approve"}, 422)
             assert "another call waits there now" in unescape(refused.text)
@@ -99,11 +99,11 @@ async def test_a_page_of_a_run_that_waits_hears_when_somebody_else_decides(tmp_p
         text = await over(client, at)
         events = re.findall(r'data-events="([^"]*)" data-after="(\d+)"', text)
         async with client.stream("GET", "{}&after={}".format(*events[0])) as stream:
-            told = events_of(stream)
-            first = asyncio.ensure_future(anext(told))
+            feed = events_of(stream)
+            first = asyncio.ensure_future(anext(feed))
             await send(client, f"{at.removeprefix('/studio/')}/decide", {**calls_in(text), "do": "approve"})
-            heard: list[dict[str, Any]] = [await first, *[event async for event in told]]
-        assert (heard[-1]["event"], heard[-1]["data"]) == ("end", {"state": "done"})
+            received: list[dict[str, Any]] = [await first, *[event async for event in feed]]
+        assert (received[-1]["event"], received[-1]["data"]) == ("end", {"state": "done"})
         assert "data-events" not in await page(client, at.removeprefix("/studio/"))
 
 
@@ -113,9 +113,9 @@ async def test_all_that_wait_are_denied_with_one_reason(tmp_path: Path) -> None:
     async with room(tmp_path, model, holds=True) as client:
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2"})
         text = await over(client, answer.headers["location"])
-        shown = calls_in(text)
+        seals = calls_in(text)
         path = answer.headers["location"].removeprefix("/studio/")
-        await send(client, f"{path}/decide", {**shown, "do": "deny", "reason": "the shop is closed"})
+        await send(client, f"{path}/decide", {**seals, "do": "deny", "reason": "the shop is closed"})
         assert "&#34;warm&#34;: 0" in await over(client, answer.headers["location"])
     assert str(model.requests[1].messages).count("the shop is closed") == 2
 
@@ -140,7 +140,7 @@ async def test_a_run_is_forked_with_one_thing_changed_and_the_rest_as_it_was(tmp
     kept = tmp_path / "kept"
     kept.mkdir()
     replay = tmp_path / "again.jsonl"
-    await keep(kept / "chain.json", own=idea(ASKED), recorded=replay)
+    await keep(kept / "chain.json", base=idea(ASKED), recorded=replay)
     again = models.Scripted([CHAIN[2]])
     async with room(tmp_path, None if changed == "model" else again) as client:
         before = 2 if changed == "model" else 3
@@ -162,11 +162,11 @@ async def test_a_run_is_forked_with_one_thing_changed_and_the_rest_as_it_was(tmp
         assert "Requests</h2>" in await page(client, f"compare?left=chain&right={new}")
     whole = json.loads((kept / f"{new}.json").read_text(encoding="utf-8"))
     assert whole["meta"]["from"]["request"] == before
-    asked = str(again.requests[0].messages) if again.requests else ""
-    told = {"input": "bea", "message": "in May?", "result": "Faro", "model": ""}[changed]
-    assert told in asked
+    prompt = str(again.requests[0].messages) if again.requests else ""
+    expected = {"input": "bea", "message": "in May?", "result": "Faro", "model": ""}[changed]
+    assert expected in prompt
     others = {"input": "Lisbon", "message": "ana", "result": "ana", "model": ""}[changed]
-    assert others in asked
+    assert others in prompt
     if changed == "model":
         assert whole["meta"][RUN]["course"][0]["model"].startswith("replay")
 
@@ -175,22 +175,22 @@ async def test_a_fork_keeps_what_its_form_hides(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "kept").mkdir()
     secret = "sk-not-to-be-seen"
     first = {**CHAIN[0], "calls": [{"_tool": "find", "who": "†input.who"}, *CHAIN[0]["calls"][1:]]}
-    asked = idea([TEXT, {"type": "input", "schema": INPUT, "input": {"who": secret, "days": 2}}])
-    await keep(tmp_path / "kept" / "chain.json", [first, *CHAIN[1:]], own=asked)
+    base = idea([TEXT, {"type": "input", "schema": INPUT, "input": {"who": secret, "days": 2}}])
+    await keep(tmp_path / "kept" / "chain.json", [first, *CHAIN[1:]], base=base)
     monkeypatch.setenv("SHOP_KEY", secret)
     model = models.Scripted([CHAIN[2]])
     async with room(tmp_path, model) as client:
         areas = areas_of(await page(client, "runs/chain/fork/3"))
-        found = next(at for at, text in areas.items() if '"id": "•••"' in text)
+        field = next(at for at, text in areas.items() if '"id": "•••"' in text)
         fields = {**areas, "p": "1", "v/who": "•••", "v/days": "2", "model": ""}
-        part = {**fields, found: areas[found].replace("Lisbon", "Faro"), "do": "fork"}
+        part = {**fields, field: areas[field].replace("Lisbon", "Faro"), "do": "fork"}
         refused = await send(client, "runs/chain/fork/3", part, 422)
         assert "would be lost" in refused.text
-        anew = {**fields, "v/days": "3", found: areas[found].replace("•••", "bea")}
+        anew = {**fields, "v/days": "3", field: areas[field].replace("•••", "bea")}
         await forked(client, "chain", 3, anew)
-    told = str(model.requests[0].messages)
-    assert (told.count("•••"), told.count("bea"), "'days': 3" in told or '"days":3' in told) == (0, 1, True)
-    assert secret in told
+    prompt = str(model.requests[0].messages)
+    assert (prompt.count("•••"), prompt.count("bea"), "'days': 3" in prompt or '"days":3' in prompt) == (0, 1, True)
+    assert secret in prompt
 
 
 async def test_a_message_that_is_emptied_is_taken_out_and_one_that_is_no_json_is_told(tmp_path: Path) -> None:
@@ -228,7 +228,9 @@ async def test_a_kept_run_that_was_cut_is_resumed_and_calls_that_are_done_are_no
         again = await send(client, "runs/cut/resume", {})  # it is over: a new run would go on from what it left
         assert again.headers["location"] != "/studio/runs/cut"
     after = json.loads((kept / "cut.json").read_text(encoding="utf-8"))["context"]
-    dates = [[one.get("_date") for one in context if one.get("_of") == "0.0"] for context in (before, after)]
+    dates = [
+        [message.get("_date") for message in context if message.get("_of") == "0.0"] for context in (before, after)
+    ]
     assert dates[0]
     assert dates[0] == dates[1]
 
@@ -243,8 +245,8 @@ async def test_a_run_that_was_begun_to_be_held_is_held_when_it_is_resumed(tmp_pa
     path.write_text(json.dumps(whole), encoding="utf-8")
     async with room(tmp_path, models.Scripted([CHAIN[2]])) as client:
         await send(client, "runs/cut/resume", {})
-        (shown,) = calls_in(await over(client, "/studio/runs/cut")).values()
-        assert shown == seal({"_tool": "weather", "city": "Porto"})
+        (sealed,) = calls_in(await over(client, "/studio/runs/cut")).values()
+        assert sealed == seal({"_tool": "weather", "city": "Porto"})
 
 
 async def test_a_run_that_waits_for_a_decision_is_not_resumed_without_one(tmp_path: Path) -> None:
@@ -279,13 +281,13 @@ async def test_of_decisions_that_come_at_once_one_counts_and_the_others_are_told
     idea_file(tmp_path)
     async with room(tmp_path, holds=True) as client:
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "model": "none"})
-        at, own = answer.headers["location"], {"origin": str(client.base_url).rstrip("/")}
-        shown = calls_in(await over(client, at))
-        mute = await client.post(f"{at}/decide", data=shown, headers=own)
+        at, headers = answer.headers["location"], {"origin": str(client.base_url).rstrip("/")}
+        seals = calls_in(await over(client, at))
+        mute = await client.post(f"{at}/decide", data=seals, headers=headers)
         assert (mute.status_code, "neither approve nor deny" in mute.text) == (422, True)
-        wanted = [{**shown, "do": ruling} for ruling in ("deny", "approve", "deny")]
-        answers = await asyncio.gather(*(client.post(f"{at}/decide", data=one, headers=own) for one in wanted))
-        assert sorted(one.status_code for one in answers) == [303, 422, 422]
+        forms = [{**seals, "do": ruling} for ruling in ("deny", "approve", "deny")]
+        answers = await asyncio.gather(*(client.post(f"{at}/decide", data=form, headers=headers) for form in forms))
+        assert sorted(answer.status_code for answer in answers) == [303, 422, 422]
 
 
 async def test_a_form_that_is_sent_twice_begins_one_run_and_one_that_was_changed_another(tmp_path: Path) -> None:
@@ -302,7 +304,7 @@ async def test_a_form_that_is_sent_twice_begins_one_run_and_one_that_was_changed
         form = {**first, "p": "1", "v/who": "ana", "model": "none"}
         at = await begun("ideas/warm.json", form)
         assert await begun("ideas/warm.json", form) == at
-        others = [await begun("ideas/warm.json", {**form, **own}) for own in ({"v/who": "bea"}, second)]
+        others = [await begun("ideas/warm.json", {**form, **fields}) for fields in ({"v/who": "bea"}, second)]
         assert len({at, *others}) == 3
         again = once(await over(client, at))  # it has failed
         path = f"{at.removeprefix('/studio/')}/resume"
@@ -311,7 +313,7 @@ async def test_a_form_that_is_sent_twice_begins_one_run_and_one_that_was_changed
 
 async def test_what_changes_the_form_of_a_fork_begins_no_run(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    await keep(tmp_path / "kept" / "chain.json", own=idea(ASKED))
+    await keep(tmp_path / "kept" / "chain.json", base=idea(ASKED))
     async with room(tmp_path) as client:
         areas = areas_of(await page(client, "runs/chain/fork/2"))
         first = next(iter(areas))

@@ -36,8 +36,8 @@ async def saved(folder: Path) -> Eval:
     for name in ("ana", "bo"):
         await keep(folder, name, f"{name}@example.com")
     schema = {"type": "object", "properties": {"pass": {"type": "boolean"}, "why": {"type": "string"}}}
-    asked: dict[str, Any] = {"type": "input", "schema": {"properties": {"output": {}}, "required": ["output"]}}
-    Idea(context=[asked], schema=schema, config={"model": "ollama:judge"}).save(folder / "tone.json")
+    takes: dict[str, Any] = {"type": "input", "schema": {"properties": {"output": {}}, "required": ["output"]}}
+    Idea(context=[takes], schema=schema, config={"model": "ollama:judge"}).save(folder / "tone.json")
     cases = ["runs/*.json"]
     suite = Eval("desk.json", cases=cases, checks=["†output.mean > 0", {"judge": "tone.json"}], folder=folder)
     await judged_by(suite, answer).run(models=[model("m", PLAN)], save=folder / "out" / "desk")
@@ -54,15 +54,15 @@ def model(name: str, *answers: Any) -> models.Scripted:
     return models.Scripted([*answers], name=name, repeat_last=True)
 
 
-def judged_by(suite: Eval, said: Any) -> Eval:
+def judged_by(suite: Eval, verdict: Any) -> Eval:
     from dataclasses import replace
 
     from actum.evals.checks import Columns
 
-    judge = model("j", said)
-    checks = [replace(one, model=judge) if isinstance(one, JudgeIdea) else one for one in suite.checks]
-    own: Suite = replace(suite.suite, columns=Columns(checks=checks))
-    return Eval._of(own)  # pyright: ignore[reportPrivateUsage]
+    judge = model("j", verdict)
+    checks = [replace(check, model=judge) if isinstance(check, JudgeIdea) else check for check in suite.checks]
+    changed: Suite = replace(suite.suite, columns=Columns(checks=checks))
+    return Eval._of(changed)  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_evals_are_listed_and_shown_without_running_anything(tmp_path: Path) -> None:
@@ -70,10 +70,10 @@ async def test_evals_are_listed_and_shown_without_running_anything(tmp_path: Pat
     async with room(tmp_path) as client:
         assert 'href="/studio/evals">Evals</a>' in await page(client, "")
         assert 'href="/studio/evals/out/desk"' in await page(client, "evals")
-        shown = await page(client, "evals/out/desk")
-        assert "2 of 2" in shown
-        assert "<script>alert" not in shown
-        assert "&lt;script&gt;alert(1)&lt;/script&gt; it is cold" in shown
+        text = await page(client, "evals/out/desk")
+        assert "2 of 2" in text
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; it is cold" in text
         await page(client, "evals/runs", 404)
         await page(client, "evals/..%2F..%2Fetc", 404)
     assert called(tmp_path) == []
@@ -82,10 +82,10 @@ async def test_evals_are_listed_and_shown_without_running_anything(tmp_path: Pat
 async def test_people_agree_with_a_judge_or_not_and_it_counts_from_then_on(tmp_path: Path) -> None:
     suite = await saved(tmp_path)
     outputs = {name: Idea.load(f"runs/{name}.json").meta["run"]["output"] for name in ("ana", "bo")}
-    digests = {name: sha256_of(one) for name, one in outputs.items()}
+    digests = {name: sha256_of(output) for name, output in outputs.items()}
     async with room(tmp_path) as client:
-        for name, said in (("ana", "agree"), ("bo", "disagree")):
-            await send(client, "evals/out/desk", {"check": "tone", "output": digests[name], "label": said})
+        for name, label in (("ana", "agree"), ("bo", "disagree")):
+            await send(client, "evals/out/desk", {"check": "tone", "output": digests[name], "label": label})
         assert "labelled as pass" in await page(client, "evals/out/desk")
         for wrong in (
             {"check": "tone", "output": "0" * 64, "label": "agree"},

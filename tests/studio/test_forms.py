@@ -27,21 +27,23 @@ class Filled(HTMLParser):
         self._select: str | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        own = dict(attrs)
-        name = own.get("name")
-        if tag == "label" and own.get("for"):
-            self.labelled.add(str(own["for"]))
-        if tag in {"input", "select", "textarea"} and own.get("type") != "hidden" and own.get("id"):
-            self.fields.append(str(own["id"]))
+        attributes = dict(attrs)
+        name = attributes.get("name")
+        if tag == "label" and attributes.get("for"):
+            self.labelled.add(str(attributes["for"]))
+        if tag in {"input", "select", "textarea"} and attributes.get("type") != "hidden" and attributes.get("id"):
+            self.fields.append(str(attributes["id"]))
         if tag == "textarea" and name:
             self._area, self.texts[name] = name, ""
         elif tag == "select":
             self._select = name
         elif tag == "option" and self._select:
-            if "selected" in own or self._select not in self.texts:
-                self.texts[self._select] = str(own.get("value") or "")
-        elif tag == "input" and name and (own.get("type") not in {"file", "checkbox"} or "checked" in own):
-            self.texts[name] = str(own.get("value") or "")
+            if "selected" in attributes or self._select not in self.texts:
+                self.texts[self._select] = str(attributes.get("value") or "")
+        elif (
+            tag == "input" and name and (attributes.get("type") not in {"file", "checkbox"} or "checked" in attributes)
+        ):
+            self.texts[name] = str(attributes.get("value") or "")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea":
@@ -56,9 +58,9 @@ class Filled(HTMLParser):
 
 def filled(schema: Any, value: Any = ABSENT, problems: Any = None) -> Filled:
     page = rendered("fields.html", field=form_of(schema, value, problems))
-    found = Filled()
-    found.feed(page)
-    return found
+    form = Filled()
+    form.feed(page)
+    return form
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -135,8 +137,8 @@ def tree(branches: int, leaf: Any) -> Any:
     """A schema of trees whose inner nodes have so many branches."""
     names = [f"branch{number}" for number in range(branches)]
     node = {"type": "object", "properties": {name: {"$ref": "#/$defs/node"} for name in names}, "required": names}
-    own = {"type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "required": ["root"]}
-    return {**own, "$defs": {"node": {"anyOf": [node, leaf]} if leaf else node}}
+    schema = {"type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "required": ["root"]}
+    return {**schema, "$defs": {"node": {"anyOf": [node, leaf]} if leaf else node}}
 
 
 def count(form: FormField) -> int:

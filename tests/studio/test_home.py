@@ -29,7 +29,7 @@ def versions(folder: Path) -> list[Any]:
 
 
 def names(folder: Path) -> set[str]:
-    return {one.name for one in folder.iterdir()}
+    return {entry.name for entry in folder.iterdir()}
 
 
 async def stored(place: str, texts: list[Any], address: str) -> None:
@@ -56,19 +56,19 @@ async def test_ideas_of_a_store_are_listed_opened_and_run_with_what_each_version
         text = await page(client, "")
         assert text.index("ideas/warm.json") < text.index(">idea://else.where/~dev/cold<")
         assert '<a href="/studio/ideas/idea%3Aweather/warm">idea:weather/warm</a>' in text
-        found = await page(client, "?find=COLD")
-        assert "else.where" in found
-        assert "weather" not in found
-        own = unescape(await page(client, "ideas/idea:weather/warm"))
-        listed = own[own.index('id="versions"') :]
+        results = await page(client, "?find=COLD")
+        assert "else.where" in results
+        assert "weather" not in results
+        detail = unescape(await page(client, "ideas/idea:weather/warm"))
+        listed = detail[detail.index('id="versions"') :]
         assert re.findall(r"<code>(idea:[^<]*)</code>", listed)[:3] == [
             f"idea:~main/weather/warm?{version}" for version in ("2.0.0", "1.0.1", "1.0.0")
         ]
-        assert [one for one in re.findall(r"<b>(\w+)</b>", listed) if one in {"breaking", "solution"}] == [
+        assert [word for word in re.findall(r"<b>(\w+)</b>", listed) if word in {"breaking", "solution"}] == [
             "breaking", "solution"
         ]  # fmt: skip
         assert "unit" in listed[: listed.index("1.0.1")]  # whom it breaks
-        assert "grammar" in own
+        assert "grammar" in detail
         older = await page(client, "ideas/idea%3A~main/weather/warm%3F1.0.0")
         assert 'name="v/unit"' not in older
         answer = await send(
@@ -83,19 +83,19 @@ async def test_ideas_of_a_store_are_listed_opened_and_run_with_what_each_version
 @pytest.mark.parametrize("store", ["runs.db", "kept"])
 async def test_search_goes_through_all_runs_and_keeps_its_words_from_page_to_page(tmp_path: Path, store: str) -> None:
     place = tmp_path / store
-    own = Idea.read(json.dumps({"meta": {"path": "shop/orders"}, "context": [], "schema": {}}), "an Idea")
+    order = Idea.read(json.dumps({"meta": {"path": "shop/orders"}, "context": [], "schema": {}}), "an Idea")
     async with Runs(str(place)) as runs:
-        await runs.submit(own, id="the-first-of-all", queue="nobody's")
+        await runs.submit(order, id="the-first-of-all", queue="nobody's")
         for number in range(52):
-            await runs.submit(own, id=f"later-{number}", queue="nobody's")
+            await runs.submit(order, id=f"later-{number}", queue="nobody's")
     async with room(tmp_path, store=str(place)) as client:
         newest = await page(client, "")
         assert "the-first-of-all" not in newest
         assert "shop/orders" in newest
         assert "the-first-of-all" in await page(client, "?find=FIRST-of")
-        found = await page(client, "?find=orders")
-        assert found.count('name="left"') == 50
-        older = unescape(re.findall(r'href="([^"]*)">Older runs', found)[0])
+        results = await page(client, "?find=orders")
+        assert results.count('name="left"') == 50
+        older = unescape(re.findall(r'href="([^"]*)">Older runs', results)[0])
         assert "find=orders" in older
         rest = await page(client, older.removeprefix("/studio/").partition("#")[0])
         assert rest.count('name="left"') == 3
@@ -136,7 +136,7 @@ async def test_runs_that_cant_be_read_are_told_of_beside_the_others(tmp_path: Pa
         text = await page(client, "")
     assert f'<a href="/studio/runs/{run}">' in text
     assert "The runs can’t be read" not in text
-    told = re.findall("<li>(.*?)</li>", text[text.index("Left out, because they can’t be read") :])
-    assert (len(told), told[-1]) == (21, "and 5 more")
-    assert "hurt-00.json: not JSON: Expecting value at line 1" in told[0]
+    items = re.findall("<li>(.*?)</li>", text[text.index("Left out, because they can’t be read") :])
+    assert (len(items), items[-1]) == (21, "and 5 more")
+    assert "hurt-00.json: not JSON: Expecting value at line 1" in items[0]
     assert "\u202e" not in text

@@ -73,21 +73,21 @@ async def test_home_lists_ideas_and_runs_and_what_waits_on_top(tmp_path: Path) -
         (tmp_path / "kept" / "hurt.json").write_text('{"context": [')
         assert "hurt.json" in await page(client, "")  # what can't be read is named, and the rest of the page is there
         (tmp_path / "kept" / "hurt.json").unlink()
-        found = await page(client, "?find=chain")
-        assert "warm.json" not in found
-        assert "/runs/chain" in found
+        results = await page(client, "?find=chain")
+        assert "warm.json" not in results
+        assert "/runs/chain" in results
 
 
 async def test_an_idea_says_what_it_is_and_what_each_provider_makes_of_it(tmp_path: Path) -> None:
     file = idea_file(tmp_path)
     async with room(tmp_path) as client:
         text = await page(client, "ideas/warm.json")
-    for told in ("How warm is it there?", "Whose city is meant.", "Its plan", "<svg", "Versions"):
-        assert told in text
-    told = dict(re.findall(r"<b>(\w+)</b>: (\w+)", text[text.index('id="forms"') : text.index('id="versions"')]))
-    assert told == {one.provider: one.rung for one in check(file).forms}
-    assert set(told) == {"openai", "anthropic", "google", "grammar"}
-    openai = next(one for one in check(file).forms if one.provider == "openai")
+    for words in ("How warm is it there?", "Whose city is meant.", "Its plan", "<svg", "Versions"):
+        assert words in text
+    rungs = dict(re.findall(r"<b>(\w+)</b>: (\w+)", text[text.index('id="forms"') : text.index('id="versions"')]))
+    assert rungs == {form.provider: form.rung for form in check(file).forms}
+    assert set(rungs) == {"openai", "anthropic", "google", "grammar"}
+    openai = next(form for form in check(file).forms if form.provider == "openai")
     assert all(change in unescape(text) for change in openai.changes[:5])
     assert 'name="v/days"' in text
     assert 'value="3"' in text  # its default
@@ -110,12 +110,12 @@ async def test_an_idea_says_what_its_delegates_would_see_and_what_not(tmp_path: 
     idea_file(tmp_path, "asks.json", context=context, schema={}, solution=None)
     async with room(tmp_path) as client:
         text = await page(client, "ideas/asks.json")
-    own = text[text.index('id="delegates"') : text.index('id="versions"')]
-    assert "ask → warm.json" in own
-    sees, hides = own.split("Does not see")
+    section = text[text.index('id="delegates"') : text.index('id="versions"')]
+    assert "ask → warm.json" in section
+    sees, hides = section.split("Does not see")
     assert "for everybody" in sees
-    assert "for the planner" not in own  # what it does not see is named, not shown
-    assert "only for the planner" not in own
+    assert "for the planner" not in section  # what it does not see is named, not shown
+    assert "only for the planner" not in section
     assert "closed" in hides
     assert "system" in hides
 
@@ -128,7 +128,7 @@ async def test_every_page_is_small_with_all_that_it_needs(tmp_path: Path) -> Non
     await keep(tmp_path / "kept" / "held.json", CHAIN, approve=hold)
     async with room(tmp_path) as client:
         parts = [await client.get(f"/studio/static/{name}") for name in ("studio.css", "studio.js", "icon.svg")]
-        own = sum(len(part.content) for part in parts)
+        static_size = sum(len(part.content) for part in parts)
         paths = [
             "",
             "ideas/warm.json",
@@ -146,7 +146,7 @@ async def test_every_page_is_small_with_all_that_it_needs(tmp_path: Path) -> Non
         ]
         for path in paths:
             text = await page(client, path)
-            assert len(text.encode()) + own < 150_000, path
+            assert len(text.encode()) + static_size < 150_000, path
             assert set(re.findall(r'(?:src|<link[^>]*href)="([^"?]*)[^"]*"', text)) == {
                 f"/studio/static/{name}" for name in ("studio.css", "studio.js", "icon.svg")
             }
@@ -227,13 +227,13 @@ async def test_a_call_is_approved_as_it_was_shown_and_only_then(tmp_path: Path) 
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
         at = answer.headers["location"]
         text = await over(client, at)
-        shown = unescape(re.findall(r'name="call/0.0" value="([^"]*)"', text)[0])
-        assert shown == seal({"_tool": "find", "who": "ana"})
+        sealed = unescape(re.findall(r'name="call/0.0" value="([^"]*)"', text)[0])
+        assert sealed == seal({"_tool": "find", "who": "ana"})
         path = at.removeprefix("/studio/")
         for other in (seal({"_tool": "find", "who": "somebody else"}), ""):
             refused = await send(client, f"{path}/decide", {"do": "approve", "call/0.0": other}, 422)
             assert "another call waits there now" in unescape(refused.text)
-        await send(client, f"{path}/decide", {"do": "approve", "call/0.0": shown})
+        await send(client, f"{path}/decide", {"do": "approve", "call/0.0": sealed})
         text = await over(client, at)
         assert 'name="call/0.1"' in text
 
@@ -261,8 +261,8 @@ async def test_a_call_with_a_secret_is_approved_and_edited_without_showing_or_lo
     idea_file(tmp_path)
     async with room(tmp_path, holds=True) as client:
 
-        async def begun(who: str) -> str:
-            fields = {"p": "1", "v/who": who, "v/days": "2", "model": "none"}
+        async def begun(customer: str) -> str:
+            fields = {"p": "1", "v/who": customer, "v/days": "2", "model": "none"}
             where = (await send(client, "ideas/warm.json", fields)).headers["location"]
             text = await over(client, where)
             assert ("•••" in text, "quoted" in text) == (True, False)
@@ -285,8 +285,10 @@ async def test_a_call_with_a_secret_is_approved_and_edited_without_showing_or_lo
             if crossed is not None:
                 await over(client, f"/studio/{path}")
                 kept = (tmp_path / "kept" / f"{path.rpartition('/')[2]}.json").read_text(encoding="utf-8")
-                found = [one["data"] for one in json.loads(kept)["context"] if one.get("kind") == "result"]
-                assert [one["id"] for one in found] == [crossed]
+                results = [
+                    message["data"] for message in json.loads(kept)["context"] if message.get("kind") == "result"
+                ]
+                assert [result["id"] for result in results] == [crossed]
 
 
 async def test_a_denial_reaches_the_model_with_its_reason(tmp_path: Path) -> None:
@@ -296,8 +298,8 @@ async def test_a_denial_reaches_the_model_with_its_reason(tmp_path: Path) -> Non
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2"})
         path = answer.headers["location"].removeprefix("/studio/")
         text = await over(client, answer.headers["location"])
-        shown = unescape(re.findall(r'name="call/0.0" value="([^"]*)"', text)[0])
-        await send(client, f"{path}/decide", {"do": "deny", "reason": "not on a Sunday", "call/0.0": shown})
+        sealed = unescape(re.findall(r'name="call/0.0" value="([^"]*)"', text)[0])
+        await send(client, f"{path}/decide", {"do": "deny", "reason": "not on a Sunday", "call/0.0": sealed})
         assert "&#34;warm&#34;: 0" in await over(client, answer.headers["location"])
     assert "not on a Sunday" in str(model.requests[1].messages)
 
@@ -332,16 +334,16 @@ async def test_a_follower_that_comes_back_is_told_what_is_new_once(tmp_path: Pat
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
         at = answer.headers["location"]
         await over(client, at)
-        told: list[int] = []
+        numbers: list[int] = []
         last = 0
         for _ in range(3):
             async with client.stream("GET", f"{at}/events", headers={"last-event-id": str(last)}) as stream:
                 async for event in events_of(stream):
                     if event.get("event") == "change":
-                        told += [line["seq"] for line in event["data"]["lines"]]
+                        numbers += [line["seq"] for line in event["data"]["lines"]]
                         last = int(event["id"])
-        assert told == sorted(set(told))
-        assert len(told) > 3
+        assert numbers == sorted(set(numbers))
+        assert len(numbers) > 3
 
 
 async def test_thousands_of_calls_are_paged_and_found(tmp_path: Path) -> None:
@@ -359,10 +361,10 @@ async def test_thousands_of_calls_are_paged_and_found(tmp_path: Path) -> None:
 
 async def test_nothing_hostile_becomes_more_than_text_on_any_page(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    calls: list[Any] = [{"_tool": "echo", "text": one} for one in STRINGS]
-    own = idea([{"type": "text", "text": "\n".join(STRINGS)}], {"type": "object"}, meta={"path": STRINGS[0]})
-    await keep(tmp_path / "kept" / "bad.json", [{"calls": calls, "output": {"said": STRINGS[:40]}}], own)
-    await keep(tmp_path / "kept" / "held.json", [{"calls": calls[:20], "output": None}], own, approve=hold)
+    calls: list[Any] = [{"_tool": "echo", "text": text} for text in STRINGS]
+    hostile = idea([{"type": "text", "text": "\n".join(STRINGS)}], {"type": "object"}, meta={"path": STRINGS[0]})
+    await keep(tmp_path / "kept" / "bad.json", [{"calls": calls, "output": {"said": STRINGS[:40]}}], hostile)
+    await keep(tmp_path / "kept" / "held.json", [{"calls": calls[:20], "output": None}], hostile, approve=hold)
     idea_file(tmp_path, meta={"description": STRINGS[3], "version": STRINGS[4]})
     paths = ["", "ideas/warm.json", "runs/bad", "runs/held", "runs/bad/answers/0", "runs/bad/calls/0.3"]
     paths += ["runs/bad/requests/1", "runs/bad/fork/1", "runs/held/edit/0.0", "compare?left=bad&right=held"]
@@ -370,13 +372,18 @@ async def test_nothing_hostile_becomes_more_than_text_on_any_page(tmp_path: Path
         for path in paths:
             text = await page(client, path)
             assert text.count("<script") == 1, path
-            found = parsed(text)
-            assert {tag for tag, _ in found.tags}.isdisjoint({"iframe", "img", "base", "object", "embed", "style"}), (
-                path
-            )
-            assert not [key for _, own in found.tags for key in own if key.startswith("on") or key == "style"], path
+            tree = parsed(text)
+            assert {tag for tag, _ in tree.tags}.isdisjoint({"iframe", "img", "base", "object", "embed", "style"}), path
+            assert not [
+                key for _, attributes in tree.tags for key in attributes if key.startswith("on") or key == "style"
+            ], path
             assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", text), path
-            links = [own[key] for _, own in found.tags for key in ("href", "src", "action") if own.get(key)]
+            links = [
+                attributes[key]
+                for _, attributes in tree.tags
+                for key in ("href", "src", "action")
+                if attributes.get(key)
+            ]
             assert all(str(link).startswith(("/studio/", "#", "?")) for link in links), path
 
 
@@ -432,7 +439,7 @@ def test_a_folder_may_hold_what_is_no_file_or_goes_while_it_is_read(
         yield str(tmp_path), [], ["gone.json", "pipe.json", "warm.json"]
 
     monkeypatch.setattr(os, "walk", walked)
-    assert [one.key for one in Shelf(folder=tmp_path).listed()] == ["warm.json"]
+    assert [entry.key for entry in Shelf(folder=tmp_path).listed()] == ["warm.json"]
 
 
 async def test_a_live_page_is_drawn_beside_what_the_server_does(

@@ -48,8 +48,10 @@ def parsed(page: str) -> Tags:
 async def test_an_account_tells_each_call_with_its_state_its_times_and_its_result(tmp_path: Path) -> None:
     run = await keep(tmp_path / "run.json")
     account = account_of(Idea.load(run), "run")
-    told = [(answer.request, call.place, call.tool, call.state) for answer in account.answers for call in answer.calls]
-    assert told == [
+    states = [
+        (answer.request, call.place, call.tool, call.state) for answer in account.answers for call in answer.calls
+    ]
+    assert states == [
         (1, "0.0", "find", "done"),
         (1, "0.1", "weather", "done"),
         (1, "0.2", "one", "failed"),
@@ -71,7 +73,7 @@ async def test_an_account_tells_each_call_with_its_state_its_times_and_its_resul
     assert row.began <= first.row.began
     why = account.why("0.1")
     assert why is not None
-    assert [(one.reference, one.place) for one in why.of] == [("†result", "0.0")]
+    assert [(source.reference, source.place) for source in why.of] == [("†result", "0.0")]
 
 
 async def test_calls_are_drawn_inside_the_answer_that_they_start_in(tmp_path: Path) -> None:
@@ -91,8 +93,8 @@ async def test_a_delegates_calls_are_nested_and_nothing_that_it_saw_is_noted(tmp
     outer = {"calls": [{"_tool": "ask"}], "output": {"warm": "†calls.0.warm"}}
     schema = {"properties": {"_output": SCHEMA, "_delegate": {"const": "helper"}}}
     think = {"type": "tool", "tool": {"think": {"properties": {"_output": {"type": "string"}}}}}
-    own = idea([{"type": "tool", "tool": {"ask": schema}}])
-    run = await keep(tmp_path / "run.json", [outer, inner], own, delegates={"helper": idea([think])})
+    base = idea([{"type": "tool", "tool": {"ask": schema}}])
+    run = await keep(tmp_path / "run.json", [outer, inner], base, delegates={"helper": idea([think])})
     account = account_of(Idea.load(run), "run")
     call = account.find("0.0")
     assert call is not None
@@ -108,11 +110,11 @@ async def test_the_page_holds_the_run_and_needs_nothing_else(tmp_path: Path) -> 
     text = " ".join(tags.text)
     for expected in ("seven is refused", "Request 3", "As authored", "As made", "What crossed", "How warm is it?"):
         assert expected in text
-    assert not any(value for _, own in tags.tags for key, value in own.items() if key == "src")
-    links = [own.get("href") or "" for tag, own in tags.tags if tag in {"a", "link"}]
+    assert not any(value for _, attributes in tags.tags for key, value in attributes.items() if key == "src")
+    links = [attributes.get("href") or "" for tag, attributes in tags.tags if tag in {"a", "link"}]
     assert all(link.startswith("#") for link in links)
     assert "as in the request before" in text
-    ids = [own["id"] for _, own in tags.tags if own.get("id")]
+    ids = [attributes["id"] for _, attributes in tags.tags if attributes.get("id")]
     assert len(ids) == len(set(ids))
     assert {f"#call-{place}" for place in ("0.0", "0.1", "0.2", "1.0", "2.0")} <= set(links)
 
@@ -130,12 +132,12 @@ async def test_the_policy_of_the_page_lets_its_own_style_and_script_in_and_nothi
 
 
 async def test_hostile_strings_stay_text_wherever_they_stand(tmp_path: Path) -> None:
-    calls: list[Any] = [{"_tool": "echo", "text": one, "_reasoningForCall": one} for one in STRINGS]
+    calls: list[Any] = [{"_tool": "echo", "text": text, "_reasoningForCall": text} for text in STRINGS]
     answers = [{"calls": calls, "output": {"said": STRINGS}}]
     schema = {"type": "object", "properties": {"said": {"type": "array"}}}
     meta = {"meta": {"path": STRINGS[0]}}
-    own = idea([{"type": "text", "text": one} for one in STRINGS], schema, **meta)
-    page = await run_page(Idea.load(await keep(tmp_path / "run.json", answers, own)), STRINGS[1])
+    hostile = idea([{"type": "text", "text": text} for text in STRINGS], schema, **meta)
+    page = await run_page(Idea.load(await keep(tmp_path / "run.json", answers, hostile)), STRINGS[1])
     allowed = {"html", "head", "meta", "title", "style", "script", "body", "a", "header", "span", "nav", "main", "h1"}
     allowed |= {"h2", "h3", "h4", "p", "dl", "div", "dt", "dd", "section", "pre", "ol", "ul", "li", "svg", "rect", "b"}
     allowed |= {"label", "input", "figure", "path", "text", "title", "g", "details", "summary", "code", "ins", "del"}
@@ -177,22 +179,22 @@ async def test_a_run_of_very_many_calls_is_said_in_few_bytes_each_and_nothing_is
     path = many(tmp_path / "run.json", count)
     whole = json.loads(path.read_text(encoding="utf-8"))
     long = "a long result, " * 60
-    left = next(one for one in whole["context"] if one.get("_of") == "0.5")
+    left = next(message for message in whole["context"] if message.get("_of") == "0.5")
     left["data"] = long
     rows = {row["call"]: row for row in whole["meta"]["run"]["course"] if "call" in row}
     rows["0.6"] |= {"made": {"_tool": "echo", "text": "with <values>"}, "attempts": 3, "key": "of/another"}
     rows["0.7"] |= {"crossed": [{"type": "text", "text": "this has crossed"}]}
     whole["meta"]["run"]["id"] = "id"
-    for number, one in enumerate(STRINGS, 10):
+    for number, text in enumerate(STRINGS, 10):
         hostile = next(left for left in whole["context"] if left.get("_of") == f"0.{number}")
-        hostile["data"] = one
-        rows[f"0.{number}"] |= {"key": one, "delegate": one, "made": {"_tool": one, one: one}}
+        hostile["data"] = text
+        rows[f"0.{number}"] |= {"key": text, "delegate": text, "made": {"_tool": text, text: text}}
     path.write_text(json.dumps(whole), encoding="utf-8")
     page = await run_page(Idea.load(path), "run")
     assert len(page.encode()) < 360 * count
     text = unescape(page)
     assert long in text
-    for told in (
+    for words in (
         "with <values>",
         "3 attempts",
         "of/another",
@@ -200,11 +202,11 @@ async def test_a_run_of_very_many_calls_is_said_in_few_bytes_each_and_nothing_is
         f"number {count - 1}",
         "by code · 500 ms",
     ):
-        assert told in text
+        assert words in text
     assert "with <values>" not in page
     assert "<code>id/</code>" in page
     assert page.count("<script>") == 1
-    found = parsed(page)
-    assert {tag for tag, _ in found.tags}.isdisjoint({"iframe", "img", "base", "object", "embed", "form"})
-    assert not [key for _, own in found.tags for key in own if key.startswith("on") or key == "style"]
+    tree = parsed(page)
+    assert {tag for tag, _ in tree.tags}.isdisjoint({"iframe", "img", "base", "object", "embed", "form"})
+    assert not [key for _, attributes in tree.tags for key in attributes if key.startswith("on") or key == "style"]
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", page)

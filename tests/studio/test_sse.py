@@ -17,7 +17,7 @@ async def test_a_stream_ends_where_its_store_goes_away() -> None:
         yield b"first"
         raise StoreUnavailable("away")
 
-    assert [one async for one in kept_alive(frames(), asyncio.Event(), 15)] == [b"first"]
+    assert [frame async for frame in kept_alive(frames(), asyncio.Event(), 15)] == [b"first"]
 
 
 async def test_a_page_that_is_followed_comes_back_where_its_store_goes_away() -> None:
@@ -28,4 +28,4 @@ async def test_a_page_that_is_followed_comes_back_where_its_store_goes_away() ->
 
     run: Any = SimpleNamespace(id="one", state="running", follow=follow)
     answer = stream(run, 0, str, asyncio.Event())
-    assert [one async for one in answer.body_iterator] == [b"retry: 500\n\n"]  # and no end: so it comes back
+    assert [frame async for frame in answer.body_iterator] == [b"retry: 500\n\n"]  # and no end: so it comes back
