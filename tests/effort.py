@@ -46,15 +46,15 @@ def in_parts(
 
     def split(test: Callable[..., None]) -> Callable[[int], None]:
         @pytest.mark.parametrize("part", range(parts))
-        def tried(part: int) -> None:
-            own = settings(max_examples=-(-examples // parts), deadline=None)(drawing(test))
+        def part_test(part: int) -> None:
+            drawn = settings(max_examples=-(-examples // parts), deadline=None)(drawing(test))
             chosen = core.global_force_seed
             if EFFORT != "all" or chosen is not None:
-                own = seed(part if chosen is None else f"{chosen}-{part}")(own)
-            own()
+                drawn = seed(part if chosen is None else f"{chosen}-{part}")(drawn)
+            drawn()
 
-        tried.__doc__ = test.__doc__
-        return tried
+        part_test.__doc__ = test.__doc__
+        return part_test
 
     return split
 

@@ -133,8 +133,8 @@ BUDGETS: dict[str, dict[str, int]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_costs_no_more_than_it_did(case: str) -> None:
-    found = counted(CASES[case])
-    dearer = {what: (found[what], most) for what, most in BUDGETS[case].items() if found[what] > most * 1.1}
+    counts = counted(CASES[case])
+    dearer = {what: (counts[what], most) for what, most in BUDGETS[case].items() if counts[what] > most * 1.1}
     assert not dearer, f"counted, and what it may be: {dearer}"
 
 
@@ -145,11 +145,11 @@ def test_a_replay_of_three_requests_costs_no_more_than_it_did(
     desk(tmp_path)
     find, weather = PLAN["calls"]
     answers = [[find], [{**weather, "city": "Lisbon"}], []]
-    said = [{"calls": one, "output": None if one else {"note": "x", "mean": 1}} for one in answers]
+    replies = [{"calls": calls, "output": None if calls else {"note": "x", "mean": 1}} for calls in answers]
     counts: Counter[str] = Counter()
 
     async def replays() -> None:
-        run = await keep(tmp_path, "three", "ana@example.com", *said)
+        run = await keep(tmp_path, "three", "ana@example.com", *replies)
         assert await asyncio.to_thread(run_command, ["pin", "desk_tools.py"]) == 0
         for _ in range(2):
             replay = await kept.replay(run)
@@ -170,8 +170,8 @@ def test_to_see_that_nobody_traces_costs_next_to_nothing(case: str) -> None:
 
     assert opentelemetry.trace.get_tracer_provider() is not None
     assert opentelemetry.metrics.get_meter_provider() is not None
-    without, found = (counted(CASES[case], trace=trace)["calls in all"] for trace in (False, None))
-    assert found <= without * 1.03, "3 %: what is looked up as a run begins, and nothing for a call"
+    without, by_default = (counted(CASES[case], trace=trace)["calls in all"] for trace in (False, None))
+    assert by_default <= without * 1.03, "3 %: what is looked up as a run begins, and nothing for a call"
 
 
 @pytest.mark.parametrize("others", [0, 50])
@@ -205,18 +205,18 @@ def test_what_is_kept_of_schemas_is_right_when_tools_change() -> None:
 
 
 def test_a_request_renders_each_message_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     original = KINDS["text"].show
 
     def show(message: Json, view: Any) -> Any:
-        shown["text"] += 1
+        counts["text"] += 1
         return original(message, view)
 
     monkeypatch.setitem(KINDS, "text", replace(KINDS["text"], show=show))
     context: list[Json] = [{"type": "text", "text": str(n)} for n in range(500)]
     agent, _ = agent_for(CASES["chain of 4"])
     asyncio.run(agent.run(context, Opens))
-    assert shown["text"] == 500
+    assert counts["text"] == 500
 
 
 def test_every_character_of_an_answer_is_read_about_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,10 +93,10 @@ def braces_in_a_parameter(n: int) -> Json:
 
 
 def run(
-    said: Json, context: Any = "go", own: Tools = tools, chunk: int | None = None, config: Config | None = None
+    reply: Json, context: Any = "go", offered: Tools = tools, chunk: int | None = None, config: Config | None = None
 ) -> None:
     with suppress(errors.ActumError):
-        asyncio.run(Agent(models.Scripted([said], chunk=chunk), tools=own, config=config).run(context, int))
+        asyncio.run(Agent(models.Scripted([reply], chunk=chunk), tools=offered, config=config).run(context, int))
 
 
 def messages(n: int) -> None:
@@ -105,25 +105,25 @@ def messages(n: int) -> None:
 
 
 def many_tools(n: int) -> None:
-    own = Tools()
+    offered = Tools()
     for i in range(n):
-        own.register(f"t{i}", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}})
-    run(answer([]), own=own, config=Config(tool_budget=10**9))
+        offered.register(f"t{i}", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}})
+    run(answer([]), offered=offered, config=Config(tool_budget=10**9))
 
 
 def instances(n: int) -> None:
     context = [{"type": "state", "shared": 1}, *({"type": "state", "_instance": f"i{i}", "x": i} for i in range(n))]
-    told = [{"_tool": "inc", "n": "†state.x", "_instance": f"i{i}", "_outputPath": "†state.y"} for i in range(n)]
-    run(answer(told), context)
+    calls = [{"_tool": "inc", "n": "†state.x", "_instance": f"i{i}", "_outputPath": "†state.y"} for i in range(n)]
+    run(answer(calls), context)
 
 
 def a_delegate_for_each_instance(n: int) -> None:
     shared: list[Json] = [{"type": "state", "_instance": f"i{i}", "x": i} for i in range(n)]
     tool: Json = {"type": "tool", "tool": {"ask": {"_delegate": "one", "_scopes": ["state", "text"]}}}
-    made: list[Json] = [{"_tool": "ask", "_instance": f"i{i}", "_outputPath": "†state.said"} for i in range(n)]
-    one: Json = {"context": [{"type": "plan", "plan": [], "output": "†state.x"}], "schema": {"type": "integer"}}
-    context: list[Json] = [{"type": "text", "text": "all"}, tool, *shared, {"type": "plan", "plan": made, "output": 1}]
-    asyncio.run(Agent(None, tools=Tools(), delegates={"one": one}).run(context))
+    calls: list[Json] = [{"_tool": "ask", "_instance": f"i{i}", "_outputPath": "†state.said"} for i in range(n)]
+    helper: Json = {"context": [{"type": "plan", "plan": [], "output": "†state.x"}], "schema": {"type": "integer"}}
+    context: list[Json] = [{"type": "text", "text": "all"}, tool, *shared, {"type": "plan", "plan": calls, "output": 1}]
+    asyncio.run(Agent(None, tools=Tools(), delegates={"one": helper}).run(context))
 
 
 def streamed_characters(n: int) -> None:
@@ -181,7 +181,10 @@ RUNS = [
     pushes_on_one_list,
     definitions_in_a_chain,
 ]
-CASES: list[Callable[[int], None]] = [*((lambda n, of=of: run(of(n))) for of in ANSWERS), *RUNS]
+CASES: list[Callable[[int], None]] = [
+    *((lambda n, answers_of=answers_of: run(answers_of(n))) for answers_of in ANSWERS),
+    *RUNS,
+]
 
 
 def work(case: Callable[[int], None], n: int) -> int:

@@ -44,15 +44,15 @@ def run(
     timeout: float = 60,
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run(capture_output=True, text=True)` gives for a command of this Python."""
-    own = dict(os.environ if env is None else env)
-    if not can_fork() or _is_fresh(own):
+    environment = dict(os.environ if env is None else env)
+    if not can_fork() or _is_fresh(environment):
         return subprocess.run(
-            command, cwd=cwd, env=own, input=input, capture_output=True, text=True, timeout=timeout, check=False
+            command, cwd=cwd, env=environment, input=input, capture_output=True, text=True, timeout=timeout, check=False
         )
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(input.encode())
         given.seek(0)
-        with _Forked(command, [given.fileno(), out.fileno(), err.fileno()], cwd, own, CLI) as process:
+        with _Forked(command, [given.fileno(), out.fileno(), err.fileno()], cwd, environment, CLI) as process:
             code = process.wait(timeout)
         out.seek(0)
         err.seek(0)
@@ -79,14 +79,14 @@ def popen(
     imported: tuple[str, ...] = (),
 ) -> Process:
     """What `subprocess.Popen(start_new_session=True)` gives for a command of this Python; no streams are empty ones."""
-    own = dict(os.environ if env is None else env)
+    environment = dict(os.environ if env is None else env)
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
         stdin, stdout, stderr = streams or (nothing, nothing, nothing)
-        if can_fork() and not _is_fresh(own):
-            return _Forked(command, [stdin, stdout, stderr], cwd, own, imported or CLI)
+        if can_fork() and not _is_fresh(environment):
+            return _Forked(command, [stdin, stdout, stderr], cwd, environment, imported or CLI)
         return subprocess.Popen(
-            command, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=own, start_new_session=True
+            command, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=environment, start_new_session=True
         )
     finally:
         os.close(nothing)
@@ -118,7 +118,7 @@ class _Forked:
         python, what, *rest = command
         assert python == sys.executable
         name, argv = (rest[0], rest[1:]) if what in {"-m", "-c"} else (what, rest)
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "what": what,
             "name": name,
             "argv": ["-c" if what == "-c" else name, *argv],
@@ -130,7 +130,7 @@ class _Forked:
         self._connection = socket.socket(socket.AF_UNIX)
         try:
             self._connection.connect(_server(imported))
-            socket.send_fds(self._connection, [json.dumps(asked).encode() + b"\n"], list(streams))
+            socket.send_fds(self._connection, [json.dumps(request).encode() + b"\n"], list(streams))
             self.pid = _line(self._connection)
         except BaseException:
             self._connection.close()

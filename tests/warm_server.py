@@ -74,7 +74,7 @@ def watched(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def begin(asked: dict[str, Any], streams: list[int]) -> None:
+def begin(request: dict[str, Any], streams: list[int]) -> None:
     """Become the process that is asked for."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -84,13 +84,13 @@ def begin(asked: dict[str, Any], streams: list[int]) -> None:
     # Who runs the tests in the background of a shell ignores it, and so does what this server was started by.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
-    os.chdir(asked["cwd"])
+    os.chdir(request["cwd"])
     os.environ.clear()
-    os.environ.update(asked["env"])
-    sys.argv = asked["argv"]
+    os.environ.update(request["env"])
+    sys.argv = request["argv"]
     code = 1
     try:
-        run(asked)
+        run(request)
         code = 0
     except SystemExit as ending:
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
@@ -118,15 +118,15 @@ def reopen() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def run(asked: dict[str, Any]) -> None:
-    what, name = asked["what"], asked["name"]
-    more = [path for path in asked["env"].get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
+def run(request: dict[str, Any]) -> None:
+    what, name = request["what"], request["name"]
+    more = [path for path in request["env"].get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
     sys.path[1:1] = more
     if any(os.path.exists(os.path.join(path, "sitecustomize.py")) for path in more):
         sys.modules.pop("sitecustomize", None)
         importlib.import_module("sitecustomize")
     if what == "-m":
-        sys.path[0] = asked["cwd"]
+        sys.path[0] = request["cwd"]
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     elif what == "-c":
         sys.path[0] = ""

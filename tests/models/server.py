@@ -100,12 +100,12 @@ class Server:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> None:
-        seen = b""
+        early = b""
         while True:
             try:
-                request = await _read(reader, seen, connection)
+                request = await _read(reader, early, connection)
             except asyncio.IncompleteReadError:
-                if not seen and self._replies:  # who gave up before it had asked has hung up as well
+                if not early and self._replies:  # who gave up before it had asked has hung up as well
                     self._replies[0].hung_up.set()
                 raise
             self.received.append(request)
@@ -120,8 +120,8 @@ class Server:
                     return
                 if not await sending:
                     return
-                seen = await watching
-                if not seen:
+                early = await watching
+                if not early:
                     return
             finally:
                 sending.cancel()
@@ -133,8 +133,8 @@ def _is_reset(task: asyncio.Task[Any]) -> bool:
     return task.done() and isinstance(task.exception(), ConnectionError)
 
 
-async def _read(reader: asyncio.StreamReader, seen: bytes, connection: int) -> Received:
-    head = (seen + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+async def _read(reader: asyncio.StreamReader, early: bytes, connection: int) -> Received:
+    head = (early + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
     method, path, _ = first.split(" ")
     headers = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in lines)}

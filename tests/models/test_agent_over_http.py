@@ -31,21 +31,21 @@ def agent(server: Server, tools: Tools, name: str = "openai:gpt-4o", **config: A
 def answer(text: dict[str, Any] | str, *cuts: int) -> Reply:
     whole = text if isinstance(text, str) else json.dumps(text)
     marks = [0, *cuts, len(whole)]
-    said: list[Part] = [whole[start:end] for start, end in pairwise(marks)]
-    return Reply(parts=chat(said))
+    pieces: list[Part] = [whole[start:end] for start, end in pairwise(marks)]
+    return Reply(parts=chat(pieces))
 
 
 def counting() -> tuple[Tools, list[int]]:
     tools = Tools()
-    seen: list[int] = []
+    doubled: list[int] = []
 
     @tools.tool
     async def double(value: int, by: int = 2) -> int:  # pyright: ignore[reportUnusedFunction] -- registered
         """Multiply."""
-        seen.append(value)
+        doubled.append(value)
         return value * by
 
-    return tools, seen
+    return tools, doubled
 
 
 CHAIN = {
@@ -69,19 +69,19 @@ async def test_a_host_that_imposes_no_schema_is_told_it_in_words_from_then_on(
     for _ in range(2):
         assert (await Agent(model).run("2 + 3?", int)).output == 5
     assert len(server.received) == 3
-    is_told = ["response_format" not in one.body for one in server.received]
+    is_told = ["response_format" not in request.body for request in server.received]
     assert is_told == ([False, True, True] if kind == "openai-compatible" else [False] * 3)
-    words = ["Answer with JSON of this schema" in one.raw.decode() for one in server.received]
+    words = ["Answer with JSON of this schema" in request.raw.decode() for request in server.received]
     assert words == is_told
-    assert sum("model_unenforced" in one.getMessage() for one in caplog.records) == (kind == "openai-compatible")
+    assert sum("model_unenforced" in record.getMessage() for record in caplog.records) == (kind == "openai-compatible")
 
 
 @pytest.mark.rule("O6", "O7", "T9")
 async def test_a_chain_costs_one_request_and_nulls_for_what_was_left_out_come_back_absent(server: Server) -> None:
-    tools, seen = counting()
+    tools, doubled = counting()
     server.reply(answer(CHAIN, 10, 40, 41))
     result = await agent(server, tools).run("go", OUTPUT)
-    assert (result.output, seen, len(server.received)) == ({"total": 12}, [3, 6], 1)
+    assert (result.output, doubled, len(server.received)) == ({"total": 12}, [3, 6], 1)
     assert (result.usage.input_tokens, result.usage.output_tokens) == (11, 7)
 
 
@@ -117,18 +117,18 @@ async def test_a_call_starts_before_the_host_has_sent_the_rest_of_the_answer(ser
 
 @pytest.mark.rule("L3")
 async def test_a_cut_connection_is_asked_again_and_a_call_that_has_started_is_not_repeated(server: Server) -> None:
-    tools, seen = counting()
+    tools, doubled = counting()
     text = json.dumps(CHAIN)
     half = text.index("}, {") + 1
     server.reply(Reply(parts=[*chat([text[:half]], finish=None)[:2], CUT]), answer(CHAIN))
     result = await agent(server, tools).run("go", OUTPUT)
-    assert (result.output, seen, len(server.received)) == ({"total": 12}, [3, 6], 2)
+    assert (result.output, doubled, len(server.received)) == ({"total": 12}, [3, 6], 2)
 
 
 @pytest.mark.rule("L3")
 async def test_a_host_that_is_down_is_asked_as_often_as_its_adapter_says_and_no_more(server: Server) -> None:
     naps = Naps()
-    for retries, asked in ((2, 3), (0, 1)):
+    for retries, requests in ((2, 3), (0, 1)):
         server.received.clear()
         server.reply(refusal(500))
         model = models.load("openai:m", base_url=f"{server.url}/v1", api_key="key", retries=naps.policy(retries))
@@ -136,7 +136,7 @@ async def test_a_host_that_is_down_is_asked_as_often_as_its_adapter_says_and_no_
             await Agent(model, config=Config(retries=2)).run("go", OUTPUT)
         assert (caught.value.code, len(server.received), caught.value.result.usage.requests) == (
             "model_server",
-            asked,
+            requests,
             1,
         )
     assert naps.taken == [0.5, 1.0]
@@ -241,11 +241,11 @@ async def test_running_out_of_time_hangs_up(server: Server) -> None:
 
 @pytest.mark.rule("T9")
 async def test_a_recording_of_a_hosted_model_replays_without_it(server: Server, tmp_path: Path) -> None:
-    tools, seen = counting()
+    tools, doubled = counting()
     server.reply(answer(CHAIN))
     model = models.load("openai:gpt-4o", base_url=f"{server.url}/v1", api_key="key", retries=0)
     recording = models.Recording(model, tmp_path / "tape.jsonl")
     first = await Agent(recording, tools=tools).run("go", OUTPUT)
     again = await Agent(f"replay:{tmp_path / 'tape.jsonl'}", tools=tools).run("go", OUTPUT)
     assert (again.output, again.solutions, len(server.received)) == (first.output, first.solutions, 1)
-    assert seen == [3, 6, 3, 6]
+    assert doubled == [3, 6, 3, 6]

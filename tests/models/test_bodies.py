@@ -43,22 +43,22 @@ EVERY: dict[str, Any] = {
 LONG: tuple[ModelMessage, ...] = ({"role": "system", "content": "Be brief. " * 3_000}, GO, ANSWERED, GO)
 
 
-def asked(**more: Any) -> ModelRequest:
+def request_with(**more: Any) -> ModelRequest:
     given: dict[str, Any] = {"messages": REQUEST.messages, "schema": SCHEMA, **more}
     return ModelRequest(**given)
 
 
 REQUESTS: dict[str, ModelRequest] = {
-    "plain": asked(),
-    "turns": asked(messages=(SYSTEM, GO, ANSWERED, SYSTEM, GO)),
-    "media": asked(messages=(SYSTEM, PICTURE)),
-    "loose": asked(mode="loose"),
-    "prompted": asked(mode="prompted"),
-    "every setting": asked(settings=EVERY),
-    "a temperature": asked(settings={"temperature": 0.5, "max_tokens": 99}),
-    "no thinking": asked(settings={"thinking": False}),
-    "cached": asked(messages=LONG, shared=1, stable=3, settings={"cache": "1h"}),
-    "cached, alone": asked(messages=LONG, shared=1, settings={"cache": "5m"}),
+    "plain": request_with(),
+    "turns": request_with(messages=(SYSTEM, GO, ANSWERED, SYSTEM, GO)),
+    "media": request_with(messages=(SYSTEM, PICTURE)),
+    "loose": request_with(mode="loose"),
+    "prompted": request_with(mode="prompted"),
+    "every setting": request_with(settings=EVERY),
+    "a temperature": request_with(settings={"temperature": 0.5, "max_tokens": 99}),
+    "no thinking": request_with(settings={"thinking": False}),
+    "cached": request_with(messages=LONG, shared=1, stable=3, settings={"cache": "1h"}),
+    "cached, alone": request_with(messages=LONG, shared=1, settings={"cache": "5m"}),
 }
 
 
@@ -117,13 +117,13 @@ def judge(wire: str) -> Validator:
 def spelled(body: Any) -> Any:
     """A body with the keys that Google describes: it takes those of its protocol buffers, too (`mime_type`)."""
     if isinstance(body, list):
-        return [spelled(one) for one in body]  # pyright: ignore[reportUnknownVariableType]
+        return [spelled(part) for part in body]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(body, dict):
         return body
     whole: Json = body  # pyright: ignore[reportUnknownVariableType]
     return {
-        re.sub(r"_([a-z])", lambda found: found[1].upper(), key): one if key == "responseJsonSchema" else spelled(one)
-        for key, one in whole.items()
+        re.sub(r"_([a-z])", lambda m: m[1].upper(), key): value if key == "responseJsonSchema" else spelled(value)
+        for key, value in whole.items()
     }
 
 
@@ -134,7 +134,7 @@ async def test_a_body_is_one_that_its_provider_describes(server: Server, name: s
     server.reply(WIRES[name].answer("{}"))
     request = REQUESTS[kind]
     if name == "anthropic":  # its newer models take none, and the library warns
-        kept = {key: one for key, one in request.settings.items() if key not in {"temperature", "top_p"}}
+        kept = {key: value for key, value in request.settings.items() if key not in {"temperature", "top_p"}}
         request = replace(request, settings=kept)
     await collect(WIRES[name].hosted(server), request)
     body = spelled(server.last.body) if name == "google" else server.last.body

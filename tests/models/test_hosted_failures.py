@@ -43,16 +43,16 @@ async def test_a_status_has_its_code(server: Server, wire: Wire, status: int, co
     assert not error.schema_refused
 
 
-@pytest.mark.parametrize("said", [(), ('{"a":',)], ids=["before", "within"])
+@pytest.mark.parametrize("pieces", [(), ('{"a":',)], ids=["before", "within"])
 @pytest.mark.parametrize("name", ["openai", "openai-compatible", "openai-responses", "anthropic"])
-async def test_an_error_inside_the_stream_has_its_code(server: Server, name: str, said: tuple[str, ...]) -> None:
+async def test_an_error_inside_the_stream_has_its_code(server: Server, name: str, pieces: tuple[str, ...]) -> None:
     wire = WIRES[name]
     error_event = {"type": "error", "error": {"type": "overloaded_error", "message": "too busy", "code": "503"}}
-    parts = wire.stream([*said, CUT], None)
-    start = parts[: parts.index(CUT)] if said else []
+    parts = wire.stream([*pieces, CUT], None)
+    start = parts[: parts.index(CUT)] if pieces else []
     server.reply(Reply(parts=[*start, event(error_event, "error")]))
     texts, error = await failure(wire.hosted(server))
-    assert (texts, error.code, error.retryable) == (list(said), "model_server", True)
+    assert (texts, error.code, error.retryable) == (list(pieces), "model_server", True)
     assert "too busy" in str(error)
 
 
@@ -82,18 +82,18 @@ async def test_a_schema_beyond_anthropics_limits_is_refused_without_a_request(se
 @pytest.mark.parametrize("how", ["refused", "a page", "inside the stream", "redirected"])
 async def test_a_key_that_a_host_echoes_is_not_told(server: Server, wire: Wire, how: str) -> None:
     key = "sk-0123456789abcdef"
-    own = wire.hosted(server, key=key)
-    said = f"the key {key} is not known"
+    model = wire.hosted(server, key=key)
+    message = f"the key {key} is not known"
     match how:
         case "refused":
-            server.reply(refusal(401, said))
+            server.reply(refusal(401, message))
         case "a page":
-            server.reply(Reply(content_type="text/html", parts=[said]))
+            server.reply(Reply(content_type="text/html", parts=[message]))
         case "inside the stream":
-            server.reply(Reply(parts=[f"data: {json.dumps({'type': 'error', 'error': {'message': said}})}\n\n"]))
+            server.reply(Reply(parts=[f"data: {json.dumps({'type': 'error', 'error': {'message': message}})}\n\n"]))
         case _:
             server.reply(Reply(status=307, headers={"location": f"https://x.test/?key={key}"}, parts=[]))
-    _, error = await failure(own)
+    _, error = await failure(model)
     assert key not in error.message
     assert key not in str(error)
     assert key not in json.dumps(error.to_dict())
@@ -184,9 +184,9 @@ async def test_silence_before_an_answer_times_out_as_the_settings_say(server: Se
 
 
 async def test_a_host_that_is_not_there_is_a_connection_error() -> None:
-    async with Server().running() as gone:
+    async with Server().running() as closed_server:
         wire = WIRES["openai-compatible"]
-        model = wire.hosted(gone)
+        model = wire.hosted(closed_server)
     _, error = await failure(model)
     assert (error.code, error.retryable, error.status) == ("model_connection", True, None)
 
@@ -251,7 +251,7 @@ async def test_an_event_without_an_end_is_not_waited_for(server: Server, wire: W
 
 async def test_a_refusal_without_an_end_is_cut(server: Server) -> None:
     wire = WIRES["openai"]
-    said = event({"choices": [{"delta": {"refusal": "no " * 10_000}}]})
-    server.reply(Reply(parts=[said] * 20))
+    chunk = event({"choices": [{"delta": {"refusal": "no " * 10_000}}]})
+    server.reply(Reply(parts=[chunk] * 20))
     _, error = await failure(wire.hosted(server))
     assert (error.code, len(str(error)) < 1_000) == ("model_refused", True)

@@ -23,10 +23,10 @@ async def test_leaving_the_stream_early_reaches_the_socket(server: Server, wire:
 
 
 @every_wire
-@pytest.mark.parametrize("said", [True, False], ids=["within an answer", "before it"])
-async def test_cancelling_reaches_the_socket(server: Server, wire: Wire, said: bool) -> None:
+@pytest.mark.parametrize("is_answering", [True, False], ids=["within an answer", "before it"])
+async def test_cancelling_reaches_the_socket(server: Server, wire: Wire, is_answering: bool) -> None:
     waiting = asyncio.Event()
-    reply = wire.answer('{"a":', asyncio.Event()) if said else Reply(parts=[asyncio.Event()])
+    reply = wire.answer('{"a":', asyncio.Event()) if is_answering else Reply(parts=[asyncio.Event()])
     server.reply(reply)
 
     async def read() -> None:
@@ -34,7 +34,7 @@ async def test_cancelling_reaches_the_socket(server: Server, wire: Wire, said: b
             waiting.set()
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for((waiting if said else reply.arrived).wait(), BOUND)
+    await asyncio.wait_for((waiting if is_answering else reply.arrived).wait(), BOUND)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, BOUND)

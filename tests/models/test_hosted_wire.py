@@ -30,13 +30,13 @@ async def test_text_arrives_in_its_deltas_and_then_the_usage(server: Server, wir
 async def test_a_delta_is_seen_before_the_server_sends_the_next(server: Server, wire: Wire) -> None:
     gate = asyncio.Event()
     server.reply(wire.answer('{"first"', gate, ": 1}"))
-    seen: list[str | Reasoning | Usage] = []
+    items: list[str | Reasoning | Usage] = []
     async with asyncio.timeout(BOUND):
         async for item in wire.hosted(server).stream(REQUEST):
-            seen.append(item)
-            if seen == ['{"first"']:
+            items.append(item)
+            if items == ['{"first"']:
                 gate.set()
-    assert seen[:2] == ['{"first"', ": 1}"]
+    assert items[:2] == ['{"first"', ": 1}"]
 
 
 @every_wire
@@ -116,8 +116,8 @@ async def test_a_setting_that_a_provider_is_not_sent_is_logged_once(
     request = ModelRequest(messages=REQUEST.messages, schema=SCHEMA, settings={"seed": 7, "max_tokens": 99})
     for _ in range(2):
         await collect(model, request)
-    told = [one.getMessage() for one in caplog.records if one.name == "actum.models"]
-    assert told == ["anthropic:claude-haiku-5-5 isn't sent the setting 'seed'"]
+    messages = [record.getMessage() for record in caplog.records if record.name == "actum.models"]
+    assert messages == ["anthropic:claude-haiku-5-5 isn't sent the setting 'seed'"]
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "google"])
@@ -156,9 +156,9 @@ async def test_a_loose_schema_is_a_tool_for_anthropic(server: Server) -> None:
     assert not tool.get("strict")
 
 
-@pytest.mark.parametrize(("name", "told"), [("openai", True), ("openai-compatible", False)])
+@pytest.mark.parametrize(("name", "is_told"), [("openai", True), ("openai-compatible", False)])
 async def test_who_pays_is_told_to_openai_alone(
-    server: Server, name: str, told: bool, monkeypatch: pytest.MonkeyPatch
+    server: Server, name: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
@@ -166,7 +166,7 @@ async def test_who_pays_is_told_to_openai_alone(
     await collect(WIRES[name].hosted(server))
     headers = {key.lower(): value for key, value in server.last.headers.items()}
     assert (headers.get("openai-organization"), headers.get("openai-project")) == (
-        ("org-1", "project-1") if told else (None, None)
+        ("org-1", "project-1") if is_told else (None, None)
     )
     assert headers["authorization"] == "Bearer key"
 
@@ -214,10 +214,10 @@ async def test_settings_have_their_names_on_the_wire(server: Server, name: str) 
 
 async def test_a_host_that_takes_one_system_message_gets_its_opening_ones_as_one(server: Server) -> None:
     server.reply(WIRES["openai-compatible"].answer("{}"))
-    told = [("system", "a"), ("system", "b"), ("user", "c"), ("system", "d")]
-    messages: Any = tuple({"role": role, "content": text} for role, text in told)
+    turns = [("system", "a"), ("system", "b"), ("user", "c"), ("system", "d")]
+    messages: Any = tuple({"role": role, "content": text} for role, text in turns)
     await collect(WIRES["openai-compatible"].hosted(server), ModelRequest(messages=messages, schema=SCHEMA))
-    sent = [(one["role"], one["content"]) for one in server.last.body["messages"]]
+    sent = [(message["role"], message["content"]) for message in server.last.body["messages"]]
     assert sent == [("system", "a\n\nb"), ("user", "c"), ("system", "d")]
 
 

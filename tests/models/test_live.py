@@ -23,6 +23,6 @@ def test_without_a_key_it_is_said_what_each_wire_needs() -> None:
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     for prefix in ("openai", "openai-responses", "anthropic", "google", "bedrock"):
-        (line,) = [one for one in lines if one.startswith(f"{prefix}:")]
+        (line,) = [line for line in lines if line.startswith(f"{prefix}:")]
         assert "not tried, it needs" in line
         assert any(key in line for key in HOSTS[prefix].keys)

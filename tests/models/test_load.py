@@ -225,7 +225,7 @@ async def test_a_limit_in_dollars_needs_a_price_before_the_first_request(server:
 
 @pytest.mark.rule("W8", "W9")
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"temprature": 3}, "no setting 'temprature'; did you mean 'temperature'"),
         ({"service_tier": "flex"}, "did you mean 'tier'"),
@@ -235,17 +235,17 @@ async def test_a_limit_in_dollars_needs_a_price_before_the_first_request(server:
         ({"thinking": "much"}, "thinking must be one of"),
     ],
 )
-def test_a_setting_that_does_not_exist_or_cannot_be_so_is_an_error(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(SchemaError, match=re.escape(said)):
+def test_a_setting_that_does_not_exist_or_cannot_be_so_is_an_error(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=re.escape(message)):
         Config(settings=settings)
 
 
 @pytest.mark.rule("W8")
 def test_settings_are_what_is_said() -> None:
-    own = Settings(thinking="high", cache=False, temperature=0)
-    assert (dict(own), Config(settings=dict(own)).settings) == (
+    settings = Settings(thinking="high", cache=False, temperature=0)
+    assert (dict(settings), Config(settings=dict(settings)).settings) == (
         {"thinking": "high", "cache": False, "temperature": 0},
-        own,
+        settings,
     )
     with pytest.raises(TypeError, match="did you mean 'temperature'"):
         Settings(temprature=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

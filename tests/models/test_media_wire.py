@@ -38,10 +38,10 @@ def chat_parts(body: Json) -> list[Any]:
     from openai.types.chat import ChatCompletionUserMessageParam
 
     parts: list[Any] = []
-    for one in body["messages"]:
-        if one["role"] == "user":
-            TypeAdapter(ChatCompletionUserMessageParam).validate_python(one, strict=True)
-            parts += [part for part in one["content"] if not isinstance(part, str)]
+    for message in body["messages"]:
+        if message["role"] == "user":
+            TypeAdapter(ChatCompletionUserMessageParam).validate_python(message, strict=True)
+            parts += [part for part in message["content"] if not isinstance(part, str)]
     return parts
 
 
@@ -49,19 +49,19 @@ def responses_parts(body: Json) -> list[Any]:
     from openai.types.responses.response_input_param import Message
 
     parts: list[Any] = []
-    for one in body["input"]:
-        if one["role"] == "user" and not isinstance(one["content"], str):
-            TypeAdapter(Message).validate_python(one)
-            parts += one["content"]
+    for message in body["input"]:
+        if message["role"] == "user" and not isinstance(message["content"], str):
+            TypeAdapter(Message).validate_python(message)
+            parts += message["content"]
     return parts
 
 
 def anthropic_parts(body: Json) -> list[Any]:
     from anthropic.types import MessageParam
 
-    for one in body["messages"]:
-        TypeAdapter(MessageParam).validate_python(one)
-    return [part for one in body["messages"] for part in one["content"]]
+    for message in body["messages"]:
+        TypeAdapter(MessageParam).validate_python(message)
+    return [part for message in body["messages"] for part in message["content"]]
 
 
 def google_parts(body: Json) -> list[Any]:
@@ -69,8 +69,8 @@ def google_parts(body: Json) -> list[Any]:
 
     return [
         part.model_dump(exclude_none=True)
-        for one in body["contents"]
-        for part in Content.model_validate(one).parts or []
+        for content in body["contents"]
+        for part in Content.model_validate(content).parts or []
     ]
 
 

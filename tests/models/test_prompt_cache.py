@@ -28,7 +28,7 @@ CALLED = '{"calls": [{"_tool": "look"}], "output": null}'
 
 def marked(body: Json) -> list[str]:
     """The texts up to which the provider is asked to cache."""
-    blocks = [*body.get("system", []), *(part for one in body["messages"] for part in one["content"])]
+    blocks = [*body.get("system", []), *(part for message in body["messages"] for part in message["content"])]
     return [block["text"] for block in blocks if isinstance(block, dict) and "cache_control" in block]
 
 
@@ -74,8 +74,8 @@ async def test_a_beginning_that_is_too_short_to_be_kept_is_not_marked(
     server: Server, name: str, words: int, asks: bool
 ) -> None:
     server.reply(WIRES[name].answer(DONE))
-    said = {"type": "system", "message": "Be brief. " * words}
-    await Agent(WIRES[name].hosted(server), tools=looking()).run([said, {"type": "user", "message": "Look."}])
+    system = {"type": "system", "message": "Be brief. " * words}
+    await Agent(WIRES[name].hosted(server), tools=looking()).run([system, {"type": "user", "message": "Look."}])
     assert ("cache" in server.last.raw.decode()) is asks
 
 

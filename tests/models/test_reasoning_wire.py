@@ -18,7 +18,7 @@ def thoughts(items: list[str | Reasoning | Usage]) -> str:
     return "".join(item.text for item in items if isinstance(item, Reasoning))
 
 
-def said(items: list[str | Reasoning | Usage]) -> str:
+def text_of(items: list[str | Reasoning | Usage]) -> str:
     return "".join(item for item in items if isinstance(item, str))
 
 
@@ -27,7 +27,7 @@ async def test_thoughts_come_before_the_answer_and_are_no_part_of_it(server: Ser
     server.reply(wire.answer('{"a": ', "1}", thoughts=THOUGHTS))
     items = await collect(wire.hosted(server))
     assert thoughts(items) == "".join(THOUGHTS)
-    assert said(items) == '{"a": 1}'
+    assert text_of(items) == '{"a": 1}'
     assert isinstance(items[0], Reasoning)
     assert isinstance(items[-1], Usage)
     assert items[-1].output_tokens == 7
@@ -43,7 +43,7 @@ async def test_an_answer_without_thoughts_has_none(server: Server, wire: Wire) -
 async def test_both_names_of_compatible_hosts_are_read(server: Server, key: str) -> None:
     server.reply(Reply(parts=chat(["{}"], thoughts=THOUGHTS, key=key)))
     items = await collect(WIRES["openai-compatible"].hosted(server))
-    assert (thoughts(items), said(items)) == ("".join(THOUGHTS), "{}")
+    assert (thoughts(items), text_of(items)) == ("".join(THOUGHTS), "{}")
 
 
 @pytest.mark.parametrize("wrong", ['{"text": "x"}', "null", "5", "[]", '""'])
@@ -51,7 +51,7 @@ async def test_what_is_no_text_is_no_thought(server: Server, wrong: str) -> None
     odd = f'data: {{"choices": [{{"delta": {{"reasoning": {wrong}, "content": "{{"}}}}]}}\n\n'.encode()
     server.reply(Reply(parts=chat([odd, "}"])))
     items = await collect(WIRES["openai-compatible"].hosted(server))
-    assert (thoughts(items), said(items)) == ("", "{}")
+    assert (thoughts(items), text_of(items)) == ("", "{}")
 
 
 @every_wire
@@ -62,7 +62,7 @@ async def test_what_fails_while_the_model_thinks_is_sent_again(server: Server, w
     cut_at = next(at for at, part in enumerate(thinking) if isinstance(part, str) and "Hm." in part) + 1
     server.reply(Reply(parts=[*thinking[:cut_at], CUT]), wire.answer("{}", thoughts=["Well."]))
     items = await collect(wire.hosted(server, retrying=naps.policy()))
-    assert (said(items), len(naps.taken), len(server.received)) == ("{}", 1, 2)
+    assert (text_of(items), len(naps.taken), len(server.received)) == ("{}", 1, 2)
     assert thoughts(items).endswith("Well.")
 
 
@@ -79,9 +79,9 @@ async def test_no_later_request_holds_them(server: Server, wire: Wire) -> None:
     server.reply(wire.answer(first, thoughts=["A secret plan."]), wire.answer(then, thoughts=["Done."]))
     model = wire.hosted(server)
     async with Agent(model, tools=tools).stream("go", int) as stream:
-        found = [event.text async for event in stream if isinstance(event, events.ReasoningDelta)]
+        texts = [event.text async for event in stream if isinstance(event, events.ReasoningDelta)]
     await model.aclose()
-    assert "".join(found) == "A secret plan.Done."
+    assert "".join(texts) == "A secret plan.Done."
     assert stream.result.output == 7
     assert len(server.received) == 2
     assert "secret plan" not in server.received[1].raw.decode()

@@ -19,13 +19,13 @@ def request(text: str = "Go.", schema: Any = None, **more: Any) -> ModelRequest:
     return ModelRequest(messages=messages, schema=schema or {"type": "object"}, **more)  # type: ignore[arg-type]
 
 
-async def ask(model: Model, asked: ModelRequest | None = None) -> list[str | Reasoning | Usage]:
-    return [item async for item in model.stream(asked or request())]
+async def ask(model: Model, model_request: ModelRequest | None = None) -> list[str | Reasoning | Usage]:
+    return [item async for item in model.stream(model_request or request())]
 
 
-async def refused(model: Model, asked: ModelRequest | None = None) -> ModelError:
+async def refused(model: Model, model_request: ModelRequest | None = None) -> ModelError:
     with pytest.raises(ModelError) as caught:
-        await ask(model, asked)
+        await ask(model, model_request)
     return caught.value
 
 

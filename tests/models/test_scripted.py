@@ -36,18 +36,18 @@ async def test_an_exception_is_raised_as_it_is() -> None:
 
 
 async def test_callables_see_the_request_and_give_any_answer() -> None:
-    async def later(asked: ModelRequest) -> dict[str, Any]:
+    async def later(request: ModelRequest) -> dict[str, Any]:
         await asyncio.sleep(0)
-        return {"echo": asked.messages[0]["content"]}
+        return {"echo": request.messages[0]["content"]}
 
-    async def deltas(asked: ModelRequest) -> AsyncGenerator[str]:
+    async def deltas(request: ModelRequest) -> AsyncGenerator[str]:
         yield "a"
-        yield asked.messages[0]["content"]
+        yield request.messages[0]["content"]
 
     def failing(_: ModelRequest) -> Exception:
         return ModelError("no")
 
-    model = Scripted([lambda asked: asked.messages[0]["content"], later, deltas, failing])
+    model = Scripted([lambda request: request.messages[0]["content"], later, deltas, failing])
     assert await ask(model, "one") == ["one", Usage(requests=1)]
     assert await ask(model, "two") == ['{"echo":"two"}', Usage(requests=1)]
     assert await ask(model, "three") == ["a", "three", Usage(requests=1)]
@@ -97,13 +97,13 @@ async def test_a_test_holds_every_delta() -> None:
 
 
 async def test_an_iterator_may_give_its_own_usage() -> None:
-    own = Usage(requests=1, output_tokens=9)
+    usage = Usage(requests=1, output_tokens=9)
 
     async def deltas(_: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         yield "{}"
-        yield own
+        yield usage
 
-    assert await ask(Scripted([deltas])) == ["{}", own]
+    assert await ask(Scripted([deltas])) == ["{}", usage]
 
 
 async def test_the_end_of_the_script_is_an_error_that_counts() -> None:

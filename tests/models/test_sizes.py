@@ -148,17 +148,17 @@ async def test_a_host_that_shows_no_schema_is_told_of_it_in_few_words(server: Se
 async def test_a_schema_is_told_once(server: Server) -> None:
     """By the host, by signatures beside a schema that nobody is shown, or in words where none is sent."""
     server.reply(WIRES["openai"].answer("no answer"))
-    for which, dialect, told in (
+    for which, dialect, description in (
         ("openai", "OPENAI", None),
         ("openai-compatible", "GRAMMAR", "track(order_id) -> text: Where a parcel is."),
         ("openai-compatible", "PROMPTED_ONLY", '"_tool":{"const":"track"}'),
     ):
         await sent(server, hosted(server, which, dialect))
         body = server.received[0].body
-        words = "\n".join(one["content"] for one in body["messages"])
+        words = "\n".join(message["content"] for message in body["messages"])
         assert ("response_format" in body) is (dialect != "PROMPTED_ONLY")
-        assert ("Where a parcel is" in words) is (told is not None)
-        assert told is None or told in words
+        assert ("Where a parcel is" in words) is (description is not None)
+        assert description is None or description in words
         assert words.count("Where a parcel is") <= 1
 
 
@@ -175,11 +175,11 @@ async def test_the_reader_takes_at_most_300_bytes(server: Server) -> None:
 async def test_how_many_tokens_a_request_has_is_estimated_within_a_tenth(provider: str) -> None:
     model = Scripted([{"calls": [], "output": None}], dialect=inspection.PROVIDERS[provider], repeat_last=True)
     agent = Agent(model, tools=desk())
-    told = {part: row[provider] for part, row in inspection.sizes(agent, CONTEXT, Answer).items()}
+    estimates = {part: row[provider] for part, row in inspection.sizes(agent, CONTEXT, Answer).items()}
     await agent.request(CONTEXT, Answer)
-    words = tokens("".join(str(one["content"]) for one in model.requests[0].messages))
-    shown = 0 if provider == "grammar" else tokens(encode(model.requests[0].schema))
-    assert told["in all"] == pytest.approx(words + shown, rel=0.1)
+    words = tokens("".join(str(message["content"]) for message in model.requests[0].messages))
+    schema_tokens = 0 if provider == "grammar" else tokens(encode(model.requests[0].schema))
+    assert estimates["in all"] == pytest.approx(words + schema_tokens, rel=0.1)
     flat = inspection.sizes(Agent(model, tools=desk(), config=Config(flow=False)), CONTEXT, Answer)
-    assert told["flow=False saves"] == told["in all"] - flat["in all"][provider]
+    assert estimates["flow=False saves"] == estimates["in all"] - flat["in all"][provider]
     assert "flow=False saves" not in flat

@@ -41,15 +41,15 @@ def looking() -> Tools:
 
 def compared(path: Path) -> list[int]:
     """The lines of a file on which the name of a wire is compared."""
-    found: list[int] = []
+    lines: list[int] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Compare):
             continue
         sides = [node.left, *node.comparators]
         of_wire = any(isinstance(side, ast.Attribute) and side.attr == "wire" for side in sides)
         named = any(isinstance(part, ast.Constant) and part.value in NAMES for side in sides for part in ast.walk(side))
-        found += [node.lineno] if of_wire and (named or "endpoint" in ast.unparse(node)) else []
-    return found
+        lines += [node.lineno] if of_wire and (named or "endpoint" in ast.unparse(node)) else []
+    return lines
 
 
 @pytest.mark.rule("W1", "W2")
@@ -91,11 +91,13 @@ def begins_with(body: Json) -> list[Any]:
 
 def _unmarked(words: Any) -> Any:
     if isinstance(words, list):
-        return [_unmarked(one) for one in words]  # pyright: ignore[reportUnknownVariableType]
+        return [_unmarked(part) for part in words]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(words, dict):
         return words
-    own: Json = words  # pyright: ignore[reportUnknownVariableType]
-    return {key: _unmarked(one) for key, one in own.items() if not key.startswith(("cache_control", "prompt_cache"))}
+    block: Json = words  # pyright: ignore[reportUnknownVariableType]
+    return {
+        key: _unmarked(value) for key, value in block.items() if not key.startswith(("cache_control", "prompt_cache"))
+    }
 
 
 @pytest.mark.rule("W12")
@@ -107,8 +109,8 @@ async def test_no_setting_changes_what_requests_begin_with(server: Server, name:
     wire = WIRES[name]
     server.reply(wire.answer(DONE))
     bodies: list[Any] = []
-    for said in ({}, {setting: SETTINGS[setting]}):
-        config = Config(settings=Settings(**said))
+    for settings in ({}, {setting: SETTINGS[setting]}):
+        config = Config(settings=Settings(**settings))
         await Agent(wire.hosted(server), tools=looking(), config=config).run([{"type": "system", "message": LONG}], int)
         bodies.append(begins_with(server.last.body))
     assert bodies[0][0]
@@ -204,7 +206,7 @@ async def test_a_run_goes_on_without_what_its_provider_is_not_sent_and_says_so(
     model = WIRES[name].hosted(server)
     settings = Settings(seed=7, stop=["END"], max_tokens=9)
     result = await Agent(models.Fallback([model]), tools=Tools(), config=Config(settings=settings)).run("Hello", int)
-    assert result.notes == [f"{model.name} isn't sent the setting {one!r}" for one in ignored]
+    assert result.notes == [f"{model.name} isn't sent the setting {setting!r}" for setting in ignored]
 
 
 @pytest.mark.rule("W28", "W29")
@@ -225,10 +227,12 @@ async def test_an_earlier_output_is_shown_in_the_form_in_which_the_next_is_to_be
     model = wire.hosted(server)
     model._dialect = dialect  # pyright: ignore[reportPrivateUsage]
     await Agent(model, tools=Tools()).run(context, int)
-    said = [one["content"] for one in server.last.body["messages"] if one["role"] == "assistant"]
-    assert [json.loads(one) for one in said] == [form]
+    answers = [message["content"] for message in server.last.body["messages"] if message["role"] == "assistant"]
+    assert [json.loads(text) for text in answers] == [form]
     assert ("calls" in server.last.raw.decode()) is ("calls" in form)
-    assert all("request" not in one["content"] for one in server.last.body["messages"]), "nothing is said of a budget"
+    assert all("request" not in message["content"] for message in server.last.body["messages"]), (
+        "nothing is said of a budget"
+    )
 
 
 @pytest.mark.rule("W30")
@@ -247,14 +251,14 @@ async def test_where_a_grammar_is_made_of_the_schema_a_reference_demands_its_sig
     }
     await Agent(model, tools=looking()).run("Hello", output)
     judged = validator_for(wire.schema(server.last.body))
-    told: list[tuple[Any, bool]] = [
+    outputs: list[tuple[Any, bool]] = [
         ("†calls.0", True),
         ("{{**_callings", False),
         ("{†calls.0.n}", True),
         ("text", False),
     ]
-    for value, taken in told:
-        assert judged.is_valid({"calls": [], "output": {"n": value}}) is taken, value
+    for value, accepted in outputs:
+        assert judged.is_valid({"calls": [], "output": {"n": value}}) is accepted, value
 
 
 @pytest.mark.rule("W30")

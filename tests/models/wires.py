@@ -22,7 +22,7 @@ def event(data: Any, name: str | None = None) -> str:
 
 
 def chat(
-    said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = (), key: str = "reasoning_content"
+    pieces: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = (), key: str = "reasoning_content"
 ) -> list[Part]:
     def chunk(choices: list[Any], **more: Any) -> str:
         base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o", "choices": choices}
@@ -40,17 +40,17 @@ def chat(
     return [
         chunk(choice({"role": "assistant", "content": ""})),
         *(chunk(choice({key: thought})) for thought in thoughts),
-        *(chunk(choice({"content": part})) if isinstance(part, str) else part for part in said),
+        *(chunk(choice({"content": part})) if isinstance(part, str) else part for part in pieces),
         *([chunk(choice({}, finish))] if finish else []),
         chunk([], usage=usage),
         "data: [DONE]\n\n",
     ]
 
 
-def responses(said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
+def responses(pieces: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
     status = "incomplete" if finish in {"length", "content_filter"} else "completed"
     reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(finish or "")
-    whole = "".join(part for part in said if isinstance(part, str))
+    whole = "".join(part for part in pieces if isinstance(part, str))
     item: dict[str, Any] = {
         "id": "m1",
         "type": "message",
@@ -93,7 +93,7 @@ def responses(said: Sequence[Part], finish: str | None = "stop", thoughts: Seque
         named("response.content_part.added", **place, part=part),
         *(
             named("response.output_text.delta", **place, delta=delta, logprobs=[]) if isinstance(delta, str) else delta
-            for delta in said
+            for delta in pieces
         ),
         named("response.output_text.done", **place, text=whole, logprobs=[]),
         named("response.output_item.done", output_index=at, item=item),
@@ -116,7 +116,7 @@ def _summary(thoughts: Sequence[str], named: Callable[..., str]) -> list[Part]:
     ]
 
 
-def anthropic(said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
+def anthropic(pieces: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
     reason = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}.get(finish or "")
     message: dict[str, Any] = {
         "id": "a1",
@@ -142,7 +142,7 @@ def anthropic(said: Sequence[Part], finish: str | None = "stop", thoughts: Seque
             named("content_block_delta", index=at, delta={"type": "text_delta", "text": part})
             if isinstance(part, str)
             else part
-            for part in said
+            for part in pieces
         ),
         named("content_block_stop", index=at),
         *(ending if reason else []),
@@ -154,13 +154,16 @@ def _thinking(thoughts: Sequence[str], named: Callable[..., str]) -> list[Part]:
     block = {"type": "thinking", "thinking": "", "signature": ""}
     return [
         named("content_block_start", index=0, content_block=block),
-        *(named("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": one}) for one in thoughts),
+        *(
+            named("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": thought})
+            for thought in thoughts
+        ),
         named("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "c2lnbmVk"}),
         named("content_block_stop", index=0),
     ]
 
 
-def anthropic_call(*said: str) -> list[Part]:
+def anthropic_call(*pieces: str) -> list[Part]:
     """An answer as the parameters of the one tool, where a schema is not enforced."""
 
     def named(kind: str, **data: Any) -> str:
@@ -175,7 +178,7 @@ def anthropic_call(*said: str) -> list[Part]:
         ),
         *(
             named("content_block_delta", index=0, delta={"type": "input_json_delta", "partial_json": part})
-            for part in said
+            for part in pieces
         ),
         named("content_block_stop", index=0),
         named("message_delta", delta={"stop_reason": "tool_use"}, usage={"output_tokens": 7}),
@@ -183,7 +186,7 @@ def anthropic_call(*said: str) -> list[Part]:
     ]
 
 
-def google(said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
+def google(pieces: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
     reason = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}.get(finish or "")
 
     def chunk(text: str, **more: Any) -> str:
@@ -202,14 +205,14 @@ def google(said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence
         "modelVersion": "gemini-2.5-flash",
     }
     thinking = (chunk(thought, thought=True) for thought in thoughts)
-    return [*thinking, *(chunk(part) if isinstance(part, str) else part for part in said), event(end)]
+    return [*thinking, *(chunk(part) if isinstance(part, str) else part for part in pieces), event(end)]
 
 
 class Written(Protocol):
     """What writes a provider's stream: what was said, why it ended, and what was thought before."""
 
     def __call__(
-        self, said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()
+        self, pieces: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()
     ) -> list[Part]: ...
 
 
@@ -235,8 +238,8 @@ class Wire:
             self.model, wire=wire_of(host), endpoint=endpoint, timeout=timeout, retrying=retrying or Retrying(retries=0)
         )
 
-    def answer(self, *said: Part, finish: str | None = "stop", thoughts: Sequence[str] = (), **more: Any) -> Reply:
-        return Reply(parts=self.stream(said, finish, thoughts), **more)
+    def answer(self, *pieces: Part, finish: str | None = "stop", thoughts: Sequence[str] = (), **more: Any) -> Reply:
+        return Reply(parts=self.stream(pieces, finish, thoughts), **more)
 
     def schema(self, body: Any) -> Any:
         for step in self.path.split("."):

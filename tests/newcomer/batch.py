@@ -53,7 +53,7 @@ async def main(base: str) -> None:
             result = await kept.resume(RUN, agent, show=show)
         else:
             result = await kept.start(RUN, idea(documents), agent, show=show)
-    failed = sum(isinstance(one, events.CallFailed) for one in ended)
+    failed = sum(isinstance(event, events.CallFailed) for event in ended)
     print(f"{len(result.output)} documents, {len(ended) - failed} tonight, {failed} failed; {result.usage}")
 
 

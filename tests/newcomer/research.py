@@ -14,8 +14,8 @@ from actum.serving import Served
 
 REMOTE = f"127.0.0.1:{sys.argv[1]}"
 TEXT = {"type": "string"}
-seen, provider, tools = InMemorySpanExporter(), TracerProvider(), Tools()
-provider.add_span_processor(SimpleSpanProcessor(seen))
+exporter, provider, tools = InMemorySpanExporter(), TracerProvider(), Tools()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
 
 
 @tools.tool(effects="none")
@@ -79,7 +79,7 @@ async def main() -> None:
             print(tool.name, tool.description, tool.input_schema)
         result = await host.call_tool("research", {"question": "why tides?"})
         print(result.is_error, result.structured_content)
-    spans = {span.context.span_id: span for span in seen.get_finished_spans() if span.context}
+    spans = {span.context.span_id: span for span in exporter.get_finished_spans() if span.context}
 
     def depth(span: Any) -> int:
         return 1 + depth(spans[span.parent.span_id]) if span.parent and span.parent.span_id in spans else 0

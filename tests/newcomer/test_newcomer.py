@@ -41,37 +41,37 @@ async def begun(program: str, *given: str, folder: Path) -> asyncio.subprocess.P
     return await asyncio.create_subprocess_exec(sys.executable, program, *given, cwd=folder, **pipes)
 
 
-async def told(process: asyncio.subprocess.Process) -> str:
+async def printed_by(process: asyncio.subprocess.Process) -> str:
     async with asyncio.timeout(PATIENCE):
-        said, _ = await process.communicate()
-    assert process.returncode == 0, said.decode()
-    return said.decode()
+        output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    return output.decode()
 
 
 async def test_the_port_does_what_the_program_did(tmp_path: Path) -> None:
-    before = await told(await begun(str(HERE / "before_port.py"), folder=tmp_path))
-    ported = await told(await begun(str(HERE / "port.py"), folder=tmp_path))
+    before = await printed_by(await begun(str(HERE / "before_port.py"), folder=tmp_path))
+    ported = await printed_by(await begun(str(HERE / "port.py"), folder=tmp_path))
     assert ported.splitlines()[-1] == before.splitlines()[-1] == "route='LIS-PAR' price=80.0 note='' []"
-    booked = [re.split(r" \w*Usage\(", one)[0] for one in (ported, before)]
+    booked = [re.split(r" \w*Usage\(", text)[0] for text in (ported, before)]
     assert booked == ["route='LIS-BER' price=120.0 note=''"] * 2
 
 
 async def test_the_desk_passes_the_tests_that_it_came_with(tmp_path: Path) -> None:
     folder = shutil.copytree(HERE / "desk", tmp_path / "desk", ignore=shutil.ignore_patterns("__pycache__"))
     pytest_of = ("pytest", "-q", "-o", "anyio_mode=auto", "-p", "no:cacheprovider", "suite.py")
-    assert "9 passed" in await told(await begun("-m", *pytest_of, folder=folder))
+    assert "9 passed" in await printed_by(await begun("-m", *pytest_of, folder=folder))
 
 
 @asynccontextmanager
-async def provider(asked: list[int], holds_from: int) -> AsyncGenerator[str]:
+async def provider(requested: list[int], holds_from: int) -> AsyncGenerator[str]:
     """A provider on loopback that knows the invoices; once so many were asked for, it answers no more."""
 
     async def answer(request: Request) -> StreamingResponse:
-        found = re.search(r"Invoice (\d+)", (await request.body()).decode())
-        assert found
-        number = int(found[1])
-        asked.append(number)
-        held = len(asked) > holds_from
+        match = re.search(r"Invoice (\d+)", (await request.body()).decode())
+        assert match
+        number = int(match[1])
+        requested.append(number)
+        held = len(requested) > holds_from
         output = {"kind": "invoice", "number": number, "total": number * 1.5}
 
         async def pieces() -> AsyncIterator[str]:
@@ -105,8 +105,8 @@ async def test_a_batch_that_was_killed_goes_on_and_asks_for_nothing_twice_that_w
         killed.kill()
         await killed.communicate()
     async with provider(second, 1_000) as url:
-        said = await told(await begun(program, url, folder=tmp_path))
-    tonight = re.search(r"\n300 documents, (\d+) tonight, 0 failed; Usage\(requests=\d+,", said)
+        printed = await printed_by(await begun(program, url, folder=tmp_path))
+    tonight = re.search(r"\n300 documents, (\d+) tonight, 0 failed; Usage\(requests=\d+,", printed)
     assert tonight
     # What was answered before the kill, and hadn't ended, ends tonight without a request.
     assert len(second) <= int(tonight[1]) <= len(second) + 8
@@ -131,13 +131,13 @@ async def test_a_team_with_a_remote_member_is_an_mcp_tool_with_traces(tmp_path: 
                 else:
                     writer.close()
                     break
-        said = await told(await begun(str(HERE / "research.py"), port, folder=tmp_path))
+        printed = await printed_by(await begun(str(HERE / "research.py"), port, folder=tmp_path))
     finally:
         remote.terminate()
         await remote.communicate()
-    assert "research Research a question." in said
+    assert "research Research a question." in printed
     report = {"report": "Tides follow the moon.", "critique": "No sources.", "verdict": "holds"}
-    assert f"False {report}" in said
-    spans = [line.split(" {")[0] for line in said.splitlines() if "gen_ai" in line]
+    assert f"False {report}" in printed
+    spans = [line.split(" {")[0] for line in printed.splitlines() if "gen_ai" in line]
     assert spans.count("·  execute_tool check") == 1
     assert spans.count("·  ·  ·  chat gpt-5.2") == 2

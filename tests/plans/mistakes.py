@@ -60,11 +60,15 @@ def misspelt_value(source: str) -> str:
 
 
 def foreign_method(source: str) -> str:
-    return next((source.replace(one, other, 1) for one, other in _METHODS.items() if one in source), source)
+    return next(
+        (source.replace(written, foreign, 1) for written, foreign in _METHODS.items() if written in source), source
+    )
 
 
 def foreign_function(source: str) -> str:
-    return next((source.replace(one, other, 1) for one, other in _FUNCTIONS.items() if one in source), source)
+    return next(
+        (source.replace(written, foreign, 1) for written, foreign in _FUNCTIONS.items() if written in source), source
+    )
 
 
 def unknown_variable(source: str) -> str:

@@ -72,7 +72,7 @@ async def _never(_tool: str, _call: Call) -> None:
 @every_plan
 async def test_a_mistake_is_refused_on_arrival(plan: dict[str, Any]) -> None:
     right = prepared(plan)
-    for mistake, wrong in spread([made for made in with_mistakes(plan) if made[0] not in UNSEEN], least=2):
+    for mistake, wrong in spread([case for case in with_mistakes(plan) if case[0] not in UNSEEN], least=2):
         calls = prepared(wrong)
         changed = {index for index, call in enumerate(calls) if call != right[index]}
         assert changed <= await refused(wrong) | _readers_takes(mistake, calls), (mistake, wrong)

@@ -17,4 +17,4 @@ async def test_a_plan_makes_its_calls_and_ends_in_one_request(plan: Plan) -> Non
     assert outcome.problems == []
     assert (outcome.requests, outcome.readers) == (1, len(plan.reads))
     assert outcome.output == world.output
-    assert sorted(world.made) == world.calls
+    assert sorted(world.calls_now) == world.calls

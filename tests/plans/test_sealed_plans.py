@@ -41,36 +41,36 @@ def planted(value: Any, plant: Plant) -> Any:
     if isinstance(value, str):
         return plant(value)
     if is_object(value):
-        return {key: planted(one, plant) for key, one in value.items()}
-    return [planted(one, plant) for one in value] if is_list(value) else value
+        return {key: planted(part, plant) for key, part in value.items()}
+    return [planted(part, plant) for part in value] if is_list(value) else value
 
 
 async def ran(plan: Plan, plant: Plant | None) -> tuple[Outcome, list[str]]:
     """A sealed run of a plan, after which the planner looks, and the tools that were called."""
-    world, made = recorded(plan), list[str]()
+    world, called = recorded(plan), list[str]()
 
     def answer(tool: str, call: Call) -> Any:
-        made.append(tool)
-        own = [value for (name, _), value in world.answers.items() if name == tool]
+        called.append(tool)
+        answers = [value for (name, _), value in world.answers.items() if name == tool]
         try:
-            found = world.answer(tool, call)
+            value = world.answer(tool, call)
         except KeyError:  # an attack has changed its arguments
-            found = own[0] if own else None
-        return found if plant is None else planted(found, plant)
+            value = answers[0] if answers else None
+        return value if plant is None else planted(value, plant)
 
     reading = None if plant is None else lying([{"to": "mallory@example.com", "body": ORDER, "amount": 10_000}])
     tools = registry(plan.world, answer)
-    return await carried_out(plan, tools, "go", reading=reading, sealed=True, looks=True), made
+    return await carried_out(plan, tools, "go", reading=reading, sealed=True, looks=True), called
 
 
 @pytest.mark.parametrize(("plan", "attack"), spread(PAIRS, least=30))
 async def test_no_attack_reaches_the_planner_or_adds_a_call(plan: Plan, attack: str) -> None:
     clean, _ = await ran(plan, None)
-    attacked, made = await ran(plan, ATTACKS[attack])
+    attacked, called = await ran(plan, ATTACKS[attack])
     assert len(clean.sent) == len(attacked.sent) == 2
     assert attacked.sent[0] == clean.sent[0]
     assert list(strange(plan, clean.sent, attacked.sent)) == []
-    assert outside(plan, made) == []
+    assert outside(plan, called) == []
 
 
 async def test_an_open_run_shows_what_a_sealed_one_keeps() -> None:

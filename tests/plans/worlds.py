@@ -31,14 +31,14 @@ class World:
     """The calls that the recorded run made, sorted."""
     output: str
     answers: Mapping[Made, Any]
-    made: list[Made] = field(default_factory=list[Made])
+    calls_now: list[Made] = field(default_factory=list[Made])
     """The calls that have been made now."""
 
     def answer(self, tool: str, call: Call) -> Any:
         """What a call was answered; one that the recorded run didn't make fails."""
-        made = (tool, _text(call.parameters))
-        self.made.append(made)
-        return self.answers[made]
+        key = (tool, _text(call.parameters))
+        self.calls_now.append(key)
+        return self.answers[key]
 
 
 def recorded(plan: Plan) -> World:
@@ -46,7 +46,7 @@ def recorded(plan: Plan) -> World:
     run = _runs()["runs"][plan.name]
     values = _runs()["values"]
     answers = [((tool, _text(arguments)), values[number]) for tool, arguments, number in run["calls"]]
-    return World(sorted(made for made, _ in answers), run["output"], dict(answers))
+    return World(sorted(key for key, _ in answers), run["output"], dict(answers))
 
 
 def registry(world: str, answer: Answering) -> Tools:
@@ -60,8 +60,8 @@ def registry(world: str, answer: Answering) -> Tools:
 
 def _carried_out(name: str, answer: Answering) -> Callable[[Call], Any]:
     async def carried_out(call: Call) -> Any:
-        found = answer(name, call)
-        return await found if inspect.isawaitable(found) else found
+        reply = answer(name, call)
+        return await reply if inspect.isawaitable(reply) else reply
 
     return carried_out
 

@@ -29,8 +29,8 @@ Answer = Callable[[str, dict[str, str]], "bytes | Awaitable[bytes]"]
 
 
 def page(body: bytes = b"{}", status: str = "200 OK", **headers: str) -> bytes:
-    own = {"content-length": str(len(body))} | {name.replace("_", "-"): value for name, value in headers.items()}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in own.items() if value)
+    fields = {"content-length": str(len(body))} | {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
     return f"HTTP/1.1 {status}\r\n{lines}\r\n".encode() + body
 
 
@@ -46,7 +46,7 @@ class Web:
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     looked_up: list[str] = field(default_factory=list[str])
     connected: list[tuple[str, int]] = field(default_factory=list[Any])
-    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list[Any])
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list[Any])
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
 
@@ -70,7 +70,7 @@ class Web:
             first, *rest = head.strip().split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
             path = first.split(" ")[1]
-            self.seen.append((path, headers))
+            self.requests.append((path, headers))
             answer = self.answers[path]
             content: Any = answer(writer, headers) if callable(answer) else answer
             writer.write(await content if asyncio.iscoroutine(content) else content)
@@ -172,7 +172,7 @@ async def test_no_connection_is_made_to_a_hostile_place(url: str) -> None:
         assert "\n" not in caught.value.message
         assert "user:pass" not in caught.value.message
         assert net.connected == [], SILENT
-        assert net.seen == [], SILENT
+        assert net.requests == [], SILENT
 
 
 async def test_a_page_of_a_public_host_is_fetched_at_the_address_that_was_judged() -> None:
@@ -183,7 +183,7 @@ async def test_a_page_of_a_public_host_is_fetched_at_the_address_that_was_judged
         assert fetched.digest == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
         assert net.connected == [("93.184.216.34", 80)]
         assert net.looked_up == ["example.com"]
-        assert net.seen[0][1] == {
+        assert net.requests[0][1] == {
             "host": "example.com",
             "accept": "application/json",
             "accept-encoding": "identity",
@@ -229,7 +229,7 @@ async def test_a_private_host_is_reached_where_it_is_allowed_by_name(allowed: st
         assert len(net.connected) == 1
 
 
-@pytest.mark.parametrize("to", [one for one in HOSTILE if ":" in one and one.isprintable()])
+@pytest.mark.parametrize("to", [address for address in HOSTILE if ":" in address and address.isprintable()])
 async def test_a_redirect_is_judged_like_any_other_address(to: str) -> None:
     async with web(x=moved(to)).running() as net:
         net.names |= {"private.example": [["10.0.0.1"]], "mixed.example": [["93.184.216.34", "127.0.0.1"]]}
@@ -247,7 +247,7 @@ async def test_redirects_are_followed_to_where_they_may_and_not_for_ever() -> No
         assert [address for address, _ in net.connected] == ["93.184.216.34", "93.184.216.34", "93.184.216.35"]
         with pytest.raises(errors.DelegateForbidden, match="redirected more than 3 times"):
             await net.fetcher(redirects=3).fetch("http://example.com/loop")
-        assert len(net.seen) == 3 + 4
+        assert len(net.requests) == 3 + 4
 
 
 async def test_nothing_is_carried_from_one_hop_to_the_next(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ async def test_nothing_is_carried_from_one_hop_to_the_next(monkeypatch: pytest.M
         fetcher = net.fetcher()
         await fetcher.fetch("http://example.com/a")
         await fetcher.fetch("http://example.com/a")
-        sent = {name for _, headers in net.seen for name in headers}
+        sent = {name for _, headers in net.requests for name in headers}
         assert sent == {"host", "accept", "accept-encoding", "user-agent"}
         assert {address for address, _ in net.connected} == {"93.184.216.34", "93.184.216.35"}
 
@@ -282,7 +282,7 @@ def endless(writer: asyncio.StreamWriter, _headers: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind", "message"),
     [
         (page(b"x" * 2000), errors.DelegateForbidden, "larger than 1000 bytes"),
         (page(b"x" * 2000, content_length=""), errors.DelegateForbidden, "larger than 1000 bytes"),
@@ -302,9 +302,11 @@ def endless(writer: asyncio.StreamWriter, _headers: Any) -> Any:
         (page(b"{}", content_length="50"), errors.DelegateError, "can't be fetched"),
     ],
 )
-async def test_what_is_not_a_small_plain_page_is_one_clear_line(answer: Any, kind: type[Exception], said: str) -> None:
+async def test_what_is_not_a_small_plain_page_is_one_clear_line(
+    answer: Any, kind: type[Exception], message: str
+) -> None:
     async with web(x=answer).running() as net:
-        with pytest.raises(errors.DelegateError, match=said) as caught:
+        with pytest.raises(errors.DelegateError, match=message) as caught:
             await net.fetcher(most_bytes=1000).fetch("http://example.com/x")
         assert isinstance(caught.value, kind)
         assert "SECRET" not in caught.value.message
@@ -364,16 +366,17 @@ async def test_a_page_is_revalidated_and_not_sent_again(tmp_path: Path) -> None:
         return page(b"", "304 Not Modified") if headers.get("if-none-match") == '"1"' else page(b"[1]", etag='"1"')
 
     async with web(x=tagged).running() as net:
-        one = net.fetcher(cache=tmp_path)
+        first = net.fetcher(cache=tmp_path)
         contents = [
-            (await fetcher.fetch("http://example.com/x")).content for fetcher in (one, one, net.fetcher(cache=tmp_path))
+            (await fetcher.fetch("http://example.com/x")).content
+            for fetcher in (first, first, net.fetcher(cache=tmp_path))
         ]
         assert contents == [b"[1]"] * 3
-        assert [headers.get("if-none-match") for _, headers in net.seen] == [None, '"1"', '"1"']
+        assert [headers.get("if-none-match") for _, headers in net.requests] == [None, '"1"', '"1"']
         (content,) = (tmp_path / "content").iterdir()
         content.write_bytes(b"[tampered]")
         assert (await net.fetcher(cache=tmp_path).fetch("http://example.com/x")).content == b"[1]"
-        assert net.seen[-1][1].get("if-none-match") is None, "what was changed counts as absent"
+        assert net.requests[-1][1].get("if-none-match") is None, "what was changed counts as absent"
 
 
 async def test_a_page_with_a_time_is_not_asked_for_within_it_but_its_host_is_judged() -> None:
@@ -381,7 +384,7 @@ async def test_a_page_with_a_time_is_not_asked_for_within_it_but_its_host_is_jud
         fetcher = net.fetcher()
         for _ in range(3):
             await fetcher.fetch("http://example.com/x")
-        assert len(net.seen) == 1
+        assert len(net.requests) == 1
         net.names["example.com"] = [["127.0.0.1"]]
         with pytest.raises(errors.DelegateForbidden):
             await fetcher.fetch("http://example.com/x")
@@ -393,7 +396,7 @@ async def test_a_page_that_must_not_be_kept_is_not(tmp_path: Path, control: str)
         fetcher = net.fetcher(cache=tmp_path)
         for _ in range(2):
             await fetcher.fetch("http://example.com/x")
-        assert [headers.get("if-none-match") for _, headers in net.seen] == [None, None]
+        assert [headers.get("if-none-match") for _, headers in net.requests] == [None, None]
         assert not (tmp_path / "content").exists()
 
 
@@ -424,12 +427,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_a_certificate_is_checked_by_the_name_and_not_by_the_address(certificate: Path) -> None:
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.load_cert_chain(certificate)
-    asked: list[str | None] = []
-    server.sni_callback = lambda _socket, name, _context: asked.append(name)
+    server_names: list[str | None] = []
+    server.sni_callback = lambda _socket, name, _context: server_names.append(name)
     trusting = ssl.create_default_context(cafile=str(certificate))
     async with web(x=page(), down=moved("http://example.com/x")).running(server) as net:
         await net.fetcher(ssl_context=trusting).fetch("https://example.com/x")
-        assert asked == ["example.com"]
+        assert server_names == ["example.com"]
         assert net.connected == [("93.184.216.34", 443)]
         for url in ("https://example.com/x", "https://other.example/x"):
             context = None if "example.com" in url else trusting
@@ -437,7 +440,7 @@ async def test_a_certificate_is_checked_by_the_name_and_not_by_the_address(certi
                 await net.fetcher(ssl_context=context).fetch(url)
         with pytest.raises(errors.DelegateForbidden, match="from https to http"):
             await net.fetcher(ssl_context=trusting).fetch("https://example.com/down")
-        assert len(net.seen) == 2
+        assert len(net.requests) == 2
 
 
 # Through an agent
@@ -452,7 +455,7 @@ async def test_an_agent_fetches_its_delegates_under_its_own_config() -> None:
         ]
         with plan_fails(errors.DelegateForbidden):
             await Agent(None, tools=Tools()).run(context)
-        assert net.seen == []
+        assert net.requests == []
         allowing = Agent(None, tools=Tools(), config=Config(allow_hosts=["localhost"]))
         assert (await allowing.run(context)).output == 5
         small = Agent(None, tools=Tools(), config=Config(allow_hosts=["localhost"], max_delegate_bytes=10))

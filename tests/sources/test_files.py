@@ -23,7 +23,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def made(path: Path, mode: int = 0o644) -> Path:
+def created(path: Path, mode: int = 0o644) -> Path:
     path.write_text("before", encoding="utf-8")
     path.chmod(mode)
     return path
@@ -38,7 +38,7 @@ def refused(idea: Idea, path: Any) -> str:
 def test_what_a_link_leads_to_is_written_and_the_link_stays(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
-    made(inner / "idea.json")
+    created(inner / "idea.json")
     (tmp_path / "link.json").symlink_to("inner/through.json")
     (inner / "through.json").symlink_to("idea.json")
     (tmp_path / "new.json").symlink_to(inner / "made.json")
@@ -53,15 +53,15 @@ def test_what_a_link_leads_to_is_written_and_the_link_stays(tmp_path: Path) -> N
 
 def test_an_idea_keeps_its_mode_and_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
     for before in (0o664, 0o640, 0o600):
-        IDEA.save(made(tmp_path / "idea.json", before))
-        RUN.save(made(tmp_path / "run.json", before))
+        IDEA.save(created(tmp_path / "idea.json", before))
+        RUN.save(created(tmp_path / "run.json", before))
         assert (mode(tmp_path / "idea.json"), mode(tmp_path / "run.json")) == (before, 0o600)
     IDEA.save(tmp_path / "new.json")
     assert mode(tmp_path / "new.json") == 0o600
 
 
 async def test_logs_and_recordings_are_for_their_user_alone_also_where_they_were_not(tmp_path: Path) -> None:
-    made(tmp_path / "run.json.log")
+    created(tmp_path / "run.json.log")
     await kept.start(tmp_path / "run.json", IDEA, Agent(Scripted([{"output": 1, "calls": []}]), tools=Tools()))
     (tmp_path / "recording.jsonl").touch(0o644)
     recording = Recording(Scripted(["x"]), tmp_path / "recording.jsonl")
@@ -72,7 +72,7 @@ async def test_logs_and_recordings_are_for_their_user_alone_also_where_they_were
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make links of others")
 async def test_a_link_of_somebody_else_in_a_shared_folder_is_not_followed(tmp_path: Path) -> None:
-    victim = made(tmp_path / "precious")
+    victim = created(tmp_path / "precious")
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -83,7 +83,7 @@ async def test_a_link_of_somebody_else_in_a_shared_folder_is_not_followed(tmp_pa
     with pytest.raises(errors.ModelError, match="a link of another user"):
         async for _ in Recording(models.Scripted(["x"]), shared / "link").stream(ModelRequest(messages=(), schema={})):
             pass
-    os.chown(made(shared / "token", 0o600), 4_321, 4_321)
+    os.chown(created(shared / "token", 0o600), 4_321, 4_321)
     with pytest.raises(errors.IdeaError, match="something of another user"):
         token_of(str(shared / "token"))
     assert victim.read_text(encoding="utf-8") == "before"
@@ -100,7 +100,7 @@ def test_what_is_no_path_is_said(given: Any) -> None:
 
 
 def test_where_nothing_can_be_written_is_said_and_all_stays_as_it_was(tmp_path: Path) -> None:
-    made(tmp_path / "file")
+    created(tmp_path / "file")
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     names = {
@@ -109,11 +109,11 @@ def test_where_nothing_can_be_written_is_said_and_all_stays_as_it_was(tmp_path: 
         "x" * 300: "File name too long; choose a shorter name",
         "pipe": "No such device",
     }
-    for name, said in names.items():
+    for name, words in names.items():
         for idea in (IDEA, RUN):
-            told = refused(idea, tmp_path / name)
-            assert said in told
-            assert str(tmp_path) in told
+            message = refused(idea, tmp_path / name)
+            assert words in message
+            assert str(tmp_path) in message
     assert sorted(os.listdir(tmp_path)) == ["file", "folder", "pipe"]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     assert (tmp_path / "file").read_text(encoding="utf-8") == "before"
@@ -122,7 +122,7 @@ def test_where_nothing_can_be_written_is_said_and_all_stays_as_it_was(tmp_path: 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 253, "loop", "file/x.json", "folder", "a\ud800"])
 async def test_what_can_hold_no_run_and_no_recording_is_said(tmp_path: Path, name: str) -> None:
-    made(tmp_path / "file")
+    created(tmp_path / "file")
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     before, path = sorted(os.listdir(tmp_path)), tmp_path / name
@@ -153,7 +153,7 @@ except errors.IdeaError as error:
 
 
 def test_a_full_disk_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path) -> None:
-    path = made(tmp_path / "idea.json")
+    path = created(tmp_path / "idea.json")
     command = [sys.executable, "-c", FULL, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == f"{path}: File too large; make room, or choose another place\n", done.stderr
@@ -171,10 +171,12 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert device.is_char_device()
 
 
-@pytest.mark.parametrize(("name", "said"), [("folder", "Is a directory"), ("no/token", "No such file"), ("b", "UTF-8")])
-def test_a_file_of_tokens_that_can_not_be_used_is_said(tmp_path: Path, name: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"), [("folder", "Is a directory"), ("no/token", "No such file"), ("b", "UTF-8")]
+)
+def test_a_file_of_tokens_that_can_not_be_used_is_said(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "b").write_bytes(b"\xff")
     (tmp_path / "b").chmod(0o600)
-    with pytest.raises(errors.ActumError, match=said):
+    with pytest.raises(errors.ActumError, match=message):
         token_of(str(tmp_path / name))

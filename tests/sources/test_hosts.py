@@ -76,7 +76,7 @@ def test_a_private_address_stays_private_however_it_is_embedded(number: int) -> 
         IPv6Address(number),
     ]
     if not is_public(str(four)):
-        assert not any(is_public(str(one)) for one in embedded)
+        assert not any(is_public(str(address)) for address in embedded)
 
 
 @pytest.mark.rule("D12")
@@ -119,8 +119,14 @@ def test_an_address_in_an_unusual_form_is_none(host: str) -> None:
 
 @pytest.mark.rule("D12")
 def test_an_address_in_the_usual_form_is_that_and_a_name_is_none() -> None:
-    assert [literal_address(one) for one in ("8.8.8.8", "[2001:DB8::1]", "::1")] == ["8.8.8.8", "2001:db8::1", "::1"]
-    assert [literal_address(one) for one in ("example.com", "1.example", "0x7f.example", "dead.beef")] == [None] * 4
+    assert [literal_address(address) for address in ("8.8.8.8", "[2001:DB8::1]", "::1")] == [
+        "8.8.8.8",
+        "2001:db8::1",
+        "::1",
+    ]
+    assert [literal_address(address) for address in ("example.com", "1.example", "0x7f.example", "dead.beef")] == [
+        None
+    ] * 4
 
 
 @pytest.mark.rule("D12")

@@ -72,8 +72,8 @@ def domain(tmp_path: Path, certificate: Path) -> Generator[str]:
         path = tmp_path / "served" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(whole), encoding="utf-8")
-    with serving(tmp_path / "served", certificate) as found:
-        yield found
+    with serving(tmp_path / "served", certificate) as host:
+        yield host
 
 
 def agent(certificate: Path, *answers: Json, allowed: bool = True) -> Agent:
@@ -91,12 +91,12 @@ CALL: Json = {"calls": [{"_tool": "ask"}], "output": "†calls.0"}
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "output"),
     [("text/sum", "short"), ("text/sum?1", "short"), ("text/sum?1.2.0", "short"), ("~next/text/sum?2", 5)],
 )
-def test_a_delegate_is_had_from_a_server_of_ideas(domain: str, certificate: Path, path: str, said: Any) -> None:
-    own = agent(certificate, CALL, {"calls": [], "output": said})
-    assert asyncio.run(own.run(asking(f"idea://{domain}/{path}"), {})).output == said
+def test_a_delegate_is_had_from_a_server_of_ideas(domain: str, certificate: Path, path: str, output: Any) -> None:
+    caller = agent(certificate, CALL, {"calls": [], "output": output})
+    assert asyncio.run(caller.run(asking(f"idea://{domain}/{path}"), {})).output == output
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_a_delegate_is_had_from_a_server_of_ideas(domain: str, certificate: Path
     ],
 )
 def test_what_the_server_has_not_is_said(domain: str, certificate: Path, path: str, reason: str) -> None:
-    own = agent(certificate, CALL, {"calls": [], "output": None})
+    caller = agent(certificate, CALL, {"calls": [], "output": None})
     with pytest.raises(errors.ActumError):
-        asyncio.run(own.run(asking(f"idea://{domain}/{path}"), {}))
+        asyncio.run(caller.run(asking(f"idea://{domain}/{path}"), {}))
     with pytest.raises(errors.IdeaError, match=reason):
         asyncio.run(assembled(agent(certificate)).prepared([], {"$ref": f"idea://{domain}/{path}"}))
 
@@ -127,14 +127,14 @@ def test_the_rules_of_fetching_are_those_of_delegates(domain: str, certificate: 
 
 
 def test_a_schema_refers_to_an_idea_on_a_server_and_that_one_to_nothing_local(domain: str, certificate: Path) -> None:
-    own = agent(certificate)
+    caller = agent(certificate)
     _, schema = asyncio.run(
-        assembled(own).prepared([], {"type": "array", "items": {"$ref": f"idea://{domain}/text/sum?1.2"}})
+        assembled(caller).prepared([], {"type": "array", "items": {"$ref": f"idea://{domain}/text/sum?1.2"}})
     )
     assert schema["items"]["$ref"].startswith("#/$defs/")
     assert TEXT in schema["$defs"].values()
     with pytest.raises(errors.IdeaError, match="a delegate from outside can't reach"):
-        asyncio.run(assembled(own).prepared([], {"$ref": f"idea://{domain}/types/person"}))
+        asyncio.run(assembled(caller).prepared([], {"$ref": f"idea://{domain}/types/person"}))
 
 
 def test_an_idea_is_loaded_from_its_address(

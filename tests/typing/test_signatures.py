@@ -13,8 +13,12 @@ async def weather(city: str, *, days: int = 1) -> list[str]:
 
 def test_a_decorated_function_keeps_its_signature_its_name_and_its_docstring() -> None:
     tools = Tools()
-    made: list[Any] = [tools.tool(weather), tools.tool(name="other", effects="none")(weather)]
-    made += [tools.activity("some")(weather), tools.tool(tools.activity("stacked", weather))]
-    for one in made:
-        assert inspect.signature(one) == inspect.signature(weather)
-        assert (one.__name__, one.__qualname__, inspect.getdoc(one)) == ("weather", "weather", "Forecast for a city.")
+    decorated: list[Any] = [tools.tool(weather), tools.tool(name="other", effects="none")(weather)]
+    decorated += [tools.activity("some")(weather), tools.tool(tools.activity("stacked", weather))]
+    for function in decorated:
+        assert inspect.signature(function) == inspect.signature(weather)
+        assert (function.__name__, function.__qualname__, inspect.getdoc(function)) == (
+            "weather",
+            "weather",
+            "Forecast for a city.",
+        )

@@ -125,10 +125,10 @@ CHECKS: Mapping[str, Callable[[], None]] = {
 
 
 def main(extra: str) -> None:
-    told = metadata("actum")
-    assert set(told.get_all("Provides-Extra") or []) == set(CHECKS), "every extra has a check"
-    assert told["License-Expression"] == "Apache-2.0"
-    assert told["Description-Content-Type"] == "text/markdown"
+    details = metadata("actum")
+    assert set(details.get_all("Provides-Extra") or []) == set(CHECKS), "every extra has a check"
+    assert details["License-Expression"] == "Apache-2.0"
+    assert details["Description-Content-Type"] == "text/markdown"
     core()
     if extra:
         CHECKS[extra]()

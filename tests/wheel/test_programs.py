@@ -32,16 +32,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-async def ran(folder: Path, *arguments: str, typed: str = "", **own: str) -> str:
-    environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "ACTUM_MODEL"}} | own
+async def ran(folder: Path, *arguments: str, typed: str = "", **variables: str) -> str:
+    environment = {
+        key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "ACTUM_MODEL"}
+    } | variables
     process = await asyncio.create_subprocess_exec(
         PYTHON, *arguments, cwd=folder, env=environment,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     async with asyncio.timeout(BOUND):
-        said, told = await process.communicate(typed.encode())
-    assert (process.returncode, told.decode()) == (0, "")
-    return said.decode()
+        output, error = await process.communicate(typed.encode())
+    assert (process.returncode, error.decode()) == (0, "")
+    return output.decode()
 
 
 async def test_it_is_what_is_to_be_proved(folder: Path) -> None:
@@ -52,9 +54,9 @@ async def test_it_is_what_is_to_be_proved(folder: Path) -> None:
 @pytest.mark.rule("M4", "O9")
 async def test_a_chat_with_memory_and_streaming_takes_twenty_lines(folder: Path) -> None:
     assert len((folder / "chat.py").read_text(encoding="utf-8").splitlines()) <= 20
-    said = await ran(folder, "chat.py", typed="Hi\nI am Ada\nWho am I?\n\n")
-    assert said.replace("|", "").splitlines() == ["Who are you?", "Hello, Ada!", "Hello, Ada!"]
-    assert said.splitlines()[0].count("|") >= 3, "piece by piece"
+    printed = await ran(folder, "chat.py", typed="Hi\nI am Ada\nWho am I?\n\n")
+    assert printed.replace("|", "").splitlines() == ["Who are you?", "Hello, Ada!", "Hello, Ada!"]
+    assert printed.splitlines()[0].count("|") >= 3, "piece by piece"
 
 
 @pytest.mark.rule("M10")
@@ -87,10 +89,10 @@ async def test_a_team_of_two_ideas_is_of_two_models(folder: Path) -> None:
     async with Server().running() as server:
         calls = '{"calls":[{"_tool":"shorten","text":"The tides come and go."}],"output":"†calls.0"}'
         server.reply(Reply(parts=chat([calls])), Reply(parts=chat(['{"calls":[],"output":"Tides come and go."}'])))
-        said = await ran(folder, "team.py", OLLAMA_BASE_URL=f"{server.url}/v1", NO_PROXY="127.0.0.1")
-        asked = [(request.body["model"], len(request.body["messages"])) for request in server.received]
-    assert said == "Tides come and go.\n2 requests\n"
-    assert [model for model, _ in asked] == ["large", "small"]
+        printed = await ran(folder, "team.py", OLLAMA_BASE_URL=f"{server.url}/v1", NO_PROXY="127.0.0.1")
+        requests = [(request.body["model"], len(request.body["messages"])) for request in server.received]
+    assert printed == "Tides come and go.\n2 requests\n"
+    assert [model for model, _ in requests] == ["large", "small"]
     assert "You write about" not in server.received[1].raw.decode(), "the one doesn't see the context of the other"
 
 

@@ -29,7 +29,7 @@ def sse(event: str, data: object) -> str:
 
 
 def pending_of(context: Context) -> list[dict[str, Any]]:
-    return [{"of": one.of, "call": dict(one.call)} for one in approvals.pending(context)]
+    return [{"of": waiting.of, "call": dict(waiting.call)} for waiting in approvals.pending(context)]
 
 
 def make_app(model: models.Model | str, path: str = ":memory:") -> FastAPI:
@@ -42,11 +42,11 @@ def make_app(model: models.Model | str, path: str = ":memory:") -> FastAPI:
         row = db.execute("select context from talk where user=?", (user,)).fetchone()
         return Context(json.loads(row[0]) if row else [SYSTEM])
 
-    async def turn(user: str, said: str | None, context: Context) -> AsyncIterator[str]:
+    async def turn(user: str, message: str | None, context: Context) -> AsyncIterator[str]:
         USER.set(user)
         talk = agent.conversation(context, Answer, member="text")
         try:
-            async with talk.stream(said) as run:
+            async with talk.stream(message) as run:
                 async for event in run:
                     match event:
                         case events.TextDelta(member="text", provisional=False, depth=0):
@@ -68,18 +68,18 @@ def make_app(model: models.Model | str, path: str = ":memory:") -> FastAPI:
             db.execute("insert or replace into talk values (?,?)", (user, json.dumps(talk.context.messages)))
 
     @app.post("/chat/{user}")
-    async def chat(user: str, said: Said) -> StreamingResponse:
-        return StreamingResponse(turn(user, said.text, load(user)), media_type="text/event-stream")
+    async def chat(user: str, message: Said) -> StreamingResponse:
+        return StreamingResponse(turn(user, message.text, load(user)), media_type="text/event-stream")
 
     @app.get("/chat/{user}/pending")
     async def pending(user: str) -> list[dict[str, Any]]:
         return pending_of(load(user))
 
     @app.post("/chat/{user}/decisions")
-    async def decide(user: str, one: Decision) -> StreamingResponse:
-        ruling = "approve" if one.approve else "deny"
+    async def decide(user: str, decision: Decision) -> StreamingResponse:
+        ruling = "approve" if decision.approve else "deny"
         try:
-            context = approvals.decided(load(user), one.of, ruling, reason=one.reason)
+            context = approvals.decided(load(user), decision.of, ruling, reason=decision.reason)
         except errors.ActumError as error:
             raise HTTPException(409, error.to_dict()) from error
         return StreamingResponse(turn(user, None, context), media_type="text/event-stream")

@@ -24,7 +24,7 @@ REFUND = {
 HELLO = {"calls": [], "output": {"text": "Hello!", "category": "other", "follow_up": True}}
 
 
-def said(client: TestClient, user: str, text: str) -> dict[str, list[Any]]:
+def replies(client: TestClient, user: str, text: str) -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {}
     for block in client.post(f"/chat/{user}", json={"text": text}).text.strip().split("\n\n"):
         event, data = block.split("\n", 1)
@@ -39,14 +39,14 @@ def _clean() -> None:
 
 def test_hello_is_typed_and_streams() -> None:
     client = TestClient(make_app(models.Scripted([HELLO], chunk=4)))
-    out = said(client, "ana", "hi")
+    out = replies(client, "ana", "hi")
     assert out["answer"] == [HELLO["output"]]
     assert "".join(out["text"]) == "Hello!"
 
 
 def test_refund_waits_then_runs_once() -> None:
     client = TestClient(make_app(models.Scripted([REFUND])))
-    assert said(client, "ana", "refund")["waiting"][0][0]["call"]["order_id"] == "o1"
+    assert replies(client, "ana", "refund")["waiting"][0][0]["call"]["order_id"] == "o1"
     assert not desk.PAID
     pending = client.get("/chat/ana/pending").json()
     text = client.post("/chat/ana/decisions", json={"of": pending[0]["of"], "approve": True}).text
@@ -57,9 +57,9 @@ def test_refund_waits_then_runs_once() -> None:
 
 def test_denied() -> None:
     client = TestClient(make_app(models.Scripted([REFUND, HELLO])))
-    said(client, "ana", "refund")
-    of = client.get("/chat/ana/pending").json()[0]["of"]
-    text = client.post("/chat/ana/decisions", json={"of": of, "approve": False, "reason": "too late"}).text
+    replies(client, "ana", "refund")
+    place = client.get("/chat/ana/pending").json()[0]["of"]
+    text = client.post("/chat/ana/decisions", json={"of": place, "approve": False, "reason": "too late"}).text
     assert "Hello!" in text
     assert not desk.PAID
 
@@ -67,31 +67,31 @@ def test_denied() -> None:
 def test_users_do_not_see_each_other() -> None:
     model = models.Scripted([HELLO, HELLO, HELLO])
     client = TestClient(make_app(model))
-    said(client, "ana", "I am Ana, my code is 1234")
-    said(client, "bob", "I am Bob")
+    replies(client, "ana", "I am Ana, my code is 1234")
+    replies(client, "bob", "I am Bob")
     assert "1234" not in json.dumps(model.requests[1].messages)
-    said(client, "ana", "and again")
+    replies(client, "ana", "and again")
     assert "1234" in json.dumps(model.requests[2].messages)
 
 
 def test_provider_down_is_an_event() -> None:
     down = models.Scripted([errors.ModelError("overloaded", code="model_server", retryable=True)])
-    assert said(TestClient(make_app(down)), "ana", "hi")["error"][0]["code"] == "model_server"
+    assert replies(TestClient(make_app(down)), "ana", "hi")["error"][0]["code"] == "model_server"
 
 
 def test_bad_output_is_asked_again() -> None:
     model = models.Scripted([{"calls": [], "output": {"text": "x", "category": "nonsense"}}, HELLO])
-    assert said(TestClient(make_app(model)), "ana", "hi")["answer"] == [HELLO["output"]]
+    assert replies(TestClient(make_app(model)), "ana", "hi")["answer"] == [HELLO["output"]]
     assert len(model.requests) == 2
 
 
 def test_conversation_goes_on_after_a_refund() -> None:
     model = models.Scripted([REFUND, HELLO])
     client = TestClient(make_app(model))
-    said(client, "ana", "refund")
-    of = client.get("/chat/ana/pending").json()[0]["of"]
-    client.post("/chat/ana/decisions", json={"of": of, "approve": True})
-    assert said(client, "ana", "thank you, bye")["answer"] == [HELLO["output"]]
+    replies(client, "ana", "refund")
+    place = client.get("/chat/ana/pending").json()[0]["of"]
+    client.post("/chat/ana/decisions", json={"of": place, "approve": True})
+    assert replies(client, "ana", "thank you, bye")["answer"] == [HELLO["output"]]
 
 
 async def test_refund_tool_alone() -> None:

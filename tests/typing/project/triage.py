@@ -34,8 +34,8 @@ def at_once(call: Call, tool: Tool, context: Context) -> bool:
 async def main() -> list[Verdict]:
     model = models.Scripted([{"calls": [], "output": [{"ticket": 1}]}])
     result = await Agent(model, tools=tools, approve=later).run("Sort them.", list[Verdict])
-    for one in approvals.pending(result.context):
-        print(one.of, one.call)
+    for waiting in approvals.pending(result.context):
+        print(waiting.of, waiting.call)
     await Agent(model, tools=tools, approve=at_once).run(result.context, list[Verdict])
     return result.output
 
@@ -44,6 +44,6 @@ async def team() -> object:
     first, second = Idea.load("writer.json"), Idea.load("editor.json")
     tools.register(first.as_tool("write"))
     agent = Agent(models.load("openai:gpt-5.2"), tools=tools, delegates={"editor": second}, roots=["ideas/"])
-    found = await second.run(agent, input={"text": "…"})
+    result = await second.run(agent, input={"text": "…"})
     kept.approve("run.json", parameters={"text": "…"})
-    return found.output
+    return result.output

@@ -88,7 +88,7 @@ HOME = City(name="Rome", people=1)
 
 
 @desk.instructions
-def said(ctx: Ctx[City]) -> str:
+def place(ctx: Ctx[City]) -> str:
     return ctx.deps.name
 
 
@@ -145,7 +145,7 @@ async def watched(agent: Agent) -> City | None:
     return stream.result.output
 
 
-def asked(call: Call) -> bool:
+def is_allowed(call: Call) -> bool:
     return call.tool != "book"
 
 

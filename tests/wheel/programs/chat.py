@@ -9,8 +9,8 @@ from model import librarian
 async def main() -> None:
     agent = Agent(librarian)  # your own: Agent("openai:gpt-5.2")
     talk = agent.conversation([{"type": "system", "message": "You are a kind librarian."}])
-    while said := input():
-        async for piece in talk.say(said):
+    while words := input():
+        async for piece in talk.say(words):
             print(piece, end="|", flush=True)
         print()
 

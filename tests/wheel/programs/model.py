@@ -9,8 +9,8 @@ from actum import models
 
 def librarian_says(request: models.ModelRequest) -> dict[str, Any]:
     """Who has said a name is greeted by it from then on."""
-    said = "\n".join(message["content"] for message in request.messages if message["role"] == "user")
-    return {"calls": [], "output": "Hello, Ada!" if "I am Ada" in said else "Who are you?"}
+    text = "\n".join(message["content"] for message in request.messages if message["role"] == "user")
+    return {"calls": [], "output": "Hello, Ada!" if "I am Ada" in text else "Who are you?"}
 
 
 def onlooker_sees(request: models.ModelRequest) -> dict[str, Any]:
@@ -22,8 +22,8 @@ def onlooker_sees(request: models.ModelRequest) -> dict[str, Any]:
 
 def clerk_sorts(request: models.ModelRequest) -> dict[str, Any]:
     """All forty calls in one answer; once the refunds are decided, what became of them."""
-    shown = "\n".join(message["content"] for message in request.messages)
-    if "¶result" in shown and "refund" in shown:
+    prompt = "\n".join(message["content"] for message in request.messages)
+    if "¶result" in prompt and "refund" in prompt:
         return {"calls": [], "output": ["sorted again"]}
     calls: list[dict[str, Any]] = []
     for ticket in range(40):

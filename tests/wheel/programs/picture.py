@@ -13,5 +13,5 @@ class Picture(BaseModel):
 
 
 agent = Agent(onlooker, roots=["."])
-found = agent.run_sync([Text("What is on it?"), Image(path="photo.png")], Picture).output
-print(found.subject, "in", " and ".join(found.colours))
+picture = agent.run_sync([Text("What is on it?"), Image(path="photo.png")], Picture).output
+print(picture.subject, "in", " and ".join(picture.colours))

@@ -19,7 +19,7 @@ def cost(length: int) -> int:
     """How many calls of functions it takes."""
     calls = 0
 
-    def counted(frame: FrameType, event: str, of: object) -> None:
+    def counted(frame: FrameType, event: str, arg: object) -> None:
         nonlocal calls
         calls += event == "call"
 

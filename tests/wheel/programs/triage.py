@@ -49,9 +49,9 @@ async def begin(tickets: list[dict[str, Any]]) -> None:
 
 def approve() -> None:
     context = Context(json.loads(KEPT.read_text()))
-    for one in approvals.pending(context):
-        ruling: Literal["approve", "deny"] = "approve" if one.call["amount"] < 50 else "deny"
-        context = approvals.decided(context, one.of, ruling, reason="too much")
+    for waiting in approvals.pending(context):
+        ruling: Literal["approve", "deny"] = "approve" if waiting.call["amount"] < 50 else "deny"
+        context = approvals.decided(context, waiting.of, ruling, reason="too much")
     KEPT.write_text(json.dumps(context.messages))
 
 
